@@ -169,7 +169,7 @@ def test_nothing_observed_and_nothing_to_learn():
 def test_displays_and_refusals():
     net = latent(2)
     found = identifiability(net, ["x0", "x1"])
-    assert repr(found) == "IdentifiabilityReport(3 of 5 dimensions, 2 labellings)"
+    assert repr(found) == "IdentifiabilityReport(3 of 5 dimensions, 2 labelings)"
     assert len([line for line in printed(found).splitlines() if line.startswith("│")]) == 6
     assert "relabellings" in found._repr_html_()
     with pytest.raises(ss.errors.ScopeError, match="x0"):

@@ -34,7 +34,7 @@ def conditional_information(
         rows: complete rows.
         target: the class.
         features: discrete or real.
-        weights: one a row.
+        weights: one per row.
 
     >>> rows = Dataset({"c": [0, 0, 0, 0], "x": [0, 1, 0, 1], "y": [1, 0, 1, 0]})
     >>> conditional_information(rows, rows.variables["c"], list(rows.variables)[1:]).round(6).tolist()
@@ -109,7 +109,7 @@ def _lines(rows: Dataset, features: Sequence[Discrete | Vector], weights: Floats
 def _steps(rows: Dataset, discrete: Discrete | Vector, real: Discrete | Vector, weights: Floats) -> float:
     r"""$\frac12 (\log\sigma^2 - \sum_d \hat P(d) \log\sigma_d^2)$.
 
-    A state seen with a single value says nothing of the variance in it, and counts as the whole does.
+    A state seen with a single value has no information about the variance in it, and gets that of the whole.
     """
     codes, values = rows.codes(discrete), rows.values(real)
     whole = float(Scatter.of(values, weights).covariance[0, 0])

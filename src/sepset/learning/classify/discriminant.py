@@ -54,7 +54,7 @@ def discriminant_analysis(
         features: real columns; by default all of them.
         covariance: one for all classes ("shared", linear) or one each ("own", quadratic).
         pseudo_count: $\alpha$, added to the count of every class; one for all or one each.
-        weights: one a row; by default those of the dataset.
+        weights: one per row; by default those of the dataset.
 
     Reference: Koller & Friedman 16.3.2.
     Guarantee: maximum likelihood.

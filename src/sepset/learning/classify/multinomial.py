@@ -1,4 +1,4 @@
-r"""Multinomial naive Bayes: a class, and words that are drawn from one distribution a class at every position.
+r"""Multinomial naive Bayes: a class, and words that are drawn from one distribution per class at every position.
 
 $$P(c \mid \mathbf n) \propto P(c) \prod_w \theta_{w \mid c}^{n_w}$$
 
@@ -31,7 +31,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 CountMatrix: TypeAlias = Any
-"""Counts, one row a document and one column a word: an array, or a sparse matrix of scipy."""
+"""Counts, one row per document and one column per word: an array, or a sparse matrix of scipy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -42,7 +42,7 @@ class MultinomialNaiveBayes:
         target: the class.
         word: the variable of one position; its states are the words, in the order of the columns.
         class_probabilities: $P(c)$.
-        word_probabilities: $\theta_{w \mid c}$, one row a class and one column a word.
+        word_probabilities: $\theta_{w \mid c}$, one row per class and one column per word.
 
     Reference: Koller & Friedman, box 17.E.
     Guarantee: exact.
@@ -78,7 +78,7 @@ class MultinomialNaiveBayes:
         pseudo_count: float = 1.0,
         class_pseudo_count: float = 0.0,
     ) -> MultinomialNaiveBayes:
-        r"""The classifier of documents by their counts of words, learned from labelled ones.
+        r"""The classifier of documents by their counts of words, learned from labeled ones.
 
         $$\theta_{w \mid c} = \frac{M[c, w] + \alpha}{\sum_v (M[c, v] + \alpha)}, \qquad
         M[c, w] = \sum_{m : c[m] = c} n_w[m]$$
@@ -175,8 +175,8 @@ def _counts(counts: CountMatrix, num_words: int | None) -> CountMatrix:
     sparse = hasattr(counts, "tocsr")
     matrix = counts.tocsr().astype(np.float64) if sparse else np.asarray(counts, dtype=np.float64)
     if len(matrix.shape) != 2 or (num_words is not None and matrix.shape[1] != num_words):
-        columns = "columns, one a word" if num_words is None else f"{num_words} columns"
-        raise DataError(f"Counts have one row a document and {columns}; found the shape {listing(matrix.shape)}.")
+        columns = "columns, one per word" if num_words is None else f"{num_words} columns"
+        raise DataError(f"Counts have one row per document and {columns}; found the shape {listing(matrix.shape)}.")
     values = np.asarray(matrix.data if sparse else matrix)
     if not (np.isfinite(values).all() and (values >= 0).all()):
         raise DataError("Counts are finite and >= 0.")

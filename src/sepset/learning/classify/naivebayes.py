@@ -27,7 +27,7 @@ from sepset.learning.classify.dependence import conditional_information
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 TIE = 1e-12
-"""Gains nearer than this, relative to the best, count as equal: rounding shall not decide a tree."""
+"""Gains nearer than this, relative to the best, count as equal: rounding must not decide a tree."""
 
 
 def naive_bayes(target: VariableLike, features: Iterable[VariableLike]) -> DAG:
@@ -69,7 +69,7 @@ def tree_augmented(
         data: complete rows: a dataset, any data frame, a mapping of columns, or the path of a file.
         target: the class, discrete.
         features: by default all other columns.
-        weights: one a row; by default those of the dataset.
+        weights: one per row; by default those of the dataset.
 
     Cost: quadratic in the total number of states, and in the number of rows only once.
     Reference: Friedman, Geiger & Goldszmidt (1997), section 4.1.

@@ -194,7 +194,7 @@ def _fitted(method: object, stats: Statistics, model: BayesNet) -> FitResult:
 
 
 def _about(method: object, stats: Statistics, model: BayesNet) -> dict[str, Any]:
-    """What a result says about its network."""
+    """The arguments of a result that describe its network."""
     log_likelihood = stats.log_likelihood(model)
     return {
         "log_likelihood": log_likelihood,

@@ -1,4 +1,4 @@
-r"""Why a procedure errs: noise that nobody can predict, bias that more data do not mend, and variance that they do.
+r"""The error of a procedure: unpredictable noise, bias that more data do not reduce, and variance that they do.
 
 $$E_{\mathcal D}\, L = \text{noise} + \text{bias} + \text{variance}$$
 """

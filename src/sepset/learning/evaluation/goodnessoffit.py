@@ -103,7 +103,7 @@ def goodness_of_fit(
     \qquad \mathcal D^* \sim \tilde P^M$$
 
     Where the same data were used to fit the model its log-loss is too low, and the p-value too large; then say how it
-    was fitted with `refit`, and each simulated dataset is fitted too before its figure is taken.
+    was fitted with `refit`, and each simulated dataset is fitted too before its statistic is computed.
 
     Args:
         model: a Bayesian network.

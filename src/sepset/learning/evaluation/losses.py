@@ -42,7 +42,7 @@ class Loss(Protocol):
 
     @property
     def name(self) -> str:
-        """What the loss is called in tables."""
+        """The name of the loss in tables."""
 
     def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""

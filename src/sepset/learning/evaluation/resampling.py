@@ -1,4 +1,4 @@
-"""What chance alone does to a statistic: the bootstrap, and permutations with the intervals they imply."""
+"""The variation of a statistic by chance: the bootstrap, and permutations with the intervals they imply."""
 
 from __future__ import annotations
 

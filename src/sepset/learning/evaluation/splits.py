@@ -51,7 +51,7 @@ class KFold:
         whole("folds", self.folds, least=2)
 
     def num_rounds(self, data: Dataset) -> int:
-        """One a fold."""
+        """One per fold."""
         return self.folds
 
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:
@@ -111,7 +111,7 @@ class LeaveOneOut:
     """
 
     def num_rounds(self, data: Dataset) -> int:
-        """One a row."""
+        """One per row."""
         return data.num_rows
 
     def rounds(self, data: Dataset, rng: np.random.Generator) -> Iterator[Bools]:

@@ -30,7 +30,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 
 Procedure: TypeAlias = Callable[[Dataset], Any]
-"""What makes a model, or a `FitResult` with one, from a dataset."""
+"""A function from a dataset to a model, or to a `FitResult` with one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +408,7 @@ def nested_cross_validate(
     seed: int = 0,
     method: Method | None = None,
 ) -> NestedValidation:
-    """What to expect of `select_learner`: it runs within the training rows of each outer round, tested on the others.
+    """The expected risk of `select_learner`: it runs within the training rows of each outer round, tested on the others.
 
     With `outer=Holdout(...)` and `inner=Holdout(...)` this is one split into training, validation and test rows.
 

@@ -1,4 +1,4 @@
-r"""What data can tell about parameters: the rank of the map from parameters to the distribution of what is observed.
+r"""The information of data about parameters: the rank of the map from parameters to the distribution of what is observed.
 
 $$\theta \mapsto P(\mathbf Y), \qquad J = \frac{\partial P(\mathbf Y)}{\partial \theta}$$
 
@@ -54,7 +54,7 @@ class IdentifiabilityReport(Tabulated):
         effective_dimension: the rank of the Jacobian.
         singular_values: those of the Jacobian, largest first: how clear the rank is.
         null_space: directions along which nothing observable changes, one row each.
-        label_switching: how many ways hidden states can be relabelled.
+        label_switching: how many ways hidden states can be relabeled.
         hidden: the variables that are never observed.
         is_exact: whether all joint states were looked at; from a sample the rank can only be too low.
     """
@@ -99,12 +99,12 @@ class IdentifiabilityReport(Tabulated):
             yield "not identified", listing(self.unidentified).replace('"', "")
         if self.hidden:
             yield "never observed", listing(self.hidden)
-            yield "relabellings", f"{self.label_switching} (equal likelihood; never identified globally)"
+            yield "relabelings", f"{self.label_switching} (equal likelihood; never identified globally)"
 
     def __repr__(self) -> str:
         return (
             f"IdentifiabilityReport({self.effective_dimension} of {self.num_parameters} dimensions, "
-            f"{self.label_switching} labellings)"
+            f"{self.label_switching} labelings)"
         )
 
     def _shown(self) -> Shown:
@@ -136,7 +136,7 @@ class FreeParameters:
 
     @lazy
     def names(self) -> tuple[str, ...]:
-        """What each parameter is called: a conditional probability, a contribution, or a weight."""
+        """The name of each parameter: a conditional probability, a contribution, or a weight."""
         return tuple(name for cpds in self._blocks for name in cpds[0].parameters.names)
 
     @lazy
@@ -218,7 +218,7 @@ def identifiability(
     >>> h, a, b = Discrete("h"), Discrete("a"), Discrete("b")
     >>> net = BayesNet(TableCPD(h, [0.4, 0.6]), *(TableCPD(x, [[0.7, 0.3], [0.2, 0.8]], given=h) for x in (a, b)))
     >>> identifiability(net, ["a", "b"])
-    IdentifiabilityReport(3 of 5 dimensions, 2 labellings)
+    IdentifiabilityReport(3 of 5 dimensions, 2 labelings)
     """
     one_of("at", at, ("random", "model"))
     sets = _sets(model, observed)

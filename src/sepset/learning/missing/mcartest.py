@@ -1,6 +1,6 @@
 r"""Tests of whether cells are missing completely at random.
 
-Under MCAR every missingness pattern sees the same distribution. For real columns, with or without discrete ones beside
+Under MCAR every missingness pattern sees the same distribution. For real columns, with or without discrete ones next to
 them, the statistic compares the means, those of discrete columns being the frequencies of their states,
 
 $$d^2 = \sum_p n_p\, (\bar{\mathbf y}_p - \hat\mu_p)^\top \hat\Sigma_p^{-1} (\bar{\mathbf y}_p - \hat\mu_p),$$
@@ -71,14 +71,14 @@ class MCARTestResult:
 def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> MCARTestResult:
     """The test of the hypothesis that cells are missing completely at random.
 
-    A small p-value speaks against MCAR; a large one is no proof of it, and nothing in the data can tell cells missing
+    A small p-value speaks against MCAR; a large one does not prove it, and nothing in the data can tell cells missing
     at random from cells missing not at random. The chi-square distribution is the limit for many rows a pattern (and,
     for discrete columns, a cell).
 
     Args:
         data: a dataset, or any frame; row weights count as copies.
         variables: the columns to test; all by default. Discrete columns by themselves are compared as whole tables;
-            beside real ones each state but one counts as a column of zeros and ones, of which means are compared.
+            next to real ones each state but one counts as a column of zeros and ones, of which means are compared.
 
     Cost: EM over patterns. For discrete columns alone the table of all their joint states.
     Reference: Little (1988); Fuchs (1982).

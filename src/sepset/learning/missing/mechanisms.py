@@ -1,7 +1,7 @@
 r"""How cells go missing: mechanisms as values, and masks drawn from them.
 
 Each variable $X$ that can be hidden has an indicator $O_X$, true where its cell is observed. A mechanism is the
-distribution $P_{\text{missing}}(\mathbf O \mid \mathbf X)$, one conditional probability a column. Missing
+distribution $P_{\text{missing}}(\mathbf O \mid \mathbf X)$, one conditional probability per column. Missing
 *completely* at random: it depends on nothing. Missing *at random*: on cells that are seen. Missing *not* at random: on
 what it hides.
 
@@ -52,7 +52,7 @@ class Hiding:
     Args:
         probability: a number; with discrete `given`, an array with an axis for each of them or a mapping from their
             states (tuples, where there are several); or a function of the columns of `given` (states or numbers, row by
-            row) that gives one probability a row.
+            row) that gives one probability per row.
         given: the variables $\mathbf U$ it depends on: columns, or indicators of columns hidden before.
 
     >>> Hiding({"low": 0.1, "high": 0.6}, given="income").given
@@ -92,7 +92,7 @@ class Hiding:
         chance = np.asarray(found, dtype=np.float64)
         if chance.shape != (rows.num_rows,) or not ((chance >= 0) & (chance <= 1)).all():
             raise DataError(
-                f"The hiding of {variable.name!r} is {rows.num_rows} numbers from 0 to 1, one a row; its function gave "
+                f"The hiding of {variable.name!r} is {rows.num_rows} numbers from 0 to 1, one per row; its function gave "
                 f"the shape {chance.shape}{'' if not chance.size else f' from {chance.min()} to {chance.max()}'}."
             )
         return rng.random(rows.num_rows) >= chance

@@ -4,7 +4,7 @@ $$P(\mathbf X, \mathbf O, \mathbf Y) = P(\mathbf X)\, P_{\text{missing}}(\mathbf
 \mathbf 1\{\mathbf Y = \mathbf X \text{ where } \mathbf O \text{, else } ?\}$$
 
 Under missingness at random the likelihood splits, $L(\theta, \psi) = L(\theta)\, L(\psi)$, so that $\theta$ can be
-learned as if nothing were known of how cells went missing.
+learned as if nothing were known about how cells went missing.
 
 Reference: Koller & Friedman, section 19.1 and theorem 19.1.
 """

@@ -96,7 +96,7 @@ def pool_estimates(
     r"""The pooled estimate of several imputed datasets, by Rubin's rules.
 
     Args:
-        estimates: one estimate a copy, along the first axis: numbers, or arrays of one shape.
+        estimates: one estimate per copy, along the first axis: numbers, or arrays of one shape.
         variances: the squared standard error of each, as complete data would give it.
         complete_freedom: the degrees of freedom that complete data would have; where given, those of the pooled
             estimate are never more (Barnard & Rubin), which small samples need.

@@ -35,8 +35,8 @@ class CaseWeights:
     r"""The weights of complete cases, and the probabilities they come from.
 
     Attributes:
-        weights: one a row, zero where a cell is missing; times the dataset's own weights, where it has some.
-        probabilities: $P(\mathbf O_Z = \text{true} \mid \mathbf v)$, one a row.
+        weights: one per row, zero where a cell is missing; times the dataset's own weights, where it has some.
+        probabilities: $P(\mathbf O_Z = \text{true} \mid \mathbf v)$, one per row.
         is_complete: which rows have all cells.
     """
 
@@ -130,7 +130,7 @@ def _table(rows: Dataset, given: Sequence[AnyVariable], complete: Bools, share: 
 
 
 def _design(rows: Dataset, given: Sequence[AnyVariable]) -> Floats:
-    """A column of ones, one a state but the first of each discrete variable, and standardized numbers."""
+    """A column of ones, one per state but the first of each discrete variable, and standardized numbers."""
     columns = [np.ones(rows.num_rows)]
     for variable in given:
         if isinstance(variable, Discrete):

@@ -114,7 +114,7 @@ class ExponentialFamily:
         return np.asarray(found.x, dtype=np.float64)[:num]
 
     def _refuse_face(self, seen: Bools) -> None:
-        r"""Refuse outcomes that all lie on a face: $\langle d, \tau\rangle$ is largest there, and smaller elsewhere."""
+        r"""Raise if all outcomes lie on a face: $\langle d, \tau\rangle$ is largest there, and smaller elsewhere."""
         if seen.all():
             return
         from scipy.optimize import linprog

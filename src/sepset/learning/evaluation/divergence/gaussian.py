@@ -37,7 +37,7 @@ Marginal: TypeAlias = Callable[[Sequence[str]], Floats]
 
 
 class Lines(NamedTuple):
-    """Regressions, one a context: intercepts, coefficients, and the covariances of what they leave."""
+    """Regressions, one per context: intercepts, coefficients, and the covariances of what they leave."""
 
     intercept: Floats
     coefficients: Floats
@@ -46,7 +46,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussianTruth:
-    r"""What the divergence from a network with real variables needs of it: moments in contexts, and regressions.
+    r"""The parts of a network with real variables that divergences from it need: moments in contexts, and regressions.
 
     Args:
         network: the truth.
@@ -74,7 +74,7 @@ class GaussianTruth:
         return 0.0 if ours == theirs == -math.inf else 0.5 * (theirs - ours)
 
     def parameter_gap(self, model: BayesNet, child: str) -> float:
-        """What the child's lines in the model lose beyond its graph; infinite where one is deterministic alone."""
+        """The loss from the child's regressions beyond that from the graph; infinite where only one is deterministic."""
         cpd = line_of(model, child)
         weights = self._weights(cpd.by)
         ours, theirs = self._regression(cpd), _lines(cpd)

@@ -45,7 +45,7 @@ class DivergenceResult(Assessment):
 
     @property
     def parameters(self) -> float:
-        """What all CPDs add beyond the graph; NaN for an estimate from draws."""
+        """The part of all CPDs beyond that of the graph; NaN for an estimate from draws."""
         return math.nan if self.samples else added(self.families)
 
     @property
@@ -126,7 +126,7 @@ TRUTHS: Slot[Truth] = Slot("what divergences from a network need of it", size=2)
 
 
 def _truth(network: BayesNet, method: Method | None) -> Truth:
-    """What is known of the network, kept with its problem, so that many comparisons share what was inferred."""
+    """The inferred parts of the network, kept with its problem, so that many comparisons share them."""
     if not isinstance(network, BayesNet) or type(method).__hash__ is None:
         return Truth(network, method)
     return network.problem().kept.get(TRUTHS, lambda: Truth(network, method), key=(method, id(network)))
