@@ -20,10 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sepset"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
-NOT_YET: tuple[str, ...] = ()
-"""Folders of `src/sepset` whose texts are still to be revised; it should become empty."""
-
-MODULES = [p for p in sorted(SOURCE.rglob("*.py")) if p.relative_to(SOURCE).parts[0] not in NOT_YET]
+MODULES = sorted(SOURCE.rglob("*.py"))
 
 UNIT = (
     "(?:assignment|axis|batch|block|byte|call|case|cell|child|chunk|class|clique|cluster|column|component|context|copy|"
@@ -184,13 +181,6 @@ def test_modules_are_in_plain_words(path):
 def test_documents_are_in_plain_words(path):
     found = violations(paragraphs(path.read_text(encoding="utf-8")))
     assert not found, f"{path.relative_to(ROOT)}\n" + "\n".join(found)
-
-
-@pytest.mark.parametrize("folder", NOT_YET)
-def test_a_folder_is_left_out_only_as_long_as_it_has_to_be(folder):
-    modules = sorted((SOURCE / folder).rglob("*.py"))
-    assert modules
-    assert any(violations(texts(path.read_text(encoding="utf-8"))) for path in modules), f"take {folder} out of NOT_YET"
 
 
 SAMPLE = '''

@@ -408,7 +408,7 @@ def nested_cross_validate(
     seed: int = 0,
     method: Method | None = None,
 ) -> NestedValidation:
-    """The expected risk of `select_learner`: it runs within the training rows of each outer round, tested on the others.
+    """The risk of `select_learner`: it runs within the training rows of each outer round, tested on the others.
 
     With `outer=Holdout(...)` and `inner=Holdout(...)` this is one split into training, validation and test rows.
 

@@ -1,4 +1,4 @@
-r"""The information of data about parameters: the rank of the map from parameters to the distribution of what is observed.
+r"""Information of data about parameters: the rank of the map from parameters to the distribution of what is observed.
 
 $$\theta \mapsto P(\mathbf Y), \qquad J = \frac{\partial P(\mathbf Y)}{\partial \theta}$$
 

@@ -74,7 +74,7 @@ class GaussianTruth:
         return 0.0 if ours == theirs == -math.inf else 0.5 * (theirs - ours)
 
     def parameter_gap(self, model: BayesNet, child: str) -> float:
-        """The loss from the child's regressions beyond that from the graph; infinite where only one is deterministic."""
+        """The loss from the child's regressions beyond that from the graph; infinite if only one is deterministic."""
         cpd = line_of(model, child)
         weights = self._weights(cpd.by)
         ours, theirs = self._regression(cpd), _lines(cpd)
