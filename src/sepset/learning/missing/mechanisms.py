@@ -92,8 +92,8 @@ class Hiding:
         chance = np.asarray(found, dtype=np.float64)
         if chance.shape != (rows.num_rows,) or not ((chance >= 0) & (chance <= 1)).all():
             raise DataError(
-                f"The hiding of {variable.name!r} is {rows.num_rows} numbers from 0 to 1, one per row; its "
-                f"function gave the shape {chance.shape}{'' if not chance.size else f' from {chance.min()} to {chance.max()}'}."
+                f"The hiding of {variable.name!r} is {rows.num_rows} numbers from 0 to 1, one per row; its function "
+                f"gave the shape {chance.shape}{'' if not chance.size else f' from {chance.min()} to {chance.max()}'}."
             )
         return rng.random(rows.num_rows) >= chance
 
