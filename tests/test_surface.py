@@ -120,7 +120,6 @@ def test_every_flat_name_is_used_in_a_document(name):
 
 THREE = {
     *("fit", "d_separated", "separated", "chain_separated", "csi_separated", "active_trail"),  # (graph, x, y)
-    "train_and_test",  # losses follow
     *(
         "ChainComponent.sample",
         "KernelCPD.sample",

@@ -166,7 +166,9 @@ def test_lines_share_group_bys(monkeypatch):
     rows = columns()
     asked = []
     original = Moments.of.__func__
-    monkeypatch.setattr(Moments, "of", classmethod(lambda cls, *args: asked.append(args[1]) or original(cls, *args)))
+    monkeypatch.setattr(
+        Moments, "of", classmethod(lambda cls, *args, **named: asked.append(args[1]) or original(cls, *args, **named))
+    )
     k = Discrete("k", ("a", "b", "c"))
     lines = [LinearGaussian(Real(name), covariance=np.ones(3), by=k) for name in "xyz"]
     for widest, num_asked in ((statistics.WIDEST, 1), (2, 2), (1, 3)):

@@ -56,12 +56,13 @@ class Engine(RowQuestions):
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
         evidence = self.evidence(given)
-        return self.answer(targets, evidence, lambda free: self.prepared.query(free, evidence))
+        return self.answer(targets, evidence, ask=lambda free: self.prepared.query(free, evidence))
 
     def answer(
         self,
         targets: VariableLike | Iterable[VariableLike],
         evidence: Evidence,
+        *,
         ask: Callable[[Sequence[int]], Answer],
     ) -> QueryResult:
         """The answer of `ask` for the positions of unobserved targets, with the observed ones as point masses."""

@@ -80,7 +80,7 @@ class View(Frozen):
         joints = self._joints
         if joints is None:
             return self.engine.query(targets, given=self.given)
-        return self.engine.answer(targets, self._evidence, joints.query)
+        return self.engine.answer(targets, self._evidence, ask=joints.query)
 
     @lazy
     def _evidence(self) -> Evidence:
