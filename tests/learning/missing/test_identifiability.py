@@ -171,7 +171,7 @@ def test_displays_and_refusals():
     found = identifiability(net, ["x0", "x1"])
     assert repr(found) == "IdentifiabilityReport(3 of 5 dimensions, 2 labelings)"
     assert len([line for line in printed(found).splitlines() if line.startswith("│")]) == 6
-    assert "relabellings" in found._repr_html_()
+    assert "relabelings" in found._repr_html_()
     with pytest.raises(ss.errors.ScopeError, match="x0"):
         identifiability(net, ["x9"])
     with pytest.raises(ss.errors.ArgumentError, match="'random'"):
