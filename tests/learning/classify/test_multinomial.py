@@ -101,7 +101,7 @@ def test_what_is_refused():
         MultinomialNaiveBayes.fit(CORPUS, [0.5, 1.5, 2.5, 3.5])
     with pytest.raises(DataError, match="3 columns"):
         MultinomialNaiveBayes.fit(CORPUS, TOPICS).predict([[1, 2]])
-    with pytest.raises(DataError, match="one row a document"):
+    with pytest.raises(DataError, match="one row per document"):
         MultinomialNaiveBayes.fit(CORPUS, TOPICS).predict([1, 2, 3])
     with pytest.raises(ModelError):
         MultinomialNaiveBayes(Discrete("c"), Discrete("w"), [0.5, 0.6], np.full((2, 2), 0.5))
