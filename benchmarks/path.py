@@ -99,7 +99,7 @@ def run(lab: Lab) -> list[Report]:
             ours = found if isinstance(found, str) else float(found[number][column])
             rows.append(Comparison(f"{case}: {name}", ours, {"0.1.0": float(before[column])}, kind="entries"))
     note = (
-        "Functions of sepset's own Python that one call enters, as a profiler sees them. Since 0.1.0 modules have been "
-        "divided into smaller ones, so the same way crosses more of them."
+        "Functions of sepset's own Python that one call enters, as a profiler sees them. The column of 0.1.0 is as "
+        "published; a similar trace repeated later counted fewer calls there: 2,056, 369 and 55."
     )
     return [Report("The way through a call", rows, note, has_mean=False, versus="0.1.0 / sepset")]
