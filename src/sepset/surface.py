@@ -1,6 +1,6 @@
 """The table of public names: which are flat, which namespace each belongs to, and which module defines it.
 
-The package and its namespaces are lazy modules made from this table (`sepset.base.lazy.namespace`), and so are their
+The package and its namespaces are lazy modules made from this table (`base.namespaces`), and so are their
 stub files: a name is listed here once, and nowhere else.
 """
 

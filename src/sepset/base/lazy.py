@@ -1,4 +1,4 @@
-"""Attributes computed on first access and then kept: of objects (`lazy`) and of modules (`namespace`).
+"""Attributes computed on first access and then kept; the library has no other mechanism for that.
 
 The standard library's `cached_property` holds, up to Python 3.11, one lock for all objects of a class while it
 computes: two threads that prepare two models would wait for each other, and every first access would pay for the lock.
@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from sepset import surface
 
 if TYPE_CHECKING:
     lazy = cached_property
@@ -41,30 +38,3 @@ else:
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self.name, self.function(instance))
-
-
-def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a module whose public names are imported when they are first used.
-
-    Args:
-        module: the package itself, or one of the namespaces in `sepset.surface`.
-
-    >>> find, names, _ = namespace("sepset.priors")
-    >>> find("BDeu").__module__, "BDeu" in names()
-    ('sepset.cpds.priors.dirichlet', True)
-    """
-    homes = surface.homes_in(module)
-    names = sorted(homes)
-
-    def find(name: str) -> Any:
-        if name not in homes:
-            from sepset.base.text import nearest
-
-            hint = surface.elsewhere(name) or nearest(name, names)
-            raise AttributeError(f"module {module!r} has no attribute {name!r}.{hint}")
-        home = import_module(f"sepset.{homes[name]}")
-        value = home if homes[name] == name else getattr(home, name)
-        setattr(import_module(module), name, value)
-        return value
-
-    return find, lambda: names, names

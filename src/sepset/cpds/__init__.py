@@ -2,6 +2,6 @@
 is one file per kind, with all operations that estimation, EM, gradients and files need.
 """
 
-from sepset.base.lazy import namespace
+from sepset.base.namespaces import namespace
 
 __getattr__, __dir__, __all__ = namespace(__name__)

@@ -2,6 +2,6 @@
 where the rows are stored, and which cells are missing.
 """
 
-from sepset.base.lazy import namespace
+from sepset.base.namespaces import namespace
 
 __getattr__, __dir__, __all__ = namespace(__name__)

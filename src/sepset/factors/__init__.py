@@ -2,6 +2,6 @@
 potential), Gaussians in canonical and in moment form, hybrids of both, and the distributions that answers are made of.
 """
 
-from sepset.base.lazy import namespace
+from sepset.base.namespaces import namespace
 
 __getattr__, __dir__, __all__ = namespace(__name__)

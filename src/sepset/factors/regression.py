@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.frozen import fill
+from sepset.base.frozen import fill, made
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.text import listing
@@ -109,19 +109,7 @@ class Regression:
         C = shaped(covariance, shape, (size, size), f"covariances of {child.name}")
         check_finite(B, f"coefficients of {child.name}")
         check_covariances(a, C, f"covariances of {child.name}", states)
-        self._set(child, reals, states, a, B, C)
-
-    def _set(
-        self,
-        child: Vector,
-        given: tuple[Vector, ...],
-        by: tuple[Discrete, ...],
-        intercept: Floats,
-        coefficients: Floats,
-        covariance: Floats,
-    ) -> None:
-        fill(self, child=child, given=given, by=by)
-        fill(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
+        fill(self, child=child, given=reals, by=states, intercept=a, coefficients=B, covariance=C)
 
     @classmethod
     def of(
@@ -134,9 +122,9 @@ class Regression:
         covariance: Floats,
     ) -> Regression:
         """The regression with arrays that are known to be right: one entry per joint state of `by`, in C order."""
-        result = cls.__new__(cls)
-        result._set(child, given, by, intercept, coefficients, covariance)
-        return result
+        return made(
+            cls, child=child, given=given, by=by, intercept=intercept, coefficients=coefficients, covariance=covariance
+        )
 
     @property
     def frontal(self) -> tuple[Vector, ...]:

@@ -3,6 +3,6 @@ modules here are shared by all folders: methods, capabilities, plans, results, t
 methods and its checkpoints.
 """
 
-from sepset.base.lazy import namespace
+from sepset.base.namespaces import namespace
 
 __getattr__, __dir__, __all__ = namespace(__name__)

@@ -3,6 +3,6 @@ is. The modules here are shared by all rooms: a learning task, its result, stati
 parameters.
 """
 
-from sepset.base.lazy import namespace
+from sepset.base.namespaces import namespace
 
 __getattr__, __dir__, __all__ = namespace(__name__)

@@ -2,6 +2,6 @@
 conversions between them, interventions and reductions to evidence.
 """
 
-from sepset.base.lazy import namespace
+from sepset.base.namespaces import namespace
 
 __getattr__, __dir__, __all__ = namespace(__name__)

@@ -1,0 +1,36 @@
+"""Namespaces: modules whose public names are imported on first use, as `sepset.surface` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from sepset import surface
+
+
+def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a module whose public names are imported when they are first used.
+
+    Args:
+        module: the package itself, or one of the namespaces in `sepset.surface`.
+
+    >>> find, names, _ = namespace("sepset.priors")
+    >>> find("BDeu").__module__, "BDeu" in names()
+    ('sepset.cpds.priors.dirichlet', True)
+    """
+    homes = surface.homes_in(module)
+    names = sorted(homes)
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            from sepset.base.text import nearest  # only for a wrong name
+
+            hint = surface.elsewhere(name) or nearest(name, names)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}.{hint}")
+        home = import_module(f"sepset.{homes[name]}")
+        value = home if homes[name] == name else getattr(home, name)
+        setattr(import_module(module), name, value)
+        return value
+
+    return find, lambda: names, names
