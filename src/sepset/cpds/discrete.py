@@ -19,7 +19,7 @@ from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
+from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.labels import conditional
 from sepset.variables.variable import Discrete, State, Vector
 
@@ -241,6 +241,12 @@ def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
             raise ScopeError(f"A discrete CPD is over Discrete variables; found {variable!r}.")
     check_scope((*parents, child))
     return parents
+
+
+def discrete_scope(scope: Scope) -> tuple[Discrete, ...]:
+    """The scope as discrete variables, after checking that they are."""
+    *parents, child = scope
+    return (*parent_tuple(child, parents), child)  # type: ignore[arg-type, return-value]  # checked there
 
 
 def chunks(num_rows: int) -> Iterator[slice]:

@@ -14,10 +14,12 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import is_observed
+from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
 from sepset.learning.blocks import PriorTerms
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.task import Task
+from sepset.models.alignment import with_parameters_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -53,10 +55,10 @@ def start_model(
     >>> start_model(task, Expectation.of(task), "model", np.random.default_rng(0)) is net
     True
     """
-    if isinstance(start, BayesNet):
-        return start
-    one_of("start", start, STARTS, otherwise="a network")
     template = task.template
+    if isinstance(start, BayesNet):
+        return _given(expectation, with_parameters_of(template, start, "start"))
+    one_of("start", start, STARTS, otherwise="a network")
     if start == "model":
         return template
     if start == "random":
@@ -74,6 +76,20 @@ def start_model(
         for i, (own, quiet) in enumerate(zip(blocks.forms, silent, strict=True))
     ]
     return with_tied(expectation, made)
+
+
+def _given(expectation: Expectation, model: BayesNet) -> BayesNet:
+    """The network of a start; raises where CPDs that share parameters have different ones there."""
+    for first, *others in expectation.blocks.members:
+        own = model.cpds[first].parameters.arrays if others else {}
+        for i in others:
+            tied = model.cpds[i].parameters.arrays
+            if not all(np.array_equal(array, tied[name]) for name, array in own.items()):
+                raise ModelError(
+                    f"{model.cpds[first]!r} and {model.cpds[i]!r} share their parameters, and have different ones in "
+                    "the start. Give it the same blocks, as tie does."
+                )
+    return model
 
 
 def with_tied(expectation: Expectation, cpds: list[CPD]) -> BayesNet:
