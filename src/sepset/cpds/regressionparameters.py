@@ -7,7 +7,6 @@ Reference: Koller & Friedman, sections 17.2.4, 17.4.4 and 19.2.2.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
-from sepset.base.frozen import fill
 from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import joint_codes, unseen_message
@@ -32,7 +30,6 @@ from sepset.cpds.parameters import (
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.regression import LinearNormalInverseWishart, RegressionPrior
 from sepset.cpds.priors.weights import WeightPrior
-from sepset.cpds.registry import discrete_and_real
 from sepset.cpds.regression import (
     COLLAPSE,
     EPSILON,
@@ -48,10 +45,9 @@ from sepset.data.moments import Moments
 from sepset.data.scatter import Scatter, Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Scope
-from sepset.factors.coordinates import matrix, places, states_of, width
+from sepset.factors.coordinates import matrix, states_of, width
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
-from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
@@ -136,15 +132,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     def reordered(self, scope: Scope) -> LinearGaussian:
         """The same regressions, with contexts and parents in another order."""
-        by, given = discrete_and_real(scope[:-1])
-        Match.of((self.cpd.child,), scope[-1:])
-        at, axes = Match.of(self.cpd.by, by).entries, Match.of(self.cpd.given, given).axes
-        columns = places(self.cpd.given, [self.cpd.given[axis] for axis in axes])
-        made = copy.copy(self.cpd)
-        fill(made, child=scope[-1], given=given, by=by)
-        return made.with_parameters(
-            self.cpd.intercept[at], self.cpd.coefficients[at][:, :, columns], covariance=self.cpd.covariance[at]
-        )
+        return self.cpd.reordered(scope)
 
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether a variable is a discrete parent."""

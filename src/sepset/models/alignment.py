@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import is_
 
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
@@ -23,7 +24,9 @@ def over(net: BayesNet, variables: Iterable[Discrete | Vector]) -> BayesNet:
     wanted = Variables(variables)
     if len(wanted) == len(net.variables) and all(v in wanted for v in net.variables):
         return net
-    refuse_other_names(net, wanted, "network")
+    differ = sorted({*wanted.names} ^ {*net.variables.names})
+    if differ:
+        raise ScopeError(f"Both networks need the same variables; they differ in {listing(differ)}.")
     return BayesNet(
         *(cpd.parameters.over(tuple(wanted[v.name] for v in cpd.scope)) for cpd in net.cpds),
         name=net.name,
@@ -45,10 +48,9 @@ def with_parameters_of(template: BayesNet, net: BayesNet, role: str) -> BayesNet
     >>> with_parameters_of(net, other, "start").cpd("coin").values.tolist()
     [0.3, 0.7]
     """
-    if net is template:
-        return template
     refuse_other_names(net, template.variables, role)
-    return template.with_parameters([like(cpd, net.cpd(cpd.child.name), role) for cpd in template.cpds])
+    made = tuple(like(cpd, net.cpd(cpd.child.name), role) for cpd in template.cpds)
+    return net if all(map(is_, made, net.cpds)) else template.with_parameters(made)
 
 
 def like(cpd: CPD, other: CPD, role: str) -> CPD:
