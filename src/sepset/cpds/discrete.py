@@ -246,7 +246,7 @@ def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
 def discrete_scope(scope: Scope) -> tuple[Discrete, ...]:
     """The scope as discrete variables, after checking that they are."""
     *parents, child = scope
-    return (*parent_tuple(child, parents), child)  # type: ignore[arg-type, return-value]  # checked there
+    return (*parent_tuple(child, parents), child)  # type: ignore[arg-type]  # checked there
 
 
 def chunks(num_rows: int) -> Iterator[slice]:

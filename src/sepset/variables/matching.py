@@ -73,6 +73,19 @@ def state_order(own: Discrete | Vector, wanted: Discrete | Vector) -> Ints:
     raise ScopeError(f"{own!r} and {wanted!r} share a name, and are different variables. Give both the same states.")
 
 
+def has_states_of(own: Discrete | Vector, wanted: Discrete | Vector) -> bool:
+    """Whether two variables have the same states, in any order, or the same size.
+
+    >>> has_states_of(Discrete("a", "xy"), Discrete("a", "yx")), has_states_of(Discrete("a", "xy"), Discrete("a", "xz"))
+    (True, False)
+    """
+    try:
+        state_order(own, wanted)
+    except ScopeError:
+        return False
+    return True
+
+
 def state_codes(own: Discrete, wanted: Discrete) -> Ints:
     """The code under `wanted` of each state of `own`.
 
