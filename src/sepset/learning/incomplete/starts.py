@@ -63,7 +63,7 @@ def start_model(
         return template
     if start == "random":
         return with_tied(expectation, [_random(cpd, rng) for cpd in template.cpds])
-    untold = _untold(task)
+    untold = {child for children in symmetric(task, template).values() for child in children}
     silent = [start == "data" or cpd.parameters.is_default or cpd.child.name in untold for cpd in template.cpds]
     if not any(silent):
         return template
@@ -101,15 +101,21 @@ def with_tied(expectation: Expectation, cpds: list[CPD]) -> BayesNet:
     return blocks.network(cpds)
 
 
-def _untold(task: Task) -> set[str]:
-    """The children of hidden variables whose states no child distinguishes, which no step would change."""
-    template, missing = task.template, task.dataset.num_missing
-    hidden = [v for v in template.variables if isinstance(v, Discrete) and missing[v.name] == task.dataset.num_rows]
-    found: set[str] = set()
-    for variable in hidden:
-        children = template.children(variable)
-        if variable.num_states > 1 and not any(template.cpd(child).parameters.tells(variable) for child in children):
-            found.update(children)
+def symmetric(task: Task, model: BayesNet) -> dict[str, tuple[str, ...]]:
+    """The hidden variables whose states no child distinguishes, which no step would change, and their children.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> h, x = Discrete("h"), Discrete("x")
+    >>> net = BayesNet(TableCPD(h, [0.5, 0.5]), TableCPD(x, [[0.3, 0.7], [0.3, 0.7]], given=h))
+    >>> symmetric(Task(net, {"x": [0, 1, 1]}), net)
+    {'h': ('x',)}
+    """
+    missing, found = task.dataset.num_missing, {}
+    for variable in model.variables:
+        if isinstance(variable, Discrete) and variable.num_states > 1 and missing[variable.name] == len(task.dataset):
+            children = model.children(variable)
+            if not any(model.cpd(child).parameters.tells(variable) for child in children):
+                found[variable.name] = children
     return found
 
 
