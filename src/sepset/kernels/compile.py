@@ -45,7 +45,7 @@ def _look_up_quietly() -> None:
 _look_up_quietly()
 
 
-@typeof_impl.register(Kernel)  # type: ignore[untyped-decorator]  # numba is untyped
+@typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
     """That of its compiled form, for a kernel that has the name of an interpreted one."""
     return typeof_impl(load()[kernel], context)

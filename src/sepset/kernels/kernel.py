@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
-from types import FunctionType, ModuleType
+from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
@@ -98,7 +98,7 @@ def kernel(
     borrows: bool = False,
     work: Work | None = None,
 ) -> F | Callable[[F], F]:
-    """A function that is compiled once that pays: nopython, nogil, cached on disk. Division by zero is inf.
+    """A function that is compiled once that is worth it: nopython, nogil, cached on disk. Division by zero is inf.
 
     Args:
         reassociate: let the compiler reorder sums, which vectorizing a reduction requires; NaN and inf keep their
@@ -138,9 +138,19 @@ def pairs(start: Any, members: Any) -> float:
     return float(np.square(np.bincount(members)).sum()) if len(members) else float(len(start))
 
 
-def tier() -> str:
-    """Which form of kernels answers from now on: `plain` or `compiled`."""
-    return "plain" if METER.compiled is None else "compiled"
+TIERS: Mapping[bool, Mapping[str, object]] = {
+    False: MappingProxyType({"tier": "plain"}),
+    True: MappingProxyType({"tier": "compiled"}),
+}
+
+
+def answered() -> Mapping[str, object]:
+    """Which form of kernels answers now, `plain` or `compiled`, as a result says it in `info`.
+
+    >>> answered()["tier"] in ("plain", "compiled")
+    True
+    """
+    return TIERS[METER.compiled is not None]
 
 
 def load() -> dict[Kernel, Callable[..., Any]]:

@@ -402,7 +402,7 @@ def products(ops: Any, groups: Any) -> float:
 
 def _run_work(w: Any, store: Any, *others: Any) -> float:
     ops, groups = others[6:8]
-    return w.size + 20 * len(ops) + products(ops, groups)
+    return float(w.size + 20 * len(ops) + products(ops, groups))
 
 
 @kernel(work=_run_work)
