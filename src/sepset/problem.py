@@ -262,7 +262,7 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)]))
 
     @lazy
     def _arities(self) -> Ints:

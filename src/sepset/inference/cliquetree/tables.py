@@ -14,19 +14,19 @@ from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Settings
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers
-from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
 
 if TYPE_CHECKING:
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
     from sepset.inference.exact.tree import PreparedTree
     from sepset.inference.rows.batch import RowTables
     from sepset.inference.rows.compiler import RowCompiler
+    from sepset.inference.values import Values
 
 
 class TableMethod(EliminationMethod, Protocol):
@@ -122,6 +122,8 @@ class PreparedTables:
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sums of the factor marginals given each row, and each row's log partition."""
+        from sepset.inference.evidencerows import RowCounts
+
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
 
@@ -134,6 +136,7 @@ class PreparedTables:
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
         """The most probable values of the model's variables in every row; row by row with auxiliary variables."""
         from sepset.inference.completion import complete_one_by_one
+        from sepset.inference.evidencerows import RowValues
 
         different, which = rows.distinct()
         if self.problem.num_visible < len(self.problem.variables):
