@@ -18,7 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.regression import Regression
 from sepset.variables.universe import Variables
@@ -112,9 +112,7 @@ class Problem:
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""
         made = replace(self, blocks=tuple(blocks))
-        for name in ("scopes", "shapes"):
-            if name in self.__dict__:
-                made.__dict__[name] = self.__dict__[name]
+        carry_over(self, made, "scopes", "shapes")
         return made
 
     def __getstate__(self) -> dict[str, Any]:
