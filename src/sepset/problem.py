@@ -21,11 +21,12 @@ from sepset.base.frozen import fill
 from sepset.base.lazy import carry_over, lazy
 from sepset.factors.algebra import Factor
 from sepset.factors.block import single_blocks
-from sepset.factors.regression import Regression
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+    from sepset.factors.regression import Regression
 
 
 class Block(Protocol):
@@ -168,6 +169,8 @@ class Problem:
         >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
         {0: Regression(x)}
         """
+        from sepset.factors.regression import Regression
+
         single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
         stated = [(group.child, self.factor(group.factors[0])) for group in single]
         return {child: factor for child, factor in stated if isinstance(factor, Regression)}

@@ -17,22 +17,19 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
-from sepset.models.ancestral import forward_sample
-from sepset.models.intervention import intervened
-from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
-from sepset.models.rows import complete
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
     from sepset.models.factorgraph import FactorGraph
+    from sepset.models.markovnet import MarkovNet
 
 K = TypeVar("K", bound=CPD)
 
@@ -138,6 +135,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_log_probability_of_every_row_is_the_joint
         """
+        from sepset.models.rows import complete
+
         columns, num_rows = complete(data, self.variables)
         total = np.zeros(num_rows)
         for cpd in self.cpds:
@@ -159,6 +158,9 @@ class BayesNet(NamedModel):
         >>> len(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])).sample(3, seed=0))
         3
         """
+        from sepset.data.dataset import Dataset
+        from sepset.models.ancestral import forward_sample
+
         columns = forward_sample(self._ancestral, num_rows, seed, threads)
         if not columns:
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
@@ -166,6 +168,8 @@ class BayesNet(NamedModel):
 
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
+        from sepset.models.ancestral import forward_sample
+
         return forward_sample(self._ancestral, num_rows, seed)
 
     def condition(self, given: Given) -> MarkovNet:
@@ -192,6 +196,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_do_is_the_truncated_product
         """
+        from sepset.models.intervention import intervened
+
         places = {self.variables.id(key): value for key, value in interventions.items()}
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
@@ -242,6 +248,8 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is kept.
         Tested by: models/test_conversions.py::test_any_model_is_a_markov_net
         """
+        from sepset.models.markovnet import MarkovNet
+
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
         factors = [f for cpd in self.cpds for f in cpd.factors()]
         own = self.variables.parts
