@@ -5,7 +5,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -18,11 +18,10 @@ from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.algebra import Columns
-from sepset.factors.block import Single
+from sepset.factors.algebra import Columns, Factor
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.model import NamedModel, is_cpd
-from sepset.problem import Block, ConditionalGroup, Problem
+from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, listed
@@ -272,16 +271,18 @@ class BayesNet(NamedModel):
 
     def _build(self) -> Problem:
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
-        variables = Variables([*self.variables, *auxiliaries])
-        blocks: list[Block] = []
-        groups: list[ConditionalGroup] = []
-        for cpd in self.cpds:
-            new = [Single(factor, variables.ids(factor.scope)) for factor in cpd.factors()]
-            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
-            parents, hidden = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, cpd.auxiliaries))
-            groups.append(ConditionalGroup(variables.id(cpd.child), parents, numbers, hidden))
-            blocks += new
-        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables))
+        variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
+        place = {name: i for i, name in enumerate(self._by_name)}
+        factors, scopes, groups = list[Factor](), list[Sequence[int]](), list[ConditionalGroup]()
+        for child, cpd in enumerate(self.cpds):
+            first, scope = len(factors), cpd.scope
+            parents = tuple([place[parent.name] for parent in cpd.parents])
+            factors += cpd.factors()
+            for factor in factors[first:]:
+                scopes.append((*parents, child) if factor.scope == scope else variables.places(factor.scope))
+            hidden = tuple(variables.places(cpd.auxiliaries)) if auxiliaries else ()
+            groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
+        return Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))
