@@ -75,7 +75,7 @@ def _rows() -> None:
     asia = load("asia")
     rows = asia.sample(40, seed=0)
     fit(asia.dag, rows, Bayes(BDeu(1)))
-    some = {v.name: [*v.states, None, *v.states] for v in asia.variables if v.name != "either"}
+    some = {name: ["yes", "no", None, "yes", "no"] for name in asia.variables.names if name != "either"}
     fitted = fit(asia, some, EM(BDeu(1))).model
     prepare(fitted).predict(some, targets="lung")
     impute(fitted, some, kind="map")
