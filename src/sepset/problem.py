@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,8 +20,11 @@ from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
+from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
+from sepset.factors.decomposition import Decomposable
 from sepset.factors.regression import Regression
+from sepset.semiring import SUM
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
@@ -48,6 +52,48 @@ class ConditionalGroup:
     parents: tuple[int, ...]
     factors: tuple[int, ...]
     auxiliaries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A function of many variables that chooses its factors once it is known what is observed and asked.
+
+    Attributes:
+        source: the function.
+        factors: the numbers of the factors that stand for it if nothing is observed.
+        is_deferred: whether these factors are too large to be built.
+        is_functional: whether they serve maxima too.
+        group: the number of its conditional; -1 if it is none.
+    """
+
+    source: Decomposable
+    factors: tuple[int, ...]
+    is_deferred: bool
+    is_functional: bool
+    group: int = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deferred:
+    """A factor that is too large to be built before it is known what is observed.
+
+    Attributes:
+        scopes: the positions of its variables.
+        source: the conditional it stands for.
+    """
+
+    scopes: Ints
+    source: Decomposable
+
+    def __len__(self) -> int:
+        return 1
+
+    def factor(self, i: int, variables: Variables) -> Factor:
+        """The table, if it fits after all; raises `TooLarge` with its size otherwise."""
+        made = self.source.decomposed({}, SUM)
+        if len(made.factors) > 1:
+            raise TooLarge(f"{self.source!r} has factors only once it is known what is observed. Ask a question of it.")
+        return made.factors[0]
 
 
 class Relevant:
@@ -92,12 +138,17 @@ class Problem:
         blocks: the factors.
         conditionals: which factors jointly sum to one over which variable; empty for undirected models.
         num_visible: the number of variables that are the model's own.
+        functions: for each auxiliary that is a function of other variables, those; none of them comes later.
+        forms: the functions whose factors depend on the question: those with too large a table, and those with
+            auxiliaries that only sums allow.
     """
 
     variables: Variables
     blocks: tuple[Block, ...]
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
+    functions: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    forms: tuple[Form, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_visible < 0:
@@ -108,6 +159,14 @@ class Problem:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
         found: Kept | None = self.__dict__.get("_kept")
         return self.__dict__.setdefault("_kept", Kept()) if found is None else found
+
+    def determined(self, known: Iterable[int]) -> tuple[int, ...]:
+        """The auxiliaries that are functions of known variables: whoever maximizes over those can over these too."""
+        found = set(known)
+        for auxiliary, inputs in self.functions.items():
+            if found.issuperset(inputs):
+                found.add(auxiliary)
+        return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""

@@ -124,6 +124,9 @@ class Prepared(AnswersQueries, Maximizes, Protocol):
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a question, with its cost."""
 
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`, with its cost: maxima over `over`, after sums over the rest."""
+
 
 @runtime_checkable
 class Method(Protocol):

@@ -21,13 +21,14 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.block import Single
+from sepset.factors.decomposition import Decomposable, Decomposition
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.ancestral import forward_sample
 from sepset.models.intervention import intervened
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.rows import complete
-from sepset.problem import Block, ConditionalGroup, Problem
+from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, listed
@@ -263,23 +264,41 @@ class BayesNet(NamedModel):
         return self.dag.to_networkx()
 
     def _build(self) -> Problem:
-        auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
-        variables = Variables([*self.variables, *auxiliaries])
+        parts = [cpd.decomposition() for cpd in self.cpds]
+        known = [part for part in parts if part is not None]
+        variables = Variables([*self.variables, *(a for part in known for a in part.auxiliaries)])
         blocks: list[Block] = []
         groups: list[ConditionalGroup] = []
-        for cpd in self.cpds:
-            new = [Single(factor, variables.ids(factor.scope)) for factor in cpd.factors()]
+        forms: list[Form] = []
+        for cpd, part in zip(self.cpds, parts, strict=True):
+            new = _blocks(cpd, part, variables)
             numbers = tuple(range(len(blocks), len(blocks) + len(new)))
-            parents, hidden = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, cpd.auxiliaries))
-            groups.append(ConditionalGroup(variables.id(cpd.child), parents, numbers, hidden))
+            hidden = () if part is None else part.auxiliaries
+            ids = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, hidden))
+            groups.append(ConditionalGroup(variables.id(cpd.child), next(ids), numbers, next(ids)))
+            if part is None or not part.is_functional:
+                source: Decomposable = cpd  # type: ignore[assignment]  # only discrete CPDs are such
+                forms.append(Form(source, numbers, part is None, part is not None and part.is_functional, len(groups) - 1))
             blocks += new
-        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables))
+        functions = {
+            variables.id(a): tuple(variables.ids(inputs).tolist())
+            for part in known
+            for a, inputs in part.functions.items()
+        }
+        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables), functions, tuple(forms))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))
         yield "edges", str(self.dag.num_edges)
         yield "parameters", str(self.num_parameters)
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
+
+
+def _blocks(cpd: CPD, part: Decomposition | None, variables: Variables) -> list[Block]:
+    """The factors of a CPD; one that is built later if they are too large."""
+    if part is None:
+        return [Deferred(variables.ids(cpd.scope).reshape(1, -1), cpd)]  # type: ignore[arg-type]
+    return [Single(factor, variables.ids(factor.scope)) for factor in part.factors]
 
 
 def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:

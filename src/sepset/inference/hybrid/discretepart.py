@@ -52,5 +52,6 @@ def discrete_part(problem: Problem) -> DiscretePart:
         if cards[g.child] > 0
     )
     visible = sum(v < problem.num_visible for v in positions)
-    part = Problem(Variables([problem.variables[v] for v in positions]), blocks, groups, visible)
+    functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items()}
+    part = Problem(Variables([problem.variables[v] for v in positions]), blocks, groups, visible, functions)
     return DiscretePart(part, positions, factors)
