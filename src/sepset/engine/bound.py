@@ -16,6 +16,7 @@ from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.soft import resolve_soft
+from sepset.inference.forms import prepare
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
@@ -41,7 +42,7 @@ class Bound:
             raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model: Model = model
         self.method: Method = chosen
-        self.prepared: Prepared = chosen.prepare(model.problem())
+        self.prepared: Prepared = prepare(chosen, model.problem())
         self.promises: Guarantees = dict(chosen.promises(model.problem()))
 
     @property
