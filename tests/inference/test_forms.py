@@ -151,7 +151,7 @@ def test_draws_have_the_joint_distribution(threshold, given):
 
 def test_permuted_parents_and_cpds_change_nothing(threshold):
     net = network(4)
-    grid, weight = cells(net)
+    _, weight = cells(net)
     shuffled = ss.BayesNet(*reversed(net.cpds))
     for given in FOUND:
         best, other = (ss.map_assignment(n, given=given).log_value for n in (net, shuffled))

@@ -119,13 +119,13 @@ class DiscreteCPD(Frozen, Tabulated):
         if rest.size > MOST_TABLED:
             seen = len(self.parents) - len(rest.parents)
             raise TooLarge(
-                f"{self!r} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the limit "
-                f"is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
+                f"{self!r} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
+                f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
             )
         return rest._parts()
 
     def conditioned(self, given: Mapping[Any, int]) -> DiscreteCPD:
-        r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given`, by codes."""
+        r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given` (codes)."""
         free = tuple(p for p in self.parents if p not in given)
         return self if len(free) == len(self.parents) else self._tabled(free, given)
 

@@ -362,4 +362,3 @@ def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str
 def _is_flat(weights: Floats) -> bool:
     odds = weights - weights[:, :1]
     return bool((odds == odds[0]).all())
-

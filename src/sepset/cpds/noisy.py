@@ -68,7 +68,7 @@ class NoisyCPD(DiscreteCPD):
         return self.influences.chain_entries(self.parents) if self._is_chain else num_entries(self.scope)
 
     def _parts(self) -> Decomposition:
-        """The factors; the running maxima of contributions are not functions of the parents, so only sums allow them."""
+        """The factors; running maxima of contributions are not functions of the parents, so only sums allow them."""
         return Decomposition(self.factors(), self.auxiliaries)
 
     def conditioned(self, given: Mapping[Any, int]) -> Self:
@@ -95,8 +95,8 @@ class NoisyCPD(DiscreteCPD):
             return made
         if num_entries(rest.scope) > MOST_TABLED:
             raise TooLarge(
-                f"The best states of {len(rest.parents)} parents of {self!r} need a table of {num_entries(rest.scope):.3g} "
-                f"entries, since its contributions differ; the limit is {MOST_TABLED:.3g}. Observe more of its parents."
+                f"{self!r}: its contributions differ, so the best states of {len(rest.parents)} parents need a table of "
+                f"{num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more of its parents."
             )
         return Decomposition((rest.to_table().table,))
 

@@ -2,8 +2,8 @@ r"""Functions of many variables as products of small factors over their own vari
 
 $$\phi(\mathbf x) = \sum_{\mathbf a} \prod_i f_i(\mathbf x, \mathbf a)$$
 
-If each auxiliary is a function of the others, exactly one term of the sum is not zero. Then the sum is a maximum too, so
-that the same factors serve marginals and most probable assignments.
+If each auxiliary is a function of the others, at most one term of the sum is not zero. Then the sum is a maximum too,
+so that the same factors serve marginals and most probable assignments.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Decomposition:
 
 
 class Decomposable(Protocol):
-    """A conditional of discrete variables, the child last, that chooses its factors once it is known what is observed and asked."""
+    """A conditional of discrete variables, the child last; it chooses factors for what is observed and asked."""
 
     @property
     def scope(self) -> tuple[AnyVariable, ...]:
@@ -118,9 +118,7 @@ class RunningSums:
             steps.append(which.reshape(-1))
         return cls(tuple(found), tuple(steps))
 
-    def chain(
-        self, child: Discrete, parents: Sequence[Discrete], last: Callable[[Floats], Floats]
-    ) -> Decomposition:
+    def chain(self, child: Discrete, parents: Sequence[Discrete], last: Callable[[Floats], Floats]) -> Decomposition:
         """The sums as auxiliaries of a child, each a function of the one before and a parent.
 
         Args:

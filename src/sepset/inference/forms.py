@@ -177,9 +177,7 @@ class PreparedForms:
         """The plan with the factors that are not built, which tells their size."""
         order, _ = elimination_settings(self.method)
         relevant = self.problem.relevant([v for v in targets if v not in set(observed)], observed, constants=True)
-        return make_plan(
-            self.problem, relevant, method=order, targets=last, observed=observed, last=last, joint=joint
-        )
+        return make_plan(self.problem, relevant, method=order, targets=last, observed=observed, last=last, joint=joint)
 
     def with_values(self, values: Values) -> Prepared:
         """The method with new values of all factors; its maxima sum auxiliaries out, since forms keep their values."""
@@ -327,13 +325,15 @@ class PreparedForms:
         numbers = range(self.problem.num_factors) if targets is None else self._relevant(targets, evidence)
         used = [i for i, form in enumerate(self.problem.forms) if form.is_deferred and form.factors[0] in numbers]
         given = _given(self.problem, evidence)
-        return self._rewritten(numbers, {i: SUM for i in used}, given)
+        return self._rewritten(numbers, dict.fromkeys(used, SUM), given)
 
     def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, int]) -> Prepared:
         """The method prepared for the best values of some variables."""
         asked = {self.problem.variables[v] for v in over}
         forms = self.problem.forms
-        mixed = [i for i, form in enumerate(forms) if not form.is_functional and asked.intersection(form.source.scope[:-1])]
+        mixed = [
+            i for i, form in enumerate(forms) if not form.is_functional and asked.intersection(form.source.scope[:-1])
+        ]
         if self._whole is not None and not mixed:
             return self._whole
         numbers = self._relevant(over, evidence)

@@ -278,7 +278,9 @@ class BayesNet(NamedModel):
             groups.append(ConditionalGroup(variables.id(cpd.child), next(ids), numbers, next(ids)))
             if part is None or not part.is_functional:
                 source: Decomposable = cpd  # type: ignore[assignment]  # only discrete CPDs are such
-                forms.append(Form(source, numbers, part is None, part is not None and part.is_functional, len(groups) - 1))
+                forms.append(
+                    Form(source, numbers, part is None, part is not None and part.is_functional, len(groups) - 1)
+                )
             blocks += new
         functions = {
             variables.id(a): tuple(variables.ids(inputs).tolist())
