@@ -12,23 +12,26 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
-from sepset.base.lazy import lazy
-from sepset.errors import TooLarge
+from sepset.base.lazy import carry_over, lazy
 from sepset.factors.algebra import Factor
-from sepset.factors.decomposition import Decomposable
-from sepset.factors.regression import Regression
-from sepset.semiring import SUM
+from sepset.factors.block import single_blocks
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+    from sepset.factors.decomposition import Decomposable
+    from sepset.factors.regression import Regression
+
+NO_FUNCTIONS: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+"""The functions of a problem without auxiliaries."""
 
 
 class Block(Protocol):
@@ -44,8 +47,7 @@ class Block(Protocol):
         """Factor `i` of the block."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionalGroup:
+class ConditionalGroup(NamedTuple):
     r"""Factors whose product, summed over `child` and `auxiliaries`, is one for every state of `parents`."""
 
     child: int
@@ -61,16 +63,16 @@ class Form:
     Attributes:
         source: the function.
         factors: the numbers of the factors that stand for it if nothing is observed.
+        group: the number of its conditional.
         is_deferred: whether these factors are too large to be built.
         is_functional: whether they serve maxima too.
-        group: the number of its conditional; -1 if it is none.
     """
 
     source: Decomposable
     factors: tuple[int, ...]
-    is_deferred: bool
-    is_functional: bool
-    group: int = -1
+    group: int
+    is_deferred: bool = False
+    is_functional: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,7 @@ class Deferred:
         source: the conditional it stands for.
     """
 
-    scopes: Ints
+    scopes: AnyInts
     source: Decomposable
 
     def __len__(self) -> int:
@@ -90,6 +92,9 @@ class Deferred:
 
     def factor(self, i: int, variables: Variables) -> Factor:
         """The table, if it fits after all; raises `TooLarge` with its size otherwise."""
+        from sepset.errors import TooLarge
+        from sepset.semiring import SUM
+
         made = self.source.decomposed({}, SUM)
         if len(made.factors) > 1:
             raise TooLarge(f"{self.source!r} has factors only once it is known what is observed. Ask a question of it.")
@@ -147,12 +152,28 @@ class Problem:
     blocks: tuple[Block, ...]
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
-    functions: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    functions: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: NO_FUNCTIONS)
     forms: tuple[Form, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
+
+    @classmethod
+    def of_factors(
+        cls,
+        variables: Variables,
+        factors: Sequence[Factor],
+        scopes: Sequence[Sequence[int]],
+        conditionals: Sequence[ConditionalGroup] = (),
+        num_visible: int = -1,
+    ) -> Problem:
+        """The problem of single factors, each with the positions of its scope, which are known to fit."""
+        start = np.fromiter(itertools.accumulate(map(len, scopes), initial=0), np.int64, len(scopes) + 1)
+        members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, int(start[-1]))
+        made = cls(variables, single_blocks(factors, start, members), tuple(conditionals), num_visible)
+        made.__dict__.update(scopes=(start, members), offsets=np.arange(len(start)))
+        return made
 
     @property
     def kept(self) -> Kept:
@@ -168,12 +189,19 @@ class Problem:
                 found.add(auxiliary)
         return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
+    def with_forms(self, functions: Mapping[int, tuple[int, ...]], forms: Iterable[Form]) -> Problem:
+        """The problem with these functions and forms; the factors of those that are deferred are not built."""
+        listed, blocks = tuple(forms), list(self.blocks)
+        for form in (form for form in listed if form.is_deferred):
+            blocks[form.factors[0]] = Deferred(self.blocks[form.factors[0]].scopes, form.source)
+        made = replace(self, blocks=tuple(blocks), functions=functions, forms=listed)
+        carry_over(self, made, "scopes", "offsets")
+        return made
+
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""
         made = replace(self, blocks=tuple(blocks))
-        for name in ("scopes", "shapes"):
-            if name in self.__dict__:
-                made.__dict__[name] = self.__dict__[name]
+        carry_over(self, made, "scopes", "shapes")
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -213,6 +241,8 @@ class Problem:
         >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
         {0: Regression(x)}
         """
+        from sepset.factors.regression import Regression
+
         single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
         stated = [(group.child, self.factor(group.factors[0])) for group in single]
         return {child: factor for child, factor in stated if isinstance(factor, Regression)}
@@ -290,7 +320,8 @@ class Problem:
         """The variables in no factor and no conditional: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
-        alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
+        if alone.any():
+            alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
 
     def _not_barren(self, seeds: Ints) -> Bools:
@@ -307,18 +338,21 @@ class Problem:
     def _families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
-        child = np.full(self.num_factors, -1, np.int64)
-        for group in self.conditionals:
-            for v in (group.child, *group.auxiliaries):
-                rows[v] = (group.child, *group.parents, *group.auxiliaries)
-            child[list(group.factors)] = group.child
-        start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-        return start, np.array([v for row in rows for v in row], dtype=np.int32), child
+        child = [-1] * self.num_factors
+        for own, parents, factors, hidden in self.conditionals:
+            rows[own] = row = (own, *parents, *hidden)
+            for v in hidden:
+                rows[v] = row
+            for number in factors:
+                child[number] = own
+        start = np.fromiter(itertools.accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
+        members = np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(start[-1]))
+        return start, members, np.array(child, np.int64)
 
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)]))
 
     @lazy
     def _arities(self) -> Ints:

@@ -9,8 +9,8 @@ import pytest
 
 import sepset as ss
 from sepset.cpds import discrete
-from sepset.inference.forms import PreparedForms, prepare
-from sepset.inference.method import Prepared
+from sepset.inference.forms import PreparedForms
+from sepset.inference.method import Prepared, prepare
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 METHODS = [

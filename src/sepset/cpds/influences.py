@@ -21,7 +21,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
-from sepset.factors.decomposition import Decomposition, RunningSums
+from sepset.factors.chains import RunningSums
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 

@@ -23,7 +23,8 @@ from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
-from sepset.factors.decomposition import Decomposition, RunningSums
+from sepset.factors.chains import RunningSums
+from sepset.factors.decomposition import Decomposition
 from sepset.variables.variable import Discrete
 
 MAX_SUMS = 2**10

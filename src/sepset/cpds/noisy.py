@@ -95,8 +95,8 @@ class NoisyCPD(DiscreteCPD):
             return made
         if num_entries(rest.scope) > MOST_TABLED:
             raise TooLarge(
-                f"{self!r}: its contributions differ, so the best states of {len(rest.parents)} parents need a table of "
-                f"{num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more of its parents."
+                f"{self!r}: its contributions differ, so the best states of {len(rest.parents)} parents need a table "
+                f"of {num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more parents."
             )
         return Decomposition((rest.to_table().table,))
 

@@ -20,8 +20,7 @@ from sepset.errors import NotApplicable
 from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference import capabilities
-from sepset.inference.forms import prepare
-from sepset.inference.method import Prepared
+from sepset.inference.method import Prepared, prepare
 from sepset.models.bayesnet import BayesNet
 
 

@@ -57,16 +57,6 @@ MOST_TOGETHER = 2**22
 """The most entries of the tables of rows that are answered together."""
 
 
-def prepare(method: Method, problem: Problem) -> Prepared:
-    """The method bound to a problem, which is rewritten for each question if it has forms.
-
-    >>> from sepset.inference.exact.elimination import VariableElimination
-    >>> type(prepare(VariableElimination(), Problem(Variables([]), ()))).__name__
-    'PreparedElimination'
-    """
-    return PreparedForms(problem, method) if problem.forms else method.prepare(problem)
-
-
 @dataclass(frozen=True, eq=False)
 class Rewritten:
     """A method prepared for a rewritten problem.

@@ -5,7 +5,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -17,24 +17,20 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns
-from sepset.factors.block import Single
-from sepset.factors.decomposition import Decomposable, Decomposition
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
-from sepset.models.ancestral import forward_sample
-from sepset.models.intervention import intervened
-from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
-from sepset.models.rows import complete
-from sepset.problem import Block, ConditionalGroup, Deferred, Form, Problem
+from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
+    from sepset.factors.decomposition import Decomposition
     from sepset.models.factorgraph import FactorGraph
+    from sepset.models.markovnet import MarkovNet
 
 K = TypeVar("K", bound=CPD)
 
@@ -140,6 +136,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_log_probability_of_every_row_is_the_joint
         """
+        from sepset.models.rows import complete
+
         columns, num_rows = complete(data, self.variables)
         total = np.zeros(num_rows)
         for cpd in self.cpds:
@@ -161,6 +159,9 @@ class BayesNet(NamedModel):
         >>> len(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])).sample(3, seed=0))
         3
         """
+        from sepset.data.dataset import Dataset
+        from sepset.models.ancestral import forward_sample
+
         columns = forward_sample(self._ancestral, num_rows, seed, threads)
         if not columns:
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
@@ -168,6 +169,8 @@ class BayesNet(NamedModel):
 
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
+        from sepset.models.ancestral import forward_sample
+
         return forward_sample(self._ancestral, num_rows, seed)
 
     def condition(self, given: Given) -> MarkovNet:
@@ -194,6 +197,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_do_is_the_truncated_product
         """
+        from sepset.models.intervention import intervened
+
         places = {self.variables.id(key): value for key, value in interventions.items()}
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
@@ -244,6 +249,8 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is kept.
         Tested by: models/test_conversions.py::test_any_model_is_a_markov_net
         """
+        from sepset.models.markovnet import MarkovNet
+
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
         factors = [f for cpd in self.cpds for f in cpd.factors()]
         own = self.variables.parts
@@ -265,29 +272,24 @@ class BayesNet(NamedModel):
 
     def _build(self) -> Problem:
         parts = [cpd.decomposition() for cpd in self.cpds]
-        known = [part for part in parts if part is not None]
-        variables = Variables([*self.variables, *(a for part in known for a in part.auxiliaries)])
-        blocks: list[Block] = []
-        groups: list[ConditionalGroup] = []
+        auxiliaries = [a for part in parts if part is not None for a in part.auxiliaries]
+        variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
+        place = {name: i for i, name in enumerate(self._by_name)}
+        factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
         forms: list[Form] = []
-        for cpd, part in zip(self.cpds, parts, strict=True):
-            new = _blocks(cpd, part, variables)
-            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
-            hidden = () if part is None else part.auxiliaries
-            ids = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, hidden))
-            groups.append(ConditionalGroup(variables.id(cpd.child), next(ids), numbers, next(ids)))
+        for child, (cpd, part) in enumerate(zip(self.cpds, parts, strict=True)):
+            first, scope = len(factors), cpd.scope
+            parents = tuple([place[parent.name] for parent in cpd.parents])
+            factors += (None,) if part is None else part.factors
+            for factor in factors[first:]:
+                is_whole = factor is None or factor.scope == scope
+                scopes.append((*parents, child) if is_whole else variables.places(factor.scope))
+            hidden = tuple(variables.places(part.auxiliaries)) if part is not None and part.auxiliaries else ()
+            groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
             if part is None or not part.is_functional:
-                source: Decomposable = cpd  # type: ignore[assignment]  # only discrete CPDs are such
-                forms.append(
-                    Form(source, numbers, part is None, part is not None and part.is_functional, len(groups) - 1)
-                )
-            blocks += new
-        functions = {
-            variables.id(a): tuple(variables.ids(inputs).tolist())
-            for part in known
-            for a, inputs in part.functions.items()
-        }
-        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables), functions, tuple(forms))
+                forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
+        made = Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
+        return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))
@@ -296,11 +298,10 @@ class BayesNet(NamedModel):
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
 
 
-def _blocks(cpd: CPD, part: Decomposition | None, variables: Variables) -> list[Block]:
-    """The factors of a CPD; one that is built later if they are too large."""
-    if part is None:
-        return [Deferred(variables.ids(cpd.scope).reshape(1, -1), cpd)]  # type: ignore[arg-type]
-    return [Single(factor, variables.ids(factor.scope)) for factor in part.factors]
+def _functions(variables: Variables, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:
+    """The positions that each auxiliary is a function of."""
+    found = [pair for part in parts if part is not None for pair in part.functions.items()]
+    return {variables.id(a): tuple(variables.places(inputs)) for a, inputs in found}
 
 
 def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:

@@ -20,7 +20,6 @@ from sepset.base.lazy import lazy
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
-from sepset.factors.decomposition import chained, is_chained
 from sepset.factors.potentials import Potts
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
@@ -363,8 +362,10 @@ class MarkovNet(NamedModel):
         return self.graph.to_networkx()
 
     def _build(self) -> Problem:
-        wide = {i: b for i, b in enumerate(self.blocks) if isinstance(b, FactorBlock) and is_chained(b)}
-        return _with_chains(self._own, wide) if wide else self._own
+        constraints = {
+            i: b for i, b in enumerate(self.blocks) if isinstance(b, FactorBlock) and b.potential is not None
+        }
+        return _with_chains(self._own, constraints) if constraints else self._own
 
     def as_written(self) -> Problem:
         """The normal form with the factors as they were given; methods take chains in place of wide constraints."""
@@ -383,8 +384,13 @@ class MarkovNet(NamedModel):
         yield "largest scope", f"{max((b.scopes.shape[1] for b in self.blocks if len(b)), default=0)} variables"
 
 
-def _with_chains(problem: Problem, wide: Mapping[int, FactorBlock]) -> Problem:
-    """The problem with chains of running states in place of these blocks of constraints."""
+def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
+    """The problem with chains of running states in place of those blocks of named potentials that are wide."""
+    from sepset.factors.chains import chained, is_chained
+
+    wide = {i: block for i, block in named.items() if is_chained(block)}
+    if not wide:
+        return problem
     blocks: list[Block] = []
     hidden: list[Discrete] = []
     functions: dict[int, tuple[int, ...]] = {}
