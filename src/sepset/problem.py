@@ -58,7 +58,7 @@ class ConditionalGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """A function of many variables that chooses its factors once it is known what is observed and asked.
+    """A function of many variables that chooses its factors for what is observed and asked.
 
     Attributes:
         source: the function.
@@ -97,7 +97,7 @@ class Deferred:
 
         made = self.source.decomposed({}, SUM)
         if len(made.factors) > 1:
-            raise TooLarge(f"{self.source!r} has factors only once it is known what is observed. Ask a question of it.")
+            raise TooLarge(f"{self.source!r} has factors only with evidence. Ask a question of it.")
         return made.factors[0]
 
 

@@ -36,7 +36,7 @@ MOST_ENTRIES = 2**20
 """The largest factors that are built before it is known what is observed."""
 
 MOST_TABLED = 2**26
-"""The largest factors that are built once it is known what is observed."""
+"""The largest factors that are built with evidence."""
 
 MOST_SHOWN = 20
 """The largest number of rows in a display."""

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.data.missingness import members
@@ -421,7 +421,7 @@ def _given(problem: Problem, evidence: Evidence) -> dict[AnyVariable, int]:
     return {problem.variables[v]: code for v, code in evidence.codes.items()}
 
 
-def _contextual(source: Any, observed: Sequence[bool], contexts: Ints) -> Decomposition:
+def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Decomposition:
     """One table of a conditional: contexts of its observed parents, its other parents, the child."""
     *parents, child = source.scope
     free = [p for p, is_seen in zip(parents, observed, strict=True) if not is_seen]

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound=CPD)
 
+LATER = (None,)
+"""In place of the factors of a CPD that are built when evidence is known."""
+
 
 class BayesNet(NamedModel):
     r"""A Bayesian network $P(\mathbf x) = \prod_i P(x_i \mid \mathbf{pa}_i)$ made of its CPDs.
@@ -272,7 +275,7 @@ class BayesNet(NamedModel):
 
     def _build(self) -> Problem:
         parts = [cpd.decomposition() for cpd in self.cpds]
-        auxiliaries = [a for part in parts if part is not None for a in part.auxiliaries]
+        auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
         variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
         place = {name: i for i, name in enumerate(self._by_name)}
         factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
@@ -280,13 +283,13 @@ class BayesNet(NamedModel):
         for child, (cpd, part) in enumerate(zip(self.cpds, parts, strict=True)):
             first, scope = len(factors), cpd.scope
             parents = tuple([place[parent.name] for parent in cpd.parents])
-            factors += (None,) if part is None else part.factors
+            factors += LATER if part is None else part.factors
             for factor in factors[first:]:
                 is_whole = factor is None or factor.scope == scope
                 scopes.append((*parents, child) if is_whole else variables.places(factor.scope))
-            hidden = tuple(variables.places(part.auxiliaries)) if part is not None and part.auxiliaries else ()
+            hidden = tuple(variables.places(part.auxiliaries)) if auxiliaries and part is not None else ()
             groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
-            if part is None or not part.is_functional:
+            if part is None or (hidden and not part.is_functional):
                 forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
         made = Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
         return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
