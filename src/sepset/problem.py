@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
     from sepset.factors.decomposition import Decomposable
     from sepset.factors.regression import Regression
-
-NO_FUNCTIONS: Mapping[int, tuple[int, ...]] = MappingProxyType({})
-"""The functions of a problem without auxiliaries."""
 
 
 class Block(Protocol):
@@ -152,7 +148,7 @@ class Problem:
     blocks: tuple[Block, ...]
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
-    functions: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: NO_FUNCTIONS)
+    functions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
 
     def __post_init__(self) -> None:
