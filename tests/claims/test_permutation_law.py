@@ -10,6 +10,8 @@ A function that is new and takes two objects fails `test_every_function_has_its_
 
 from __future__ import annotations
 
+import functools
+import operator
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -695,6 +697,17 @@ def is_empty(cpd: Any) -> bool:
     return type(cpd).__name__ == "KernelCPD" and not cpd.num_rows
 
 
+def product_of(parts: Any, cpd: Any) -> dict[Any, float]:
+    """The function that factors stand for, where the context holds, their auxiliaries summed out."""
+    product = functools.reduce(operator.mul, [table_of(factor) for factor in parts.factors])
+    fixed = {name: state for name, state in context_of(cpd).items() if name in [v.name for v in product.scope]}
+    return plain_table(product.condition(fixed).marginalize(parts.auxiliaries))
+
+
+def table_of(factor: Any) -> ss.Table:
+    return factor if isinstance(factor, ss.Table) else factor.to_table()
+
+
 def many_rows(cpd: Any, w: World) -> dict[Any, Any]:
     """The rows, ten times, so that estimates exist."""
     return {v: np.concatenate([c] * 3) for v, c in code_columns(cpd, cpd.scope, w.three).items()}
@@ -725,6 +738,8 @@ CPD_METHODS: dict[str, Callable[[Any, World], Any]] = {
         by_states((cpd.child,), row) for row in cpd.probabilities(code_columns(cpd, cpd.parents, w.three), 20)
     ],
     "irrelevant": lambda cpd, w: sorted(v.name for v in cpd.irrelevant(context_of(cpd))),
+    "conditioned": lambda cpd, w: plain_cpd(cpd.conditioned(cpd.fixed(context_of(cpd)))),
+    "decomposed": lambda cpd, w: product_of(cpd.decomposed(cpd.fixed(context_of(cpd))), cpd),
     "fixed": lambda cpd, w: {v.name: v.states[code] for v, code in cpd.fixed(context_of(cpd)).items()},
     "statistics": estimated,
     "scatters": lambda cpd, w: (

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,15 +33,7 @@ from sepset.cpds.registry import Fields, discrete_and_real, registered
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
-from sepset.factors.coordinates import (
-    columns,
-    entries,
-    findings,
-    matrix,
-    places,
-    states_of,
-    width as coordinates,
-)
+from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
 from sepset.factors.labels import conditional
 from sepset.factors.moments import GaussianMixture
 from sepset.variables.matching import Match
@@ -470,13 +462,11 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
         """The same rows, with contexts and columns in another order."""
         by, given = discrete_and_real(scope[:-1])
         own, width, reals = self.cpd.samples, self.cpd.width, (*self.cpd.given, self.cpd.child)
-        axes = Match.of(reals, (*given, scope[-1])).axes
-        columns = places(reals, [reals[axis] for axis in axes])
+        columns = places(reals, [reals[axis] for axis in Match.of(reals, (*given, scope[-1])).axes])
         at = Match.of(self.cpd.by, by).entries.tolist()
         samples = Samples(tuple(own.points[c][:, columns] for c in at), tuple(own.weights[c] for c in at))
-        child = cast(Vector, scope[-1])
-        made = KernelCPD(child, given=given, by=by, block=self.cpd.block)
-        return made.with_samples(samples, None if width is None else width[columns])
+        bare = KernelCPD(self.cpd.child, given=given, by=by, block=self.cpd.block)
+        return bare.with_samples(samples, None if width is None else width[columns])
 
     def maximized(
         self,

@@ -200,12 +200,8 @@ class Moments:
         if {*self.variables} != {*other.variables} or {v.name for v in self.given} != {v.name for v in other.given}:
             raise ScopeError(f"Only moments of the same variables and contexts combine; found {self!r} and {other!r}.")
         own, at = other.select(self.variables), Match.of(other.given, self.given).entries
-        parts = (part[at].reshape(whole.shape) for part, whole in zip(own._parts, self._arrays, strict=True))
-        return Moments(self.variables, self.given, *parts, other.num_rows)
-
-    @property
-    def _arrays(self) -> Parts:
-        return self.count, self.mean, self.scatter
+        count, mean, scatter = (part[at] for part in own._parts)
+        return Moments(self.variables, self.given, count, mean, scatter, other.num_rows)
 
     def __repr__(self) -> str:
         contexts = f" given {listing(v.name for v in self.given)}" if self.given else ""

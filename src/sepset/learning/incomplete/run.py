@@ -226,7 +226,7 @@ class IterativeEstimator:
         return info
 
     def _saddle(self, task: EMTask) -> str:
-        """What a symmetric start is worth, if one was asked for: every step treats equal states the same."""
+        """The report about a symmetric start, if one was asked for: every step treats equal states the same."""
         if self.start in ("auto", "data", "random"):
             return ""
         start = start_model(task.task, task.expectation, self.start, np.random.default_rng(0), task.terms)

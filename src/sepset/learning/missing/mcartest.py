@@ -183,7 +183,7 @@ def _often(hidden: Bools, share: Floats) -> Ints:
 def _whitened(variable: Discrete, codes: AnyInts, share: Floats, hidden: Floats) -> _Column:
     """A column's states as uncorrelated numbers, rare ones pooled."""
     seen = codes >= 0
-    counts = np.bincount(codes[seen], share[seen], variable.num_states)
+    counts = np.bincount(codes[seen], share[seen], variable.num_states).astype(np.float64)
     groups = pooled_states(variable.states, counts, _least_share(hidden[seen], share[seen]))
     indicators = np.zeros((len(codes), len(groups) - 1))
     for place, group in enumerate(groups[1:]):
