@@ -12,6 +12,7 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
 from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
@@ -165,6 +166,7 @@ class Engine(RowQuestions):
     ) -> dict[str, AnyArray]:
         """The draws of `sample` as arrays by name: codes, real values, and `[rows, size]` arrays of vectors."""
         whole("num_rows", num_rows, least=0)
+        check_rows_fit(num_rows, 8 * len(self.model.variables))
         evidence = self.evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated, html_text, rich_table, rich_text
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError
+from sepset.errors import ScopeError, SepsetError
 from sepset.factors.algebra import Scope
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -268,8 +269,32 @@ class MarginalsResult(Answers[str, Any]):
     def __len__(self) -> int:
         return len(self._place)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled with all marginals, which are computed first."""
+        known = tuple(self[name] for name in self._place)
+        return _restored, (tuple(self._place), known, self.log_partition, self._about)
+
     def __repr__(self) -> str:
         return f"MarginalsResult({len(self)} variables)"
+
+
+def _restored(
+    names: tuple[str, ...], known: tuple[Any, ...], log_partition: float | None, about: dict[str, Any]
+) -> MarginalsResult:
+    place = {name: position for position, name in enumerate(names)}
+    return MarginalsResult(place, known.__getitem__, log_partition, **about)
+
+
+def _evaluated(log_partition_of: Callable[[], float]) -> Callable[[], float]:
+    """The same number without what it is computed from."""
+    try:
+        return partial(float, log_partition_of())
+    except SepsetError as refusal:
+        return partial(_refused, refusal)
+
+
+def _refused(refusal: SepsetError) -> float:
+    raise refusal
 
 
 def _exp(value: float) -> float:
@@ -335,6 +360,10 @@ class MapResult(Result):
     def probability(self) -> float:
         """The probability (for continuous variables, the density) of the best assignment given the evidence."""
         return _exp(self.log_value - self.log_partition_of())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled with the log partition, which is computed first; where that is too large, with the refusal."""
+        return {**self.__dict__, "log_partition_of": _evaluated(self.log_partition_of)}
 
     def __getitem__(self, key: VariableLike | VariableArray) -> Any:
         if isinstance(key, VariableArray):
