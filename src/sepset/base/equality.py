@@ -17,7 +17,7 @@ PLAIN = (str, bytes, int, float, complex, bool, type(None), type, np.generic)
 """Types whose own `==` is equality by value."""
 
 
-def same_value(first: object, second: object) -> bool:
+def same_value(first: Any, second: Any) -> bool:
     """Whether two objects are of one type and have equal contents; NaN equals NaN.
 
     >>> same_value({"a": (np.arange(3), 1)}, {"a": (np.arange(3), 1)}), same_value([1], (1,))
@@ -28,13 +28,13 @@ def same_value(first: object, second: object) -> bool:
     if type(first) is not type(second):
         return False
     if isinstance(first, np.ndarray):
-        return _same_array(first, second)  # type: ignore[arg-type]  # of the same type
+        return _same_array(first, second)
     if isinstance(first, PLAIN) or callable(first):
         return bool(first == second or (first != first and second != second))  # NaN
     if isinstance(first, Mapping):
-        return _same_mapping(first, second)  # type: ignore[arg-type]
+        return _same_mapping(first, second)
     if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(same_value, first, second))  # type: ignore[arg-type]
+        return len(first) == len(second) and all(map(same_value, first, second))
     if isinstance(first, set | frozenset):
         return first == second
     return same_value(_saved(first), _saved(second))
@@ -55,7 +55,8 @@ def _same_mapping(first: Mapping[Any, Any], second: Mapping[Any, Any]) -> bool:
 
 def _saved(value: object) -> tuple[Any, ...]:
     """What pickling saves of an object: how it is made, from which arguments, and with which state, without caches."""
-    make, *rest = value.__reduce_ex__(2)
+    saved: Any = value.__reduce_ex__(2)
+    make, *rest = saved
     return make, *(_without_caches(part, type(value)) for part in rest)
 
 

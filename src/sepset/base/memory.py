@@ -30,6 +30,6 @@ def check_rows_fit(num_rows: int, row_bytes: int) -> None:
     need, room = num_rows * row_bytes, machine_memory()
     if need > room:
         raise TooLarge(
-            f"{num_rows:,} rows of {row_bytes} bytes need about {need / 2**30:,.3g} GiB; this machine has "
-            f"{room / 2**30:,.3g} GiB. Draw fewer rows at a time, each time with a seed of its own."
+            f"{num_rows:,} rows of {row_bytes} bytes need about {need / 2**30:,.3g} GiB, more memory than is available "
+            f"({room / 2**30:,.3g} GiB). Draw fewer rows at a time, each time with a seed of its own."
         )
