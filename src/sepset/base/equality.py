@@ -36,7 +36,7 @@ def same_value(first: Any, second: Any) -> bool:
     if isinstance(first, list | tuple):
         return len(first) == len(second) and all(map(same_value, first, second))
     if isinstance(first, set | frozenset):
-        return first == second
+        return bool(first == second)
     return same_value(_saved(first), _saved(second))
 
 
@@ -54,7 +54,7 @@ def _same_mapping(first: Mapping[Any, Any], second: Mapping[Any, Any]) -> bool:
 
 
 def _saved(value: object) -> tuple[Any, ...]:
-    """What pickling saves of an object: how it is made, from which arguments, and with which state, without caches."""
+    """The parts of an object that pickling saves: its maker, the arguments, and the state without caches."""
     saved: Any = value.__reduce_ex__(2)
     make, *rest = saved
     return make, *(_without_caches(part, type(value)) for part in rest)

@@ -43,7 +43,7 @@ CALLED_HERE = {
     "load_model": "read",
     "get_example_model": "datasets.load",
 }
-"""What other libraries call it, and what it is called here."""
+"""The names of other libraries, and what is called so here."""
 
 NOT_YET = frozenset(
     (
@@ -72,7 +72,7 @@ NOT_YET = frozenset(
         "particlefilter",
     )
 )
-"""What other libraries have, in lower case, and this one does not have yet."""
+"""The names of things, in lower case, that other libraries have and this one does not have yet."""
 
 ARGUMENTS = {
     "evidence": "given",
@@ -99,7 +99,7 @@ ARGUMENTS = {
     "algorithm": "method",
     "sample_weight": "weights",
 }
-"""What other libraries call an argument, and what it is called here."""
+"""The names of arguments in other libraries, and here."""
 
 
 def hint(name: str) -> str:
@@ -140,7 +140,7 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """What is wrong with the arguments of a call, and what the function takes."""
+    """The mistake in the arguments of a call, and the arguments that the function takes."""
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
     name = function.__qualname__.removesuffix(".__init__")
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -162,7 +162,7 @@ def _here(word: str, known: list[str]) -> str:
 
 
 def _extra(given: tuple[Any, ...], placed: list[str]) -> str:
-    """What to do with the arguments beyond those taken by position."""
+    """The advice about arguments beyond those taken by position."""
     last, extra = given[len(placed) - 1], given[len(placed) :]
     if placed[-1] == "targets" and isinstance(last, str) and all(isinstance(one, str) for one in extra):
         return f" Several targets are one list: {[last, *extra]}."

@@ -1,4 +1,4 @@
-"""What the shell is offered for a word that is being typed: networks, their variables, and the states of these."""
+"""Completions in the shell: networks, their variables, and the states of these."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ SoftText = Annotated[
     list[str] | None,
     typer.Option(
         "--soft",
-        help="What a posterior shall be: NAME=NUMBER,NUMBER,... or NAME=STATE:NUMBER,... Repeatable.",
+        help="A posterior that is given: NAME=NUMBER,NUMBER,... or NAME=STATE:NUMBER,... Repeatable.",
         autocompletion=findings,
     ),
 ]

@@ -34,7 +34,7 @@ class Empirical:
     Guarantee: exact.
     Tested by: data/test_empirical.py::test_shares_of_rows
 
-    >>> found = Empirical(Dataset({"a": [0, 1, 1, 1], "b": ["x", "x", "y", "x"]}))
+    >>> found = Empirical({"a": [0, 1, 1, 1], "b": ["x", "x", "y", "x"]})
     >>> found.probability({"a": 1}), found.num_cells, found.log_likelihood.__round__(4)
     (0.75, 4, -4.1589)
     """

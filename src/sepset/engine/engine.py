@@ -31,7 +31,7 @@ from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 from sepset.inference.map.kbest import k_best
-from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
+from sepset.inference.method import Answer, Calibrates, Method, ReadsAll, can, dense, elimination_settings
 from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.pairs import Pairs
@@ -129,23 +129,18 @@ class Engine(RowQuestions):
         observed = set(evidence.observed)
         asked = range(len(self.model.variables)) if over is None else self.positions(over)
         found = k_best(self.prepared, evidence, [v for v in asked if v not in observed], k)
+        known = {**evidence.codes, **evidence.reals} if over is not None else {}
+        variables = {v: self.model.variables[v] for v in asked if v not in observed or v in known}
         if found[0].log_value == -np.inf:
             raise impossible(self.prepared, evidence)
         return MapResult(
-            tuple(self._assignment(best, asked, evidence, over is not None) for best in found),
+            tuple(_assignment(variables, {**best.values, **known}) for best in found),
             tuple(best.log_value for best in found),
             lambda: self.prepared.log_partition(evidence),
             upper=found[0].log_value,
             method=self.method,
             guarantees={"assignment": self.promises["assignment"]},
         )
-
-    def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
-        """States by name; observed variables only if they were asked for."""
-        values = {**best.values, **evidence.codes, **evidence.reals} if fixed else best.values
-        return {
-            self.model.variables[v].name: _readable(self.model.variables[v], values[v]) for v in asked if v in values
-        }
 
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
@@ -424,6 +419,11 @@ class Engine(RowQuestions):
         7
         """
         return invariants.check(self, given, seed, num_points)
+
+
+def _assignment(variables: Mapping[int, Discrete | Vector], values: Mapping[int, Any]) -> dict[str, Any]:
+    """States by name of the variables that have a value."""
+    return {variable.name: _readable(variable, values[v]) for v, variable in variables.items() if v in values}
 
 
 def _readable(variable: Discrete | Vector, value: Any) -> Any:

@@ -257,6 +257,7 @@ class DiscreteFactor(Frozen, Tabulated):
     def in_words(self, limit: int = 6) -> str:
         """The first values with their states in one line.
 
+        >>> from sepset.factors.table import Table
         >>> Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]).in_words()
         'head 0.25, tail 0.75'
         """
