@@ -11,20 +11,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 from sepset.factors.algebra import Factor
-from sepset.factors.regression import Regression
+from sepset.factors.block import single_blocks
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+    from sepset.factors.regression import Regression
 
 
 class Block(Protocol):
@@ -40,8 +42,7 @@ class Block(Protocol):
         """Factor `i` of the block."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionalGroup:
+class ConditionalGroup(NamedTuple):
     r"""Factors whose product, summed over `child` and `auxiliaries`, is one for every state of `parents`."""
 
     child: int
@@ -103,6 +104,22 @@ class Problem:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
 
+    @classmethod
+    def of_factors(
+        cls,
+        variables: Variables,
+        factors: Sequence[Factor],
+        scopes: Sequence[Sequence[int]],
+        conditionals: Sequence[ConditionalGroup] = (),
+        num_visible: int = -1,
+    ) -> Problem:
+        """The problem of single factors, each with the positions of its scope, which are known to fit."""
+        start = np.fromiter(itertools.accumulate(map(len, scopes), initial=0), np.int64, len(scopes) + 1)
+        members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, int(start[-1]))
+        made = cls(variables, single_blocks(factors, start, members), tuple(conditionals), num_visible)
+        made.__dict__.update(scopes=(start, members), offsets=np.arange(len(start)))
+        return made
+
     @property
     def kept(self) -> Kept:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
@@ -112,9 +129,7 @@ class Problem:
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""
         made = replace(self, blocks=tuple(blocks))
-        for name in ("scopes", "shapes"):
-            if name in self.__dict__:
-                made.__dict__[name] = self.__dict__[name]
+        carry_over(self, made, "scopes", "shapes")
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -154,6 +169,8 @@ class Problem:
         >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
         {0: Regression(x)}
         """
+        from sepset.factors.regression import Regression
+
         single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
         stated = [(group.child, self.factor(group.factors[0])) for group in single]
         return {child: factor for child, factor in stated if isinstance(factor, Regression)}
@@ -231,7 +248,8 @@ class Problem:
         """The variables in no factor and no conditional: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
-        alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
+        if alone.any():
+            alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
 
     def _not_barren(self, seeds: Ints) -> Bools:
@@ -248,18 +266,21 @@ class Problem:
     def _families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
-        child = np.full(self.num_factors, -1, np.int64)
-        for group in self.conditionals:
-            for v in (group.child, *group.auxiliaries):
-                rows[v] = (group.child, *group.parents, *group.auxiliaries)
-            child[list(group.factors)] = group.child
-        start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-        return start, np.array([v for row in rows for v in row], dtype=np.int32), child
+        child = [-1] * self.num_factors
+        for own, parents, factors, hidden in self.conditionals:
+            rows[own] = row = (own, *parents, *hidden)
+            for v in hidden:
+                rows[v] = row
+            for number in factors:
+                child[number] = own
+        start = np.fromiter(itertools.accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
+        members = np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(start[-1]))
+        return start, members, np.array(child, np.int64)
 
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)]))
 
     @lazy
     def _arities(self) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,30 +14,30 @@ from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
-from sepset.data.counts import Counts
-from sepset.data.dataset import Dataset
-from sepset.data.families import Family
-from sepset.data.sources import Weights
-from sepset.engine import information, invariants, sensitivity as parameters
-from sepset.engine.expectedcounts import expected_counts
-from sepset.engine.information import InformationValues
-from sepset.engine.invariants import CheckReport
 from sepset.engine.rowquestions import RowQuestions
-from sepset.engine.sensitivity import SensitivityResult
-from sepset.engine.view import View
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
-from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.conflict import impossible
-from sepset.inference.diagnosis.retraction import RetractionTree, retracted
-from sepset.inference.map.kbest import k_best
 from sepset.inference.method import Answer, Calibrates, Method, ReadsAll, can, dense, elimination_settings
-from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
-from sepset.inference.treequery.pairs import Pairs
+from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
+
+if TYPE_CHECKING:
+    from sepset.data.counts import Counts
+    from sepset.data.dataset import Dataset
+    from sepset.data.families import Family
+    from sepset.data.sources import Weights
+    from sepset.engine.information import InformationValues
+    from sepset.engine.invariants import CheckReport
+    from sepset.engine.sensitivity import SensitivityResult
+    from sepset.engine.view import View
+    from sepset.inference.compiled.gradients import Derivatives
+    from sepset.inference.diagnosis.retraction import RetractionTree
+    from sepset.inference.plan import EliminationPlan, JointPlan
+    from sepset.inference.treequery.pairs import Pairs
 
 
 class Engine(RowQuestions):
@@ -74,7 +74,9 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        return QueryResult(distribution, answer.log_partition, method=self.method, guarantees=guarantees)
+        return QueryResult(
+            distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
+        )
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
@@ -100,7 +102,9 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        return MarginalsResult(self._place, read, log_partition, method=self.method, guarantees=self.promises)
+        return MarginalsResult(
+            self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
+        )
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
@@ -124,6 +128,8 @@ class Engine(RowQuestions):
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
+        from sepset.inference.map.kbest import k_best
+
         whole("k", k, least=1)
         evidence = self.evidence(given)
         observed = set(evidence.observed)
@@ -140,10 +146,13 @@ class Engine(RowQuestions):
             upper=found[0].log_value,
             method=self.method,
             guarantees={"assignment": self.promises["assignment"]},
+            info=answered(),
         )
 
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
+        from sepset.data.dataset import Dataset
+
         variables = self.model.variables
         wide = [v.name for v in variables if isinstance(v, Vector) and v.size > 1]
         if wide:
@@ -234,6 +243,8 @@ class Engine(RowQuestions):
         >>> ss.prepare(ss.datasets.load("student")).expected_counts(rows)["intelligence"].round(4).tolist()
         [0.1273, 1.8727]
         """
+        from sepset.engine.expectedcounts import expected_counts
+
         return expected_counts(self, data, families, weights, threads)
 
     def observe(self, given: Given) -> View:
@@ -247,6 +258,8 @@ class Engine(RowQuestions):
         >>> [round(view.marginals()["lung"]["yes"], 4) for view in (seen, seen.observe({"smoke": "no"}))]
         [0.4887, 0.1423]
         """
+        from sepset.engine.view import View
+
         return View(self, given)
 
     def pairwise_marginals(self, *, given: Given = None) -> Pairs:
@@ -256,6 +269,8 @@ class Engine(RowQuestions):
         Guarantee: exact.
         Tested by: inference/treequery/test_pairs.py::test_every_pair_of_an_engine_is_its_own_query
         """
+        from sepset.inference.treequery.pairs import Pairs
+
         evidence = self.evidence(given)
         if not can(self.prepared, Calibrates):
             raise NotApplicable(
@@ -280,6 +295,8 @@ class Engine(RowQuestions):
         >>> engine.retracted_marginals(given={"grade": "A", "letter": "weak"})["letter"].values.round(4)
         array([0.1, 0.9])
         """
+        from sepset.inference.diagnosis.retraction import RetractionTree, retracted
+
         evidence = self.evidence(given)
         key = (evidence.observed, tuple(sorted(evidence.weights)))
         make = partial(RetractionTree, self.prepared, *key)
@@ -302,6 +319,8 @@ class Engine(RowQuestions):
         >>> str(found[0]), round(found[0].derivative, 4)
         ("P(grade='C' | intelligence='high', difficulty='easy')", 0.4742)
         """
+        from sepset.engine import sensitivity as parameters
+
         return parameters.sensitivity(self, target, state, given)
 
     @lazy
@@ -311,6 +330,8 @@ class Engine(RowQuestions):
     @lazy
     def derivatives(self) -> Derivatives:
         """Gradients of the log partition with respect to the factors, planned like the method's own questions."""
+        from sepset.inference.compiled.gradients import Derivatives
+
         return Derivatives(self.prepared.problem, *elimination_settings(self.prepared.method))
 
     def value_of_information(
@@ -335,6 +356,8 @@ class Engine(RowQuestions):
         >>> ss.prepare(ss.datasets.load("asia")).value_of_information("lung", candidates=["xray", "smoke"]).best
         'xray'
         """
+        from sepset.engine import information
+
         return information.value_of_information(self, targets, candidates, given)
 
     def entropy(
@@ -355,6 +378,8 @@ class Engine(RowQuestions):
         >>> round(engine.entropy("grade"), 4), round(engine.entropy("grade", on="intelligence"), 4)
         (1.0938, 0.9547)
         """
+        from sepset.engine import information
+
         return information.entropy(self, targets, given, on)
 
     def mutual_information(
@@ -376,6 +401,8 @@ class Engine(RowQuestions):
         >>> round(engine.mutual_information("difficulty", "intelligence", given={"grade": "C"}), 4)
         0.0123
         """
+        from sepset.engine import information
+
         return information.mutual_information(self, xs, ys, given, on)
 
     def conditional(
@@ -396,6 +423,8 @@ class Engine(RowQuestions):
         array([[0.58  , 0.42  ],
                [0.2805, 0.7195]])
         """
+        from sepset.engine import information
+
         return information.conditional(self, targets, on, given)
 
     def check(self, *, given: Given = None, seed: int = 0, num_points: int = 20) -> CheckReport:
@@ -418,6 +447,8 @@ class Engine(RowQuestions):
         >>> len(ss.prepare(ss.datasets.load("asia")).check(given={"xray": "yes"}))
         7
         """
+        from sepset.engine import invariants
+
         return invariants.check(self, given, seed, num_points)
 
 

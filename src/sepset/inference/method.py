@@ -9,7 +9,7 @@ method lacks it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -19,15 +19,17 @@ from sepset.errors import ArgumentError
 from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
-from sepset.graphs.clusters import ClusterTree
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers, Guarantee, Guarantees
-from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
+
+if TYPE_CHECKING:
+    from sepset.graphs.clusters import ClusterTree
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+    from sepset.inference.values import Values
 
 C = TypeVar("C")
 

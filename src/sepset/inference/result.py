@@ -296,6 +296,11 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         """How the run ended."""
         return self.about.status
 
+    @property
+    def info(self) -> Mapping[str, object]:
+        """Further information: the tier of kernels, residuals."""
+        return self.about.info
+
     def __getitem__(self, key: VariableLike) -> Any:
         found = self._known.get(key)
         if found is None:

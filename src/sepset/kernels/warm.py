@@ -13,6 +13,7 @@ from typing import Any
 from numba.core.sigutils import normalize_signature
 
 from sepset.kernels.compile import lock
+from sepset.kernels.kernel import load
 
 # One letter per argument: arrays of integers or floats with one or two axes, int32 arrays, bytes, and scalars.
 TYPES = {
@@ -48,6 +49,7 @@ KERNELS = {
 
 def compile_ahead() -> Iterator[str]:
     """Compile the kernels into the cache, the last needed first; yields their names."""
+    load()
     for name, letters in KERNELS.items():
         module, _, function = name.rpartition(".")
         kernel = getattr(importlib.import_module(f"sepset.kernels.{module}"), function)

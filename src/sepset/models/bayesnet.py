@@ -5,7 +5,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -17,23 +17,19 @@ from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import Columns
-from sepset.factors.block import Single
+from sepset.factors.algebra import Columns, Factor
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
-from sepset.models.ancestral import forward_sample
-from sepset.models.intervention import intervened
-from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
-from sepset.models.rows import complete
-from sepset.problem import Block, ConditionalGroup, Problem
+from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
     from sepset.models.factorgraph import FactorGraph
+    from sepset.models.markovnet import MarkovNet
 
 K = TypeVar("K", bound=CPD)
 
@@ -142,6 +138,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_log_probability_of_every_row_is_the_joint
         """
+        from sepset.models.rows import complete
+
         columns, num_rows = complete(data, self.variables)
         total = np.zeros(num_rows)
         for cpd in self.cpds:
@@ -163,6 +161,9 @@ class BayesNet(NamedModel):
         >>> len(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])).sample(3, seed=0))
         3
         """
+        from sepset.data.dataset import Dataset
+        from sepset.models.ancestral import forward_sample
+
         wide = [v.name for v in self.variables if isinstance(v, Vector) and v.size > 1]
         if wide:
             raise NotApplicable(
@@ -175,6 +176,8 @@ class BayesNet(NamedModel):
 
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
+        from sepset.models.ancestral import forward_sample
+
         return forward_sample(self._ancestral, num_rows, seed)
 
     def condition(self, given: Given) -> MarkovNet:
@@ -201,6 +204,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_do_is_the_truncated_product
         """
+        from sepset.models.intervention import intervened
+
         places = {self.variables.id(key): value for key, value in interventions.items()}
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
@@ -251,6 +256,8 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is kept.
         Tested by: models/test_conversions.py::test_any_model_is_a_markov_net
         """
+        from sepset.models.markovnet import MarkovNet
+
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
         factors = [f for cpd in self.cpds for f in cpd.factors()]
         own = self.variables.parts
@@ -272,16 +279,18 @@ class BayesNet(NamedModel):
 
     def _build(self) -> Problem:
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
-        variables = Variables([*self.variables, *auxiliaries])
-        blocks: list[Block] = []
-        groups: list[ConditionalGroup] = []
-        for cpd in self.cpds:
-            new = [Single(factor, variables.ids(factor.scope)) for factor in cpd.factors()]
-            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
-            parents, hidden = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, cpd.auxiliaries))
-            groups.append(ConditionalGroup(variables.id(cpd.child), parents, numbers, hidden))
-            blocks += new
-        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables))
+        variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
+        place = {name: i for i, name in enumerate(self._by_name)}
+        factors, scopes, groups = list[Factor](), list[Sequence[int]](), list[ConditionalGroup]()
+        for child, cpd in enumerate(self.cpds):
+            first, scope = len(factors), cpd.scope
+            parents = tuple([place[parent.name] for parent in cpd.parents])
+            factors += cpd.factors()
+            for factor in factors[first:]:
+                scopes.append((*parents, child) if factor.scope == scope else variables.places(factor.scope))
+            hidden = tuple(variables.places(cpd.auxiliaries)) if auxiliaries else ()
+            groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
+        return Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

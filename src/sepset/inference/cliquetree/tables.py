@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,20 +13,20 @@ from sepset.factors.table import Table
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Settings
-from sepset.inference.completion import by_chain_rule, by_posteriors, complete_one_by_one
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.exact.messages import calibrate
-from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers
-from sepset.inference.rows.batch import RowTables
-from sepset.inference.rows.compiler import RowCompiler
-from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
+
+if TYPE_CHECKING:
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+    from sepset.inference.exact.tree import PreparedTree
+    from sepset.inference.rows.batch import RowTables
+    from sepset.inference.rows.compiler import RowCompiler
+    from sepset.inference.values import Values
 
 
 class TableMethod(EliminationMethod, Protocol):
@@ -60,6 +60,9 @@ class PreparedTables:
     @lazy
     def rows(self) -> RowTables:
         """The engine for batches of rows."""
+        from sepset.inference.rows.batch import RowTables
+        from sepset.inference.rows.compiler import RowCompiler
+
         compiler = self._row_compiler
         return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
 
@@ -119,15 +122,22 @@ class PreparedTables:
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sums of the factor marginals given each row, and each row's log partition."""
+        from sepset.inference.evidencerows import RowCounts
+
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         """The targets, each missing cell at its own most probable state."""
+        from sepset.inference.completion import by_posteriors
+
         return by_posteriors(self, rows, targets, workers)
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
         """The most probable values of the model's variables in every row; row by row with auxiliary variables."""
+        from sepset.inference.completion import complete_one_by_one
+        from sepset.inference.evidencerows import RowValues
+
         different, which = rows.distinct()
         if self.problem.num_visible < len(self.problem.variables):
             return complete_one_by_one(self, different, workers).take(which)
@@ -144,6 +154,8 @@ class PreparedTables:
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
         """The targets, with the missing cells of each row drawn jointly by the chain rule."""
+        from sepset.inference.completion import by_chain_rule
+
         return by_chain_rule(self, rows, targets, rng, workers)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
@@ -165,4 +177,7 @@ class PreparedTables:
     @lazy
     def _tree(self) -> PreparedTree:
         """The same tree over the factor protocol, for beliefs, pairs, and maximization over some of the variables."""
+        from sepset.inference.exact.messages import calibrate
+        from sepset.inference.exact.tree import PreparedTree
+
         return PreparedTree(self.problem, self.method, calibrate)
