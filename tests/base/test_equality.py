@@ -62,7 +62,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), EQUAL, ids=str)
+@pytest.mark.parametrize(("first", "second"), EQUAL, ids=range(len(EQUAL)))
 def test_equal_contents_are_equal(first, second):
     assert same_value(first, second)
     assert same_value(copy.deepcopy(first), second)
@@ -74,7 +74,7 @@ def test_what_is_cached_does_not_count():
     assert same_value(used, new)
 
 
-@pytest.mark.parametrize(("first", "second"), DIFFERENT, ids=str)
+@pytest.mark.parametrize(("first", "second"), DIFFERENT, ids=range(len(DIFFERENT)))
 def test_different_contents_differ(first, second):
     assert not same_value(first, second)
     assert not same_value(second, first)
