@@ -280,7 +280,8 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+        free = self._families[2] < 0
+        return np.unique(self.scopes[1][np.repeat(free, self._arities)]) if free.any() else np.zeros(0, np.int64)
 
     @lazy
     def _arities(self) -> Ints:
