@@ -89,7 +89,7 @@ def default_network(dag: DAG, variables: Mapping[str, AnyVariable], *, notes: tu
     [[0.5, 0.5], [0.5, 0.5]]
     """
     cpds = (default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes)
-    return BayesNet(*cpds, notes=notes)
+    return BayesNet.over(dag, cpds, notes=notes)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:

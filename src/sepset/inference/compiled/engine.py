@@ -45,9 +45,11 @@ class TableEngine:
     Tested by: inference/compiled/test_engine.py::test_evidence_values_do_not_compile_again
     """
 
-    def __init__(self, problem: Problem, compiler: Compiler) -> None:
+    def __init__(self, problem: Problem, compiler: Compiler, store: FactorStore | None = None) -> None:
         self.problem = problem
         self.compiler = compiler
+        if store is not None:
+            self.store = store
 
     @classmethod
     def of(cls, problem: Problem, settings: Settings) -> TableEngine:
@@ -156,7 +158,7 @@ class TableEngine:
         problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
         planner = self.compiler.planner
         if planner.domains is None or planner.domains.hold(store):
-            return TableEngine(problem, self.compiler)
+            return TableEngine(problem, self.compiler, store)
         return TableEngine.of(problem, planner.settings)
 
     @lazy
