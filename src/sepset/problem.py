@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from sepset.variables.universe import Variables
 if TYPE_CHECKING:
     from scipy import sparse
 
+    from sepset.factors.decomposition import Decomposable
     from sepset.factors.regression import Regression
 
 
@@ -49,6 +50,51 @@ class ConditionalGroup(NamedTuple):
     parents: tuple[int, ...]
     factors: tuple[int, ...]
     auxiliaries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A function of many variables that chooses its factors for what is observed and asked.
+
+    Attributes:
+        source: the function.
+        factors: the numbers of the factors that stand for it if nothing is observed.
+        group: the number of its conditional.
+        is_deferred: whether these factors are too large to be built.
+        is_functional: whether they serve maxima too.
+    """
+
+    source: Decomposable
+    factors: tuple[int, ...]
+    group: int
+    is_deferred: bool = False
+    is_functional: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deferred:
+    """A factor that is too large to be built before it is known what is observed.
+
+    Attributes:
+        scopes: the positions of its variables.
+        source: the conditional it stands for.
+    """
+
+    scopes: AnyInts
+    source: Decomposable
+
+    def __len__(self) -> int:
+        return 1
+
+    def factor(self, i: int, variables: Variables) -> Factor:
+        """The table, if it fits after all; raises `TooLarge` with its size otherwise."""
+        from sepset.errors import TooLarge
+        from sepset.semiring import SUM
+
+        made = self.source.decomposed({}, SUM)
+        if len(made.factors) > 1:
+            raise TooLarge(f"{self.source!r} has factors only with evidence. Ask a question of it.")
+        return made.factors[0]
 
 
 class Relevant:
@@ -93,12 +139,17 @@ class Problem:
         blocks: the factors.
         conditionals: which factors jointly sum to one over which variable; empty for undirected models.
         num_visible: the number of variables that are the model's own.
+        functions: for each auxiliary that is a function of other variables, those; none of them comes later.
+        forms: the functions whose factors depend on the question: those with too large a table, and those with
+            auxiliaries that only sums allow.
     """
 
     variables: Variables
     blocks: tuple[Block, ...]
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
+    functions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    forms: tuple[Form, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_visible < 0:
@@ -124,6 +175,23 @@ class Problem:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
         found: Kept | None = self.__dict__.get("_kept")
         return self.__dict__.setdefault("_kept", Kept()) if found is None else found
+
+    def determined(self, known: Iterable[int]) -> tuple[int, ...]:
+        """The auxiliaries that are functions of known variables: whoever maximizes over those can over these too."""
+        found = set(known)
+        for auxiliary, inputs in self.functions.items():
+            if found.issuperset(inputs):
+                found.add(auxiliary)
+        return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
+
+    def with_forms(self, functions: Mapping[int, tuple[int, ...]], forms: Iterable[Form]) -> Problem:
+        """The problem with these functions and forms; the factors of those that are deferred are not built."""
+        listed, blocks = tuple(forms), list(self.blocks)
+        for form in (form for form in listed if form.is_deferred):
+            blocks[form.factors[0]] = Deferred(self.blocks[form.factors[0]].scopes, form.source)
+        made = replace(self, blocks=tuple(blocks), functions=functions, forms=listed)
+        carry_over(self, made, "scopes", "offsets")
+        return made
 
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""
@@ -279,8 +347,7 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        free = self._families[2] < 0
-        return np.unique(self.scopes[1][np.repeat(free, self._arities)]) if free.any() else np.zeros(0, np.int64)
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)]))
 
     @lazy
     def _arities(self) -> Ints:

@@ -184,6 +184,7 @@ def plan(
     targets: VariableLike | Iterable[VariableLike] = (),
     *,
     given: Given | Iterable[VariableLike] = None,
+    over: VariableLike | Iterable[VariableLike] | None = None,
     method: Method | None = None,
     seconds: float | None = None,
 ) -> EliminationPlan:
@@ -192,6 +193,7 @@ def plan(
     Args:
         targets: the variables of a query; without any, the plan is for all marginals.
         given: evidence, or only the names of the variables that will be observed.
+        over: the variables of `map_assignment`, all others summed out first; then there are no targets.
         seconds: the time to search for a better order; hard models benefit from a longer search.
 
     Reference: Koller & Friedman 9.4.
@@ -211,7 +213,7 @@ def plan(
                 "seconds= is for the default method. Give the method order=Portfolio(seconds=...) instead."
             )
         method = CliqueTree(order=Portfolio(seconds=seconds))
-    return engine_for(model, method).plan(targets, given=given)
+    return engine_for(model, method).plan(targets, given=given, over=over)
 
 
 def predict(

@@ -70,8 +70,8 @@ def changed(value: T, /, **fields: object) -> T:
     >>> point.x, point.y
     (1, 3)
     """
-    kind = type(value)
-    copy = object.__new__(kind)
+    kind: type[Any] = type(value)
+    copy: T = object.__new__(kind)
     for name in _slots(kind):
         if name not in fields:
             _put(copy, name, getattr(value, name))

@@ -14,7 +14,7 @@ from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Method, Prepared
+from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -42,7 +42,7 @@ class Bound:
             raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model: Model = model
         self.method: Method = chosen
-        self.prepared: Prepared = chosen.prepare(model.problem())
+        self.prepared: Prepared = prepare(chosen, model.problem())
         self.promises: Guarantees = dict(chosen.promises(model.problem()))
 
     @property

@@ -14,7 +14,7 @@ from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.engine.rowquestions import RowQuestions
-from sepset.errors import NotApplicable, ScopeError
+from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
@@ -22,7 +22,7 @@ from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsRe
 from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
-from sepset.variables.variable import Discrete, State, VariableLike, Vector
+from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.counts import Counts
@@ -183,15 +183,31 @@ class Engine(RowQuestions):
         return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}
 
     def plan(
-        self, targets: VariableLike | Iterable[VariableLike] = (), *, given: Given | Iterable[VariableLike] = None
+        self,
+        targets: VariableLike | Iterable[VariableLike] = (),
+        *,
+        given: Given | Iterable[VariableLike] = None,
+        over: VariableLike | Iterable[VariableLike] | None = None,
     ) -> EliminationPlan:
-        """The plan and cost of a query; `given` may be evidence, or only the names of the observed variables."""
+        """The plan and cost of a query, or of the best assignment of `over`.
+
+        Args:
+            targets: the variables of a query; without any, the plan is for all marginals.
+            given: evidence, or only the names of the observed variables.
+            over: the variables of `map_assignment`, all others summed out first; then there are no targets.
+        """
         if given is None or isinstance(given, Mapping):
             observed = resolve(given, self.model.variables).observed
         else:
             observed = tuple(sorted(self.positions(given)))
-        positions = [v for v in self.positions(targets) if v not in set(observed)]
-        return self.prepared.plan(positions, observed)
+        positions = [v for v in self.positions(targets if over is None else over) if v not in set(observed)]
+        if over is None:
+            return self.prepared.plan(positions, observed)
+        if listed(targets):
+            raise ArgumentError(
+                "A plan is for a query of targets or for the best assignment of over=; found both. Ask for one of them."
+            )
+        return self.prepared.best_plan(positions, observed)
 
     def joint_plan(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> JointPlan:
         """How a tree calibrated for this evidence answers a joint: which cliques merge in which order, at what cost.

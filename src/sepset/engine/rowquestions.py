@@ -13,11 +13,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import made
-from sepset.base.progress import Bar
 from sepset.base.text import listing
 from sepset.engine.bound import Bound
 from sepset.errors import ScopeError
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
     from sepset.engine.blanket import OnImpossible
     from sepset.engine.prediction import Prediction
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers
 
 Names: TypeAlias = VariableLike | Iterable[VariableLike]
 """Variables or their names: one, or several."""
@@ -244,7 +243,9 @@ class RowQuestions(Bound):
         self, findings: EvidenceRows, targets: Sequence[int], threads: int | None, progress: bool | None
     ) -> RowAnswers:
         """Log partitions of rows, and the targets' posteriors in each."""
+        from sepset.base.progress import Bar
         from sepset.inference.capabilities import answer_rows
+        from sepset.inference.evidencerows import Workers
 
         if self._report is not None:
             return _frozen(answer_rows(self.prepared, findings, targets, Workers(threads, self._report)))

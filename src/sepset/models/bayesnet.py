@@ -18,20 +18,24 @@ from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.algebra import Columns, Factor
+from sepset.factors.algebra import Columns
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.model import NamedModel, is_cpd
-from sepset.problem import ConditionalGroup, Problem
+from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
+    from sepset.factors.decomposition import Decomposition
     from sepset.models.factorgraph import FactorGraph
     from sepset.models.markovnet import MarkovNet
 
 K = TypeVar("K", bound=CPD)
+
+LATER = (None,)
+"""In place of the factors of a CPD that are built when evidence is known."""
 
 
 class BayesNet(NamedModel):
@@ -281,25 +285,37 @@ class BayesNet(NamedModel):
         return self.dag.to_networkx()
 
     def _build(self) -> Problem:
-        auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
+        parts = [cpd.decomposition() for cpd in self.cpds]
+        auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
         variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
         place = {name: i for i, name in enumerate(self._by_name)}
-        factors, scopes, groups = list[Factor](), list[Sequence[int]](), list[ConditionalGroup]()
-        for child, cpd in enumerate(self.cpds):
+        factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
+        forms: list[Form] = []
+        for child, (cpd, part) in enumerate(zip(self.cpds, parts, strict=True)):
             first, scope = len(factors), cpd.scope
             parents = tuple([place[parent.name] for parent in cpd.parents])
-            factors += cpd.factors()
+            factors += LATER if part is None else part.factors
             for factor in factors[first:]:
-                scopes.append((*parents, child) if factor.scope == scope else variables.places(factor.scope))
-            hidden = tuple(variables.places(cpd.auxiliaries)) if auxiliaries else ()
+                is_whole = factor is None or factor.scope == scope
+                scopes.append((*parents, child) if is_whole else variables.places(factor.scope))
+            hidden = tuple(variables.places(part.auxiliaries)) if auxiliaries and part is not None else ()
             groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
-        return Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
+            if part is None or (hidden and not part.is_functional):
+                forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
+        made = Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
+        return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))
         yield "edges", str(self.dag.num_edges)
         yield "parameters", str(self.num_parameters)
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
+
+
+def _functions(variables: Variables, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:
+    """The positions that each auxiliary is a function of."""
+    found = [pair for part in parts if part is not None for pair in part.functions.items()]
+    return {variables.id(a): tuple(variables.places(inputs)) for a, inputs in found}
 
 
 def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:
