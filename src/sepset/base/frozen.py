@@ -8,7 +8,6 @@ tables, are filled slot by slot with `setters`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -70,9 +69,10 @@ def changed(value: T, /, **fields: object) -> T:
     >>> point.x, point.y
     (1, 3)
     """
-    kind: type[Any] = type(value)
-    copy: T = object.__new__(kind)
-    for name in _slots(kind):
+    kind = type(value)
+    names = _SLOTS.get(kind) or _SLOTS.setdefault(kind, _slots(kind))
+    copy = object.__new__(kind)
+    for name in names:
         if name not in fields:
             _put(copy, name, getattr(value, name))
     for name, content in getattr(value, "__dict__", {}).items():
@@ -80,7 +80,9 @@ def changed(value: T, /, **fields: object) -> T:
     return fill(copy, **fields)
 
 
-@cache
+_SLOTS: dict[type, tuple[str, ...]] = {}
+
+
 def _slots(kind: type) -> tuple[str, ...]:
     """The names of the slots of a type and its bases."""
     named = (name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ()))
