@@ -232,6 +232,7 @@ class Problem:
 
         >>> from sepset.factors.block import Single
         >>> from sepset.variables.variable import Real
+        >>> from sepset.factors.regression import Regression
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
         >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
         {0: Regression(x)}
