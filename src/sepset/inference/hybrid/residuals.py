@@ -48,12 +48,12 @@ def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
         log_shares: the log probability of each joint state of the contexts.
     """
     component = posterior.component
-    if not len(component.hidden):
-        return 0.0
     states = np.argsort(-log_shares, kind="stable")[:MOST_STATES]
     states = np.sort(states[log_shares[states] > -np.inf])
     signs = np.where(np.isin(component.hidden, targets), 1.0 - 2.0 * (np.arange(len(component.hidden)) % 2), 0.0)
     equations = Equations(component, states)
+    if not len(component.hidden):
+        return equations.log_density(posterior, states)
     values, products = posterior.values[states], posterior.products(states, signs)
     found = max(
         equations.mean(values, np.abs(values)),
@@ -115,10 +115,11 @@ class Equations:
         variance = np.where(self._is_used, self._own[1], 1.0)
         noisy = variance > 0
         safe = np.where(noisy, variance, 1.0)
-        push, most = (np.where(noisy & self._is_used, x / safe, 0.0) for x in (error, scale))
         num = error.shape[1]
-        total = push - _summed(slope * push[:, child], parent, num)
-        terms = most + _summed(np.abs(slope) * most[:, child], parent, num)
+        with np.errstate(over="ignore", invalid="ignore"):
+            push, most = (np.where(noisy & self._is_used, x / safe, 0.0) for x in (error, scale))
+            total = push - _summed(slope * push[:, child], parent, num)
+            terms = most + _summed(np.abs(slope) * most[:, child], parent, num)
         touched = ~noisy | (_summed((~noisy[:, child] & (slope != 0.0)).astype(np.float64), parent, num) > 0)
         return total, terms, ~touched & self._is_hidden
 
@@ -134,10 +135,12 @@ class Equations:
 
     def _accumulated(self, sizes: Floats, where: Bools) -> Floats:
         """For each coordinate its own size and those of its parents times their slopes, parents first."""
-        child, parent, slope = self._edges
-        for i in np.flatnonzero(where):
-            own = child == i
-            sizes[:, i] += (np.abs(slope[:, own]) * sizes[:, parent[own]]).sum(axis=1)
+        _, parent, slope = self._edges
+        start, steep = self.component.coordinates.flat.structure[0].tolist(), np.abs(slope)
+        for i in np.flatnonzero(where).tolist():
+            if start[i + 1] > start[i]:
+                own = slice(start[i], start[i + 1])
+                sizes[:, i] += (steep[:, own] * sizes[:, parent[own]]).sum(axis=1)
         return sizes
 
     def mean(self, values: Floats, sizes: Floats) -> float:
@@ -188,6 +191,7 @@ def _summed(terms: Floats, place: Ints, size: int) -> Floats:
 
 
 def _largest(error: Floats, scale: Floats, where: Bools) -> float:
-    """The largest ratio of error to scale, where asked; 0/0 is zero."""
-    counted = where & (scale > 0)
+    """The largest ratio of error to scale, where asked and within the range of floats; 0/0 is zero."""
+    counted = where & (scale > 0) & np.isfinite(scale) & np.isfinite(error)
+    error = np.where(counted, error, 0.0)
     return float(np.max(np.abs(error) / np.where(counted, scale, 1.0), where=counted, initial=0.0))

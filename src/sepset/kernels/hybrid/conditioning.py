@@ -45,6 +45,7 @@ def spread(
     """
     num_groups, size = entries.shape
     slot, f, terms, pull = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
+    turn = np.empty(size)
     for g in range(num_groups):
         used, width = 0, begin[g + 1] - begin[g]
         F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
@@ -75,7 +76,7 @@ def spread(
                 D[used] = total[g, i]
                 used += 1
             elif used > 0:
-                total[g, i] = _measure(F, D, f, used, width, total[g, i], pull)
+                total[g, i] = _measure(F, D, f, used, width, total[g, i], pull, turn)
                 if total[g, i] > 0.0:
                     at = begin[g] * size + i * width
                     for r in range(used):
@@ -83,23 +84,28 @@ def spread(
 
 
 @kernel
-def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: float, pull: Floats) -> float:
-    """Update loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`."""
+def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: float, pull: Floats, turn: Floats) -> float:
+    """Update loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`.
+
+    Rows of loadings are independent of each other, and are updated one after the other. `f` is used up, and `turn` is
+    space.
+    """
     before = noise
-    pull[:used] = 0.0
     for c in range(used):
-        if f[c] == 0.0:
-            continue
+        turn[c] = f[c] / before if before > 0.0 else 0.0
         weight = D[c] * f[c]
         after = before + weight * f[c]
-        turn = f[c] / before if before > 0.0 else 0.0
-        for r in range(used):
-            old = F[r * width + c]
-            F[r * width + c] = old - turn * pull[r]
-            pull[r] += old * weight
-        if after > 0.0:
+        if after > 0.0 and f[c] != 0.0:
             D[c] *= before / after
+        f[c] = weight
         before = after
+    for r in range(used):
+        row, reached = r * width, 0.0
+        for c in range(used):
+            old = F[row + c]
+            F[row + c] = old - turn[c] * reached
+            reached += old * f[c]
+        pull[r] = reached
     return before
 
 
