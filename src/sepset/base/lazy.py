@@ -38,3 +38,8 @@ else:
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self.name, self.function(instance))
+
+
+def carry_over(source: object, target: object, *names: str) -> None:
+    """Give `target` the lazy attributes of `source` with these names, in which both agree: computed once for both."""
+    target.__dict__.update({name: getattr(source, name) for name in names})

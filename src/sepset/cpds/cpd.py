@@ -22,6 +22,7 @@ from sepset.base.frozen import fill
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
+from sepset.factors.decomposition import Decomposition
 from sepset.variables.variable import Discrete, State
 
 
@@ -101,6 +102,9 @@ class CPD(Protocol):
 
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
+
+    def decomposition(self) -> Decomposition | None:
+        """The factors that serve whatever is observed; None if they are too large, so that evidence comes first."""
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> AnyArray:
         """A draw of the child for each row of its parents."""

@@ -18,9 +18,11 @@ from sepset.base.frozen import Frozen, fill
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
+from sepset.factors.decomposition import Decomposition, defined_last
 from sepset.factors.labels import conditional
+from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
 
 if TYPE_CHECKING:
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 
 CHUNK = 65_536
 """The number of rows processed at a time, which bounds temporary memory."""
+
+MOST_ENTRIES = 2**20
+"""The largest factors that are built before it is known what is observed."""
+
+MOST_TABLED = 2**26
+"""The largest factors that are built with evidence."""
 
 MOST_SHOWN = 20
 """The largest number of rows in a display."""
@@ -87,6 +95,53 @@ class DiscreteCPD(Frozen, Tabulated):
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
         return (self.to_table().table,)
 
+    @property
+    def size(self) -> int:
+        """The number of entries of all factors together."""
+        return num_entries(self.scope)
+
+    def decomposition(self) -> Decomposition | None:
+        """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""
+        return None if self.size > MOST_ENTRIES else self._parts()
+
+    def _parts(self) -> Decomposition:
+        factors, auxiliaries = self.factors(), self.auxiliaries
+        return Decomposition(factors, auxiliaries, defined_last(factors, auxiliaries))
+
+    def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
+        """The factors in a context: those of the CPD over the parents that are not observed.
+
+        Args:
+            given: the codes of observed variables; the child's may let the factors be smaller still.
+            semiring: with `MAX` all auxiliaries are functions of other variables.
+        """
+        rest = self.conditioned(given)
+        if rest.size > MOST_TABLED:
+            seen = len(self.parents) - len(rest.parents)
+            raise TooLarge(
+                f"{self!r} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
+                f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
+            )
+        return rest._parts()
+
+    def conditioned(self, given: Mapping[Any, int]) -> DiscreteCPD:
+        r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given` (codes)."""
+        free = tuple(p for p in self.parents if p not in given)
+        return self if len(free) == len(self.parents) else self._tabled(free, given)
+
+    def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
+        """The table over some parents, the others at these codes."""
+        from sepset.cpds.table import TableCPD
+
+        check_size((*free, self.child))
+        total = num_entries(free)
+        values = np.empty((total, self.child.num_states))
+        for part in chunks(total):
+            places = np.arange(part.start, part.stop)
+            fixed: Columns = {p: np.full(len(places), given[p]) for p in self.parents if p not in free}
+            values[part] = self.probabilities(decode(places, free) | fixed, len(places))
+        return TableCPD(self.child, values.reshape(-1), given=free, block=self.block)
+
     def probabilities(self, rows: Columns, num_rows: int) -> Floats:
         r"""The distribution of the child for each row of parent codes, `[num_rows, states]`."""
         distributions, which = self._select(rows, num_rows)
@@ -120,15 +175,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
         Cost: one row per joint state of the parents.
         """
-        from sepset.cpds.table import TableCPD
-
-        check_size(self.scope)
-        total = num_entries(self.parents)
-        values = np.empty((total, self.child.num_states))
-        for part in chunks(total):
-            places = np.arange(part.start, part.stop)
-            values[part] = self.probabilities(decode(places, self.parents), len(places))
-        return TableCPD(self.child, values.reshape(-1), given=self.parents, block=self.block)
+        return self._tabled(self.parents, {})
 
     @abstractmethod
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:

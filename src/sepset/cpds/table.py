@@ -22,6 +22,7 @@ from sepset.cpds.parameters import ROUNDING
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, check_size, num_entries
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
@@ -119,6 +120,10 @@ class TableCPD(DiscreteCPD):
     def factors(self) -> tuple[Factor, ...]:
         """The table itself."""
         return (self.table,)
+
+    def decomposition(self) -> Decomposition:
+        """The table itself, whatever its size."""
+        return Decomposition((self.table,))
 
     def to_table(self) -> TableCPD:
         """The CPD itself."""

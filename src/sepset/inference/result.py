@@ -245,7 +245,7 @@ class MarginalsResult(Answers[str, Any]):
 
     @property
     def info(self) -> Mapping[str, object]:
-        """Further information, such as the residual of answers about real variables."""
+        """Further information: the tier of kernels, residuals."""
         return self.about.info
 
     def __getitem__(self, key: VariableLike) -> Any:

@@ -134,6 +134,14 @@ class Variables(Sequence[Discrete | Vector]):
         code = part.domain.codes.get((str, state)) if isinstance(part, Discrete) else None
         return None if position is None or code is None else (position, code)
 
+    def places(self, variables: Iterable[Discrete | Vector]) -> list[int]:
+        """The positions of several variables of the model, given as themselves."""
+        if not self._is_flat:
+            return [self.id(v) for v in variables]
+        known, own = self._single, self.parts
+        found = [(known.get(v.name, -1), v) for v in variables]
+        return [place if place >= 0 and own[place] is v else self.id(v) for place, v in found]
+
     def ids(self, variables: Iterable[VariableLike]) -> Ints:
         """The positions of several variables."""
         return np.fromiter((self.id(v) for v in variables), np.int64)
@@ -187,9 +195,9 @@ class Variables(Sequence[Discrete | Vector]):
     @lazy
     def cards(self) -> Ints:
         """The number of states of each variable; 0 for continuous ones."""
-        parts = [_part_cards(part) for part in self.parts]
-        cards = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        return read_only(cards)
+        if self._is_flat:
+            return read_only(np.array([p.num_states if isinstance(p, Discrete) else 0 for p in self.parts], np.int64))
+        return read_only(np.concatenate([_part_cards(part) for part in self.parts]))
 
     @lazy
     def all_discrete(self) -> bool:

@@ -47,7 +47,9 @@ def test_moments_and_peaks_are_dense_ones(seed):
         at = [rest.index(int(i)) for i in own]
         np.testing.assert_allclose(posterior.means(own)[0], mean[at], atol=CLOSE)
         np.testing.assert_allclose(posterior.covariances(own)[0], covariance[np.ix_(at, at)], atol=CLOSE)
-        np.testing.assert_allclose(posterior.variances(own)[0], np.diag(covariance)[at], atol=CLOSE)
+        np.testing.assert_allclose(posterior.variances[0], np.diag(covariance)[at], atol=CLOSE)
+        for i, place in zip(own.tolist(), at, strict=True):
+            assert [float(x[0]) for x in posterior.single(i)] == pytest.approx([mean[place], covariance[place, place]])
         vector = np.linspace(-1.0, 2.0, len(own))
         products = posterior.products(np.zeros(1, np.int64), vector)[0]
         np.testing.assert_allclose(products, covariance[np.ix_(at, at)] @ vector, atol=CLOSE)
@@ -76,7 +78,7 @@ def test_states_in_pieces_are_states_at_once(monkeypatch):
         posterior = Posterior.of(part, {at[1]: 3.0})
         own = part.hidden
         peaks = posterior.log_peaks(own)[0]
-        return posterior.log_density, posterior.means(own), posterior.covariances(own), posterior.variances(own), peaks
+        return posterior.log_density, posterior.means(own), posterior.covariances(own), posterior.variances, peaks
 
     whole = found()
     monkeypatch.setattr(costs, "GAIN_ENTRIES_CACHED", 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from sepset.factors.table import Table
 from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
-from sepset.inference.compiled.gradients import factor_marginals
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.readback import Choose, drawer, modes, read_back
@@ -22,10 +22,12 @@ from sepset.inference.compiled.run import Run
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan
-from sepset.inference.values import Values, checked_values
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.inference.values import Values
 
 NO_FINDINGS = Evidence()
 
@@ -137,6 +139,8 @@ class TableEngine:
 
     def factor_marginals(self, evidence: Evidence) -> Floats | None:
         """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
+        from sepset.inference.compiled.gradients import factor_marginals
+
         question = self._question("factors", (), evidence)
         values, found = self._within(question.states, evidence)
         with run_tensors(question, values, found) as done:
@@ -153,6 +157,8 @@ class TableEngine:
 
     def with_values(self, values: Values) -> TableEngine:
         """The same plans and programs with new values, one array per factor over its scope."""
+        from sepset.inference.values import checked_values
+
         problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
         planner = self.compiler.planner
         if planner.domains is None or planner.domains.hold(store):

@@ -143,6 +143,10 @@ class PreparedTree:
         """The plan of a query; without targets, of the tree over all variables."""
         return self._elimination.plan(targets, observed)
 
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        return self._elimination.best_plan(over, observed)
+
     @lazy
     def _joints(self) -> TreeJoints:
         return TreeJoints(self._elimination, self.method.memory)

@@ -44,7 +44,7 @@ class Component:
     @lazy
     def hidden(self) -> Ints:
         """The hidden coordinates of the whole problem."""
-        return self.places[self.kinds == MISSING]
+        return np.asarray(self.places[self.kinds == MISSING])
 
     @lazy
     def num_states(self) -> int:

@@ -80,14 +80,20 @@ class Posterior:
             found[part] = (F * D[:, None, :]) @ F.swapaxes(1, 2)
         return found
 
-    def variances(self, coordinates: Ints) -> Floats:
-        """The variance of each hidden coordinate in each state."""
-        rows = self._rows(coordinates)
-        found = np.empty((len(self.values), len(rows)))
+    @lazy
+    def variances(self) -> Floats:
+        """The variance of every hidden coordinate in each state."""
+        size = len(self.component.hidden)
+        found = np.empty((len(self.values), size))
         for part, spread in self.component.spreads():
-            F, D = _loadings(spread, rows)
-            found[part] = np.einsum("sij,sj,sij->si", F, D, F)
+            F, D = _loadings(spread, list(range(size)))
+            found[part] = (F**2 @ D[:, :, None])[:, :, 0]
         return found
+
+    def single(self, coordinate: int) -> tuple[Floats, Floats]:
+        """The mean and the variance of one hidden coordinate in each state."""
+        place = int(np.flatnonzero(self.component.places == coordinate)[0])
+        return self.values[:, place], self.variances[:, self._row[coordinate]]
 
     def products(self, states: Ints, vector: Floats) -> Floats:
         r"""$\Sigma v$ in some states, for a vector with one number per hidden coordinate."""
@@ -133,7 +139,7 @@ def _peaks(F: Floats, D: Floats) -> tuple[Floats, Ints]:
         pivots = np.sqrt(D)
     else:
         roots = F * np.sqrt(D)[:, None, :]
-        pivots = np.abs(np.linalg.qr(roots.swapaxes(1, 2), mode="r").diagonal(axis1=1, axis2=2))
+        pivots = np.abs(np.diagonal(np.linalg.qr(roots.swapaxes(1, 2), mode="r"), axis1=1, axis2=2))
         pivots = np.where(pivots > 16.0 * width * EPS * np.linalg.norm(roots, axis=2), pivots, 0.0)
     free = pivots > 0
     logs = np.where(free, -0.5 * LOG_2PI - np.log(np.where(free, pivots, 1.0)), 0.0)

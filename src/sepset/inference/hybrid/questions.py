@@ -73,6 +73,11 @@ class Situation:
     posteriors: tuple[Posterior, ...]
     contexts: WeightedContexts
 
+    @lazy
+    def home(self) -> dict[int, Posterior]:
+        """The part of each hidden coordinate."""
+        return {int(i): p for p in self.posteriors for i in p.component.hidden}
+
     def with_any(self, coordinates: Ints) -> list[Posterior]:
         """The parts in which any of these coordinates is hidden."""
         return [p for p in self.posteriors if np.isin(p.component.hidden, coordinates).any()]
@@ -116,6 +121,10 @@ class RegressionQuestions:
         return make_plan(
             self.problem, relevant, method=order, targets=targets, observed=observed, last=targets, joint=bool(targets)
         )
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of an elimination for the same maximum."""
+        return self.plan(over, observed)
 
     @lazy
     def _base(self) -> Prepared | None:
@@ -260,9 +269,19 @@ class RegressionQuestions:
                 assert states is not None
                 return states(contexts.place[target])
             situation = self._situation(together if target in together else (target,), evidence)
-            return self._distribution((target,), self._moments(situation, (target,)))
+            return self._distribution((target,), self._marginal(situation, target))
 
         return read, log_partition
+
+    def _marginal(self, situation: Situation, target: int) -> Moments:
+        """The moments of one real variable in every state of its contexts."""
+        own = self.coordinates.families[target].own
+        if len(own) > 1:
+            return self._moments(situation, (target,))
+        posterior = situation.home[int(own[0])]
+        mean, variance = posterior.single(int(own[0]))
+        by = posterior.component.by
+        return Moments(by, situation.contexts.log_shares(by), mean[:, None], variance[:, None, None])
 
     def _together(self, evidence: Evidence) -> tuple[int, ...]:
         """The real variables whose marginals are read from one sweep: all, if that takes few contexts; or none."""

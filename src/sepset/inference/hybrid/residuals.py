@@ -96,7 +96,7 @@ class Equations:
 
     @lazy
     def _is_hidden(self) -> Bools:
-        return self.component.kinds == MISSING
+        return np.asarray(self.component.kinds == MISSING)
 
     @lazy
     def _is_used(self) -> Bools:
@@ -187,7 +187,8 @@ class Equations:
 def _summed(terms: Floats, place: Ints, size: int) -> Floats:
     """The sums of the columns of terms that have the same place."""
     rows = np.arange(len(terms))[:, None] * size + place
-    return np.bincount(rows.reshape(-1), terms.reshape(-1), len(terms) * size).reshape(len(terms), size)
+    found = np.bincount(rows.reshape(-1), terms.reshape(-1), len(terms) * size)
+    return np.asarray(found, np.float64).reshape(len(terms), size)
 
 
 def _largest(error: Floats, scale: Floats, where: Bools) -> float:

@@ -11,12 +11,14 @@ which outweighs every density: contexts in which fewer numbers follow are imposs
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
 from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference.hybrid.discretepart import DiscretePart
@@ -57,8 +59,9 @@ class WeightedContexts:
     evidence: Evidence
     constant: float
     place: Mapping[int, int]
+    _shares: Cache[Floats] = field(default_factory=lambda: Cache(64), repr=False)
 
-    @property
+    @lazy
     def log_partition(self) -> float:
         """The log density of all evidence."""
         if self.prepared is None or self.constant == -np.inf:
@@ -67,9 +70,13 @@ class WeightedContexts:
 
     def log_shares(self, positions: Sequence[int]) -> Floats:
         """The log probability of each joint state of unobserved discrete variables, in C order."""
-        if self.prepared is None or not positions:
+        prepared = self.prepared
+        if prepared is None or not positions:
             return np.zeros(1)
-        answer = self.prepared.query([self.place[v] for v in positions], self.evidence)
+        return self._shares.get(tuple(positions), lambda: self._log_shares(prepared, positions))
+
+    def _log_shares(self, prepared: Prepared, positions: Sequence[int]) -> Floats:
+        answer = prepared.query([self.place[v] for v in positions], self.evidence)
         return np.asarray(dense(answer.distribution).log_values).reshape(-1)
 
 
@@ -130,7 +137,7 @@ def _combined(
 
 
 def _collected(weights: Sequence[Weights]) -> tuple[float, dict[tuple[int, ...], Floats]]:
-    """What all states share, and the other logarithms, summed where contexts are the same."""
+    """The logarithm that all states share, and the others, summed where contexts are the same."""
     constant, logs = 0.0, dict[tuple[int, ...], Floats]()
     for by, each, _ in weights:
         top = float(each.max())

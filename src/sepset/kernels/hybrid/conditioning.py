@@ -10,17 +10,31 @@ columns of loadings from `square[g]` on.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 FOUND, MISSING = 1, 2
 ROUNDING = 16.0 * 2.0**-53
 """A sum is zero if it is smaller than its terms by this factor times their number."""
 
 
-@kernel
+def _sweep(*args: Any) -> float:
+    """Passes over the loadings: at most one for each coordinate."""
+    entries, loadings, gains = args[6], args[10], args[12]
+    return float(loadings.size * entries.shape[1] + entries.size + gains.size)
+
+
+def _filling(*args: Any) -> float:
+    """Passes over the parents and gains of each row."""
+    above, entries, gains, values = args[1], args[6], args[9], args[14]
+    return float(values.size + len(values) * (above.size + gains.size / max(1, len(entries))))
+
+
+@kernel(work=_sweep)
 def spread(
     start: Ints,
     above: Ints,
@@ -109,7 +123,7 @@ def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: floa
     return before
 
 
-@kernel
+@kernel(work=_filling)
 def fill(
     start: Ints,
     above: Ints,
