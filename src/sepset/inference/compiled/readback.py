@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.inference.compiled.run import TensorRun
+
+SMALLEST = 1e-150
+"""Weights below this are multiplied as logarithms: the next tensor might take them out of the range of floats."""
 
 Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
@@ -52,7 +55,25 @@ def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], cont
     """The product of a clique's tensors at each context, over its residual variables; the largest is one."""
     made = run.question.contraction
     count = len(next(iter(context.values()))) if context else 1
-    weights = np.full((count, *(made.cards[r] for r in residual)), 0.0 if run.is_log else 1.0)
+    shape = (count, *(made.cards[r] for r in residual))
+    if not run.is_log:
+        weights = np.ones(shape)
+        for part in _parts(run, inbox, residual, context):
+            weights = _scaled(weights * part)
+            if ((weights > 0.0) & (weights < SMALLEST)).any():
+                break
+        else:
+            return weights
+    logs = np.zeros(shape)
+    with np.errstate(divide="ignore"):
+        for part in _parts(run, inbox, residual, context):
+            logs = logs + (part if run.is_log else np.log(part))
+    return _exponentials(logs)
+
+
+def _parts(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Ints]) -> Iterator[Floats]:
+    """A clique's tensors at each context, with an axis for each residual variable."""
+    made = run.question.contraction
     for tensor in inbox:
         scope = made.scopes[tensor]
         known = [i for i, r in enumerate(scope) if r in context]
@@ -60,9 +81,7 @@ def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], cont
         array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
         part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
         own = {scope[i] for i in free}
-        part = part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
-        weights = weights + part if run.is_log else _scaled(weights * part)
-    return _exponentials(weights) if run.is_log else weights
+        yield part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
 
 
 def _scaled(weights: Floats) -> Floats:
