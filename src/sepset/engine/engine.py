@@ -69,6 +69,7 @@ class Engine(RowQuestions):
     def __init__(self, model: Model, method: Method | None = None) -> None:
         super().__init__(model, method)
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
+        self._is_measured = can(self.prepared, MeasuresResiduals)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
@@ -91,6 +92,10 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
+        if not self._is_measured:
+            return QueryResult(
+                distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
+            )
         about = self._about(guarantees, positions, evidence)
         return QueryResult(distribution, answer.log_partition, method=self.method, **about)
 
@@ -131,6 +136,10 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
+        if not self._is_measured:
+            return MarginalsResult(
+                self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
+            )
         about = self._about(self.promises, self._place.values(), evidence)
         return MarginalsResult(self._place, read, log_partition, method=self.method, **about)
 

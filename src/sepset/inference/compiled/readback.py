@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.inference.compiled.run import TensorRun
 
-SMALLEST = 1e-150
-"""Weights below this are multiplied as logarithms: the next tensor might take them out of the range of floats."""
+SAFE_PARTS = 2
+"""Tensors whose product stays within the range of floats; a zero in a larger product may be none."""
 
 Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
@@ -58,30 +58,28 @@ def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], cont
     shape = (count, *(made.cards[r] for r in residual))
     if not run.is_log:
         weights = np.ones(shape)
-        for part in _parts(run, inbox, residual, context):
-            weights = _scaled(weights * part)
-            if ((weights > 0.0) & (weights < SMALLEST)).any():
-                break
-        else:
+        for tensor in inbox:
+            weights = _scaled(weights * _part(run, tensor, residual, context))
+        if len(inbox) <= SAFE_PARTS or weights.all():
             return weights
     logs = np.zeros(shape)
     with np.errstate(divide="ignore"):
-        for part in _parts(run, inbox, residual, context):
+        for tensor in inbox:
+            part = _part(run, tensor, residual, context)
             logs = logs + (part if run.is_log else np.log(part))
     return _exponentials(logs)
 
 
-def _parts(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Ints]) -> Iterator[Floats]:
-    """A clique's tensors at each context, with an axis for each residual variable."""
+def _part(run: TensorRun, tensor: int, residual: Sequence[int], context: dict[int, Ints]) -> Floats:
+    """One of a clique's tensors at each context, with an axis for each residual variable."""
     made = run.question.contraction
-    for tensor in inbox:
-        scope = made.scopes[tensor]
-        known = [i for i, r in enumerate(scope) if r in context]
-        free = [i for i, r in enumerate(scope) if r not in context]
-        array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
-        part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
-        own = {scope[i] for i in free}
-        yield part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
+    scope = made.scopes[tensor]
+    known = [i for i, r in enumerate(scope) if r in context]
+    free = [i for i, r in enumerate(scope) if r not in context]
+    array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
+    part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
+    own = {scope[i] for i in free}
+    return part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
 
 
 def _scaled(weights: Floats) -> Floats:
