@@ -21,7 +21,17 @@ from typing import Self
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.cpds.counts import checked_counts, checked_weights, column, count, decode, num_rows_of, unseen_message
+from sepset.cpds.counts import (
+    FLAT_PRIOR,
+    NO_PRIOR,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    decode,
+    num_rows_of,
+    unseen_message,
+)
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import check_rows
 from sepset.cpds.jointstates import D, DiscreteParameters
@@ -169,15 +179,16 @@ class Multinomials(DiscreteParameters[D, Floats]):
         r"""The estimate $\theta_c = (M[c] + \alpha_c) / n_c (M + \alpha)$, with the sums $M + \alpha$ of its group."""
         counts = checked_counts(stats, len(self.probabilities), self.cpd)
         total = counts if prior is None or prior.counts is None else counts + prior.counts
-        return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd])))
+        return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd], prior is not None)))
 
-    def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
+    def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D], has_prior: bool) -> Floats:
         """The counts, with contexts without any filled as `unseen` says."""
         empty = np.bincount(self.groups, weights=counts) == 0
         if unseen == "uniform" or not empty.any():
             return counts
         if unseen == "raise":
-            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context))
+            remedy = FLAT_PRIOR if has_prior else NO_PRIOR
+            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context, remedy))
         return np.where(empty[self.groups], self._filling(counts, unseen, cpds), counts)
 
     def _filling(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
@@ -250,13 +261,11 @@ class Multinomials(DiscreteParameters[D, Floats]):
     @property
     def engine_values(self) -> Sequence[Floats]:
         """The table."""
-        flat = self.probabilities if self.is_table else self.probabilities[self._cell_of]
-        return (flat.reshape([v.num_states for v in self.cpd.scope]),)
+        return (self.probabilities[self._cell_of].reshape([v.num_states for v in self.cpd.scope]),)
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of the cells."""
-        flat = marginals[0].reshape(-1)
-        return flat if self.is_table else count(self._cell_of, len(self.probabilities), flat)
+        return count(self._cell_of, len(self.probabilities), marginals[0].reshape(-1))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The counts of the cells."""
@@ -418,7 +427,7 @@ class Rows(Multinomials[D]):
         """The context of each row of codes, and in it the child's state."""
         num_rows = num_rows_of(codes, self.cpd.child, self.cpd)
         _, context = self.cpd._select(codes, num_rows)
-        places: Ints = context * self.rows.shape[1] + column(codes, self.cpd.child, num_rows, self.cpd)
+        places: Ints = context * self.cpd.child.num_states + column(codes, self.cpd.child, num_rows, self.cpd)
         return places
 
     def ratios(self, counts: Floats) -> Floats:
@@ -431,7 +440,7 @@ class Rows(Multinomials[D]):
 
     def from_probabilities(self, probabilities: Floats) -> D:
         """The CPD with these rows."""
-        return self.from_rows(probabilities.reshape(self.rows.shape))
+        return self.from_rows(probabilities.reshape(-1, self.cpd.child.num_states))
 
     def group_sums(self, values: Floats) -> Floats:
         """For each cell, the sum of its row."""

@@ -80,6 +80,10 @@ def inference_note(variable: Discrete | Real, column: Column) -> str | None:
 give variables=[Real('x')]."
     """
     name, is_float = variable.name, has_floats(column)
+    doubtful = [s for s in variable.states if s in READ_AS_MISSING] if isinstance(variable, Discrete) else []
+    if doubtful:
+        found = f"Column {name!r} holds the text {listing(doubtful)}: taken as a state."
+        return f"{found} If it means a missing cell, put None there, or use read_dataset(path, missing=...)."
     whole = whole_numbers(column) if is_float else None
     if isinstance(variable, Discrete) and is_float:
         found = f"holds whole numbers as floats, with {variable.num_states} distinct values: taken as states"
@@ -167,7 +171,9 @@ def refuse_vector(variable: Vector) -> None:
 
 
 def _state_codes(variable: Discrete, levels: Levels) -> AnyInts:
-    found = [variable.domain.find(value) for value in levels.values]
+    known, values = variable.domain, levels.values
+    is_ours = values == known.states and tuple(map(type, values)) == known.types
+    found = [*range(len(values))] if is_ours else [known.find(value) for value in values]
     if found == list(range(len(found))):  # the column's codes are ours
         return levels.codes.astype(code_dtype(variable.num_states))
     table = np.full(len(found) + 1, MISSING, code_dtype(variable.num_states))
