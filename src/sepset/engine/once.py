@@ -11,7 +11,6 @@ from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.exact.direct import Part, direct_joint
 from sepset.inference.result import EVERYTHING_EXACT, QueryResult
-from sepset.kernels.kernel import TIERS
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Given, resolve
 from sepset.variables.variable import VariableLike
@@ -52,7 +51,7 @@ def answer_once(model: Any, targets: VariableLike | Iterable[VariableLike], give
     if found is None:
         return None
     table = Table._make(tuple([scope[i] for i in places]), found[0].reshape(-1))
-    return QueryResult(table, found[1], method=DEFAULT_METHOD, guarantees=GUARANTEES, info=TIERS[False])
+    return QueryResult(table, found[1], method=DEFAULT_METHOD, guarantees=GUARANTEES, info={"tier": "plain"})
 
 
 def _families(model: BayesNet, start: Collection[int]) -> dict[int, tuple[int, ...]] | None:
