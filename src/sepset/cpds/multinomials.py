@@ -236,10 +236,15 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     def for_rows(self, columns: Columns) -> Self:
         """The same parameters, with the cell of each joint state, or of each entry of its factors, computed once."""
-        if not self.is_table and self.cpd.size <= LARGEST < num_entries(self.cpd.scope):
+        if self.is_factored:
             return replace(self, entry_cells=self._marked())
         ready = super().for_rows(columns)
         return ready if self.is_table else replace(ready, cell_of=self._cell_of)
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether cells are counted by the CPD's own factors, since its joint states are too many to be listed."""
+        return not self.is_table and self.cpd.size <= LARGEST < num_entries(self.cpd.scope)
 
     def _marked(self) -> tuple[Ints, ...]:
         """The cells of the entries of the CPD's factors, found by marking each cell with a number above one."""

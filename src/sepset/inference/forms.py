@@ -411,6 +411,15 @@ class PreparedForms:
         return Rewritten(self.method.prepare(problem), parts, places)
 
 
+def functional(problem: Problem) -> Problem:
+    """The problem with factors in which every auxiliary is a function of other variables, whatever the question.
+
+    Then exactly one product of factors belongs to each joint state, so that their logarithms add up to its own.
+    """
+    parts = {i: form.source.decomposed({}, MAX) for i, form in enumerate(problem.forms)}
+    return rewritten(problem, range(problem.num_factors), parts)[0] if parts else problem
+
+
 def rewritten(
     problem: Problem, numbers: Collection[int], parts: Mapping[int, Decomposition]
 ) -> tuple[Problem, Mapping[AnyVariable, int], Mapping[int, tuple[int, ...]]]:
