@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -80,17 +81,19 @@ def part_marginals(engine: Bound, parts: Decomposition) -> tuple[Floats, ...]:
     [[0.6, 0.4]]
     """
     problem = engine.prepared.problem
-    named = {a: Discrete(a.base, a.states, index=a.index, lag=a.lag, part=f"{a.part} asked") for a in parts.auxiliaries}
+    named: dict[Any, Any] = {
+        a: Discrete(a.base, a.states, index=a.index, lag=a.lag, part=f"{a.part} asked") for a in parts.auxiliaries
+    }
     variables = Variables([*problem.variables, *named.values()])
     added = [
-        Single(_neutral(factor, parts, named), variables.ids([named.get(v, v) for v in factor.scope]))  # type: ignore[call-overload]
+        Single(_neutral(factor, parts, named), variables.ids([named.get(v, v) for v in factor.scope]))
         for factor in parts.factors
     ]
     extended = replace(problem, variables=variables, blocks=(*problem.blocks, *added))
     return capabilities.factor_marginals(prepare(engine.method, extended), Evidence())[problem.num_factors :]
 
 
-def _neutral(factor: Factor, parts: Decomposition, named: Mapping[Discrete, Discrete]) -> Table:
+def _neutral(factor: Factor, parts: Decomposition, named: Mapping[Any, Any]) -> Table:
     """The factor under the auxiliaries' new names if it defines one, else ones."""
-    scope = [named.get(v, v) for v in factor.scope]  # type: ignore[call-overload]
+    scope = [named.get(v, v) for v in factor.scope]
     return Table(scope, dense(factor).values) if factor.scope[-1] in parts.functions else Table.ones(scope)
