@@ -168,8 +168,7 @@ class Problem:
         start = np.fromiter(itertools.accumulate(map(len, scopes), initial=0), np.int64, len(scopes) + 1)
         members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, int(start[-1]))
         made = cls(variables, single_blocks(factors, start, members), tuple(conditionals), num_visible)
-        made.__dict__.update(scopes=(start, members), offsets=np.arange(len(start)))
-        return made
+        return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
     @property
     def kept(self) -> Kept:
@@ -233,6 +232,7 @@ class Problem:
 
         >>> from sepset.factors.block import Single
         >>> from sepset.variables.variable import Real
+        >>> from sepset.factors.regression import Regression
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
         >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
         {0: Regression(x)}

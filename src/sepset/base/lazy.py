@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sepset.base.frozen import fill
+
 if TYPE_CHECKING:
     lazy = cached_property
 else:
@@ -42,4 +44,4 @@ else:
 
 def carry_over(source: object, target: object, *names: str) -> None:
     """Give `target` the lazy attributes of `source` with these names, in which both agree: computed once for both."""
-    target.__dict__.update({name: getattr(source, name) for name in names})
+    fill(target, **{name: getattr(source, name) for name in names})

@@ -10,7 +10,6 @@ statistics, pooled over all CPDs with the same `ParameterBlock`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -18,7 +17,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.base.frozen import fill
+from sepset.base.frozen import changed
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
@@ -127,4 +126,4 @@ T = TypeVar("T", bound=CPD)
 
 def with_block(cpd: T, block: ParameterBlock) -> T:
     """The same CPD with another name for its parameters."""
-    return fill(copy.copy(cpd), block=block)
+    return changed(cpd, block=block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard, cast
@@ -14,7 +13,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
-from sepset.base.frozen import Frozen, fill
+from sepset.base.frozen import Frozen, changed, fill
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
@@ -54,18 +53,20 @@ class DiscreteCPD(Frozen, Tabulated):
     A subclass defines `_select`: its distributions, and which of them each row of parents has.
     """
 
-    __slots__ = ("__weakref__", "block", "child", "parents")
+    __slots__ = ("__weakref__", "block", "child", "parents", "scope")
     child: Discrete
     parents: tuple[Discrete, ...]
+    scope: tuple[Discrete, ...]
+    """The parents, then the child."""
     block: ParameterBlock
 
     def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
         parents = parent_tuple(child, given)
-        fill(self, child=child, parents=parents, block=ParameterBlock.of(block, child))
+        fill(self, child=child, parents=parents, scope=(*parents, child), block=ParameterBlock.of(block, child))
 
     def _with(self, **fields: object) -> Self:
         """The same CPD with other values of these fields, which are not checked."""
-        return fill(copy.copy(self), **fields)
+        return changed(self, **fields)
 
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -80,11 +81,6 @@ class DiscreteCPD(Frozen, Tabulated):
     @abstractmethod
     def parameters(self) -> AnyParameters:
         """The parameters, with all operations that learning needs."""
-
-    @property
-    def scope(self) -> tuple[Discrete, ...]:
-        """The parents, then the child."""
-        return (*self.parents, self.child)
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:

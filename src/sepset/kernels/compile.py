@@ -137,6 +137,7 @@ def _warm_up() -> None:
             start_new_session=True,
         )
         started.returncode = 0  # it is never waited for
+        LOGGER.info("process %d compiles other kernels in the background; SEPSET_WARM=0 prevents that", started.pid)
 
 
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped

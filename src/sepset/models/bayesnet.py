@@ -73,6 +73,17 @@ class BayesNet(NamedModel):
     _by_name: Mapping[str, CPD]
 
     @classmethod
+    def over(cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = ()) -> BayesNet:
+        """The network of CPDs that were made for the nodes of a graph, in order, and their parents: nothing is checked.
+
+        >>> BayesNet.over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
+        BayesNet(1 variables, 0 edges, 1 parameters)
+        """
+        own = tuple(cpds)
+        by_name, variables = dict(zip(dag.nodes, own, strict=True)), Variables([cpd.child for cpd in own])
+        return made(cls, name="", notes=tuple(notes), cpds=own, dag=dag, variables=variables, _by_name=by_name)
+
+    @classmethod
     def random(
         cls,
         dag: DAG,
@@ -92,8 +103,8 @@ class BayesNet(NamedModel):
         """
         rng = generator(seed)
         shared = states if isinstance(states, Mapping | int) else tuple(states)
-        made = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
-        return cls(*(_random_cpd(made[n], tuple(made[p] for p in dag.parents(n)), rng) for n in dag.nodes))
+        known = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
+        return cls.over(dag, (_random_cpd(known[n], tuple(known[p] for p in dag.parents(n)), rng) for n in dag.nodes))
 
     @overload
     def cpd(self, variable: VariableLike) -> TableCPD: ...

@@ -101,7 +101,7 @@ class Variables(Sequence[Discrete | Vector]):
         if not isinstance(item, Discrete | Vector):
             return False
         found = self._find_structured(item)
-        return found is not None and self[found] == item
+        return found is not None and (self[found] is item or self[found] == item)
 
     def id(self, variable: VariableLike) -> int:
         """The position of a variable or its name; an unknown name raises an error that names the nearest valid one."""
@@ -119,8 +119,9 @@ class Variables(Sequence[Discrete | Vector]):
             raise ScopeError(
                 f"Unknown variable {variable.name!r}.{nearest(variable.name, self._suggestions())}{self._hint()}"
             )
-        if self[found] != variable:
-            raise ScopeError(_clash(variable, self[found]))
+        own = self[found]
+        if own is not variable and own != variable:
+            raise ScopeError(_clash(variable, own))
         return found
 
     def find_state(self, name: str, state: str) -> tuple[int, int] | None:

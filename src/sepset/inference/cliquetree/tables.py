@@ -24,8 +24,7 @@ from sepset.variables.evidence import Evidence
 if TYPE_CHECKING:
     from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
     from sepset.inference.exact.tree import PreparedTree
-    from sepset.inference.rows.batch import RowTables
-    from sepset.inference.rows.compiler import RowCompiler
+    from sepset.inference.rows.batch import RowCompiler, RowTables
     from sepset.inference.values import Values
 
 
@@ -60,8 +59,7 @@ class PreparedTables:
     @lazy
     def rows(self) -> RowTables:
         """The engine for batches of rows."""
-        from sepset.inference.rows.batch import RowTables
-        from sepset.inference.rows.compiler import RowCompiler
+        from sepset.inference.rows.batch import RowCompiler, RowTables
 
         compiler = self._row_compiler
         return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)

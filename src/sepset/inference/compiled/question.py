@@ -11,9 +11,8 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.inference.compiled.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
 from sepset.inference.compiled.domains import Spread, States
-from sepset.inference.compiled.program import Program, assemble
+from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
-from sepset.inference.compiled.workspace import Workspace, WorkspacePool
 from sepset.inference.plan import EliminationPlan
 from sepset.variables.evidence import Evidence
 
