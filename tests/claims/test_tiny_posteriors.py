@@ -157,9 +157,6 @@ def test_the_probability_of_an_improbable_finding(method):
         pytest.param(3, id="there are only two"),
     ],
 )
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the second best is read from zeros: the best assignment comes again"
-)
 def test_the_next_best_assignment_is_another_one(k):
     found = ss.map_assignment(SINGLE, k=k)
     assert list(found.assignments) == [{"a": 0}, {"a": 1}]

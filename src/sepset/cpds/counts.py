@@ -219,12 +219,19 @@ def states_of(variable: Discrete) -> Callable[[int], str]:
     return lambda code: f"{variable.name}={variable.states[code]!r}"
 
 
+NO_PRIOR = "Give a prior such as Dirichlet(1), or unseen='uniform'."
+"""The advice about contexts without rows where no prior was given."""
+
+FLAT_PRIOR = "The prior is flat there; give more pseudo-counts, such as Dirichlet(2), or unseen='uniform'."
+"""The advice about contexts without rows where the prior does not determine their parameters."""
+
+
 def unseen_message(
     owner: object,
     unseen: Iterable[int],
     num_contexts: int,
     name: Callable[[int], str],
-    remedy: str = "Give a prior such as Dirichlet(1), or unseen='uniform'.",
+    remedy: str = NO_PRIOR,
 ) -> str:
     """The message about contexts without rows: their number, the first few, what to do, and where all are listed.
 

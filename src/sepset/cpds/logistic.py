@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.counts import Configurations, column
@@ -56,6 +57,7 @@ class LogisticCPD(DiscreteCPD):
     bias: Floats
     weights: tuple[Floats, ...]
 
+    @translated
     def __init__(
         self,
         child: Discrete,

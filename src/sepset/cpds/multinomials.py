@@ -21,7 +21,17 @@ from typing import Self
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.cpds.counts import checked_counts, checked_weights, column, count, decode, num_rows_of, unseen_message
+from sepset.cpds.counts import (
+    FLAT_PRIOR,
+    NO_PRIOR,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    decode,
+    num_rows_of,
+    unseen_message,
+)
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, dense_values
@@ -172,15 +182,16 @@ class Multinomials(DiscreteParameters[D, Floats]):
         r"""The estimate $\theta_c = (M[c] + \alpha_c) / n_c (M + \alpha)$, with the sums $M + \alpha$ of its group."""
         counts = checked_counts(stats, len(self.probabilities), self.cpd)
         total = counts if prior is None or prior.counts is None else counts + prior.counts
-        return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd])))
+        return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd], prior is not None)))
 
-    def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
+    def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D], has_prior: bool) -> Floats:
         """The counts, with contexts without any filled as `unseen` says."""
         empty = np.bincount(self.groups, weights=counts) == 0
         if unseen == "uniform" or not empty.any():
             return counts
         if unseen == "raise":
-            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context))
+            remedy = FLAT_PRIOR if has_prior else NO_PRIOR
+            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context, remedy))
         return np.where(empty[self.groups], self._filling(counts, unseen, cpds), counts)
 
     def _filling(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
 from sepset.cpds.counts import Configurations, column, decode
@@ -138,6 +139,7 @@ class NoisyOr(NoisyCPD):
 
     __slots__ = ()
 
+    @translated
     def __init__(
         self,
         child: Discrete,
@@ -214,6 +216,7 @@ class NoisyMax(NoisyCPD):
 
     __slots__ = ()
 
+    @translated
     def __init__(
         self,
         child: Discrete,

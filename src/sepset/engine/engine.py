@@ -12,12 +12,13 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
 from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
+from sepset.inference.method import Answer, Calibrates, Method, ReadsAll, can, dense, elimination_settings
 from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
 from sepset.kernels.kernel import answered
 from sepset.models.model import Model
@@ -134,10 +135,12 @@ class Engine(RowQuestions):
         observed = set(evidence.observed)
         asked = range(len(self.model.variables)) if over is None else self.positions(over)
         found = k_best(self.prepared, evidence, [v for v in asked if v not in observed], k)
+        known = {**evidence.codes, **evidence.reals} if over is not None else {}
+        variables = {v: self.model.variables[v] for v in asked if v not in observed or v in known}
         if found[0].log_value == -np.inf:
             raise impossible(self.prepared, evidence)
         return MapResult(
-            tuple(self._assignment(best, asked, evidence, over is not None) for best in found),
+            tuple(_assignment(variables, {**best.values, **known}) for best in found),
             tuple(best.log_value for best in found),
             lambda: self.prepared.log_partition(evidence),
             upper=found[0].log_value,
@@ -145,13 +148,6 @@ class Engine(RowQuestions):
             guarantees={"assignment": self.promises["assignment"]},
             info=answered(),
         )
-
-    def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
-        """States by name; observed variables only if they were asked for."""
-        values = {**best.values, **evidence.codes, **evidence.reals} if fixed else best.values
-        return {
-            self.model.variables[v].name: _readable(self.model.variables[v], values[v]) for v in asked if v in values
-        }
 
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
@@ -174,6 +170,7 @@ class Engine(RowQuestions):
     ) -> dict[str, AnyArray]:
         """The draws of `sample` as arrays by name: codes, real values, and `[rows, size]` arrays of vectors."""
         whole("num_rows", num_rows, least=0)
+        check_rows_fit(num_rows, 8 * len(self.model.variables))
         evidence = self.evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
@@ -469,6 +466,11 @@ class Engine(RowQuestions):
         from sepset.engine import invariants
 
         return invariants.check(self, given, seed, num_points)
+
+
+def _assignment(variables: Mapping[int, Discrete | Vector], values: Mapping[int, Any]) -> dict[str, Any]:
+    """States by name of the variables that have a value."""
+    return {variable.name: _readable(variable, values[v]) for v, variable in variables.items() if v in values}
 
 
 def _readable(variable: Discrete | Vector, value: Any) -> Any:

@@ -437,7 +437,7 @@ class Table(DiscreteFactor):
         return information.kl(self.normalize()._logs(), log_q)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Table._make, (self.scope, self.flat, self.exponent, self.space, self._bounds)
+        return Table._make, (self.scope, self.flat, self.exponent, self.space)
 
 
 _NEW = object.__new__
