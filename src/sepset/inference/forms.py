@@ -142,7 +142,11 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        return self._maximizing(over, evidence, _given(self.problem, evidence)).best(evidence, over)
+        return self.for_best(evidence, over).best(evidence, over)
+
+    def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
+        """The method prepared for the problem rewritten for the best values of `over`."""
+        return self._maximizing(over, evidence, _given(self.problem, evidence))
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of all marginals."""
