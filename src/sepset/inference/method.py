@@ -293,6 +293,14 @@ class FindsMoments(Protocol):
         """
 
 
+@runtime_checkable
+class Rewrites(Protocol):
+    """A prepared method that rewrites its problem for each question, since factors depend on what is asked."""
+
+    def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
+        """The method prepared for the best values of `over`."""
+
+
 class Calibrated(Protocol):
     r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from."""
 
