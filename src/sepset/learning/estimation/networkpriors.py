@@ -13,6 +13,7 @@ from sepset.base.checks import check_positive
 from sepset.base.text import nearest
 from sepset.cpds.counts import decode
 from sepset.data.sources import bind, refuse_missing
+from sepset.engine.expectedcounts import part_marginals
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
@@ -71,6 +72,8 @@ class BDe:
 
     def _family(self, cpd: Any) -> Floats:
         own = [self._own(variable) for variable in cpd.scope]
+        if cpd.parameters.is_factored:
+            return self._of_cells(cpd, cpd.parameters.for_rows({}))
         joint = engine_for(self.network).query(own).distribution
         known = np.asarray(joint.normalize().align(own).values, dtype=np.float64).reshape(-1)
         mass = known[Match.of(own, cpd.scope).entries]
@@ -80,6 +83,16 @@ class BDe:
             raise ModelError(f"The prior network of BDe gives ({states}) probability zero. It must be positive.")
         rows: Columns = decode(np.arange(num_entries(cpd.scope)), cpd.scope)
         return np.asarray(cpd.statistics(rows, self.sample_size * mass))
+
+    def _of_cells(self, cpd: Any, own: Any) -> Floats:
+        """The pseudo-counts of the cells of a CPD whose joint states are too many to be listed."""
+        mass = own.expected(part_marginals(engine_for(self.network), cpd.decomposition()))
+        if not (mass > 0).all():
+            raise ModelError(
+                f"The prior network of BDe gives a cell of {cpd!r} probability zero: {own.names[int(mass.argmin())]}. "
+                "It must be positive."
+            )
+        return np.asarray(self.sample_size * mass)
 
 
 @dataclass(frozen=True, eq=False)
