@@ -1007,6 +1007,7 @@ EXEMPT = {
     "learning.PosteriorFitResult.__init__": RECORD,
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
+    "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,
     "inference.Engine.point": OWN,

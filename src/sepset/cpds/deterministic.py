@@ -339,7 +339,7 @@ class FunctionParameters(NoParameters[DeterministicCPD]):
         """The same function, with parents and states in another order."""
         *parents, child = discrete_scope(scope)
         codes = self.cpd.codes[Match.of(self.cpd.parents, parents).entries]
-        return self.cpd._with(child=child, parents=tuple(parents), codes=state_codes(self.cpd.child, child)[codes])
+        return self.cpd._named((*parents, child), codes=state_codes(self.cpd.child, child)[codes])
 
 
 class MultiplexerParameters(NoParameters[MultiplexerCPD]):
@@ -358,7 +358,7 @@ class MultiplexerParameters(NoParameters[MultiplexerCPD]):
         selector = known[self.cpd.selector.name]
         order = state_order(self.cpd.selector, selector).tolist()
         inputs = _inputs(child, selector, [known[self.cpd.inputs[code].name] for code in order])
-        made = self.cpd._with(child=child, parents=tuple(parents), selector=selector, inputs=inputs)
+        made = self.cpd._named((*parents, child), selector=selector, inputs=inputs)
         return fill(made, partition=Partition(made.parents, made._tree()))
 
 

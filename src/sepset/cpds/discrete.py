@@ -72,6 +72,10 @@ class DiscreteCPD(Frozen, Tabulated):
         """The same kind of CPD over other parents, with these values of its fields, which are not checked."""
         return changed(self, parents=parents, scope=(*parents, self.child), **fields)
 
+    def _named(self, scope: tuple[Discrete, ...], **fields: object) -> Self:
+        """The same kind of CPD over another scope, with these values of its fields, which are not checked."""
+        return changed(self, child=scope[-1], parents=scope[:-1], scope=scope, **fields)
+
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         """Distributions of the child `[contexts, states]`, and which of them each row of parents has."""

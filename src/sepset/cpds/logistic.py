@@ -192,7 +192,7 @@ class Weights(JointStates[LogisticCPD]):
         states, match = state_order(self.cpd.child, child), Match.of(self.cpd.parents, parents)
         parts = [self.cpd.weights[axis][order] for axis, order in zip(match.axes, match.orders, strict=True)]
         weights = tuple(read_only(part[:, states]) for part in parts)
-        return self.cpd._with(child=child, parents=tuple(parents), bias=self.cpd.bias[states], weights=weights)
+        return self.cpd._named((*parents, child), bias=self.cpd.bias[states], weights=weights)
 
     def relabels(self, variable: AnyVariable) -> bool:
         """True: the states of the child and of every parent may be in any order."""

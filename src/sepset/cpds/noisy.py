@@ -330,7 +330,7 @@ class Contributions(JointStates[N]):
             raise ScopeError(
                 f"{self.cpd!r}: the order of the states of {child.name} is that of its levels; found {child!r}."
             )
-        return self.cpd._with(child=child, parents=tuple(parents), influences=Influences(known.leak, effects, levels))
+        return self.cpd._named((*parents, child), influences=Influences(known.leak, effects, levels))
 
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether a variable is a parent whose states can all be learned; levels of the child are ordered."""

@@ -128,9 +128,8 @@ class PartitionRows(Rows[PartitionCPD]):
     def reordered(self, scope: Scope) -> PartitionCPD:
         """The same parts, with contexts and states in another order."""
         *parents, child = discrete_scope(scope)
-        return self.cpd._with(
-            child=child,
-            parents=tuple(parents),
+        return self.cpd._named(
+            (*parents, child),
             parts=self.cpd.parts[Match.of(self.cpd.parents, parents).entries],
             distributions=self.cpd.distributions[:, state_order(self.cpd.child, child)],
         )

@@ -225,9 +225,8 @@ class RuleCells(Multinomials[RuleCPD]):
         own = discrete_scope(scope)
         whole, among = Match.of(self.cpd.scope, own), Match.of(self.cpd.parents, own[:-1])
         masks = tuple(self.cpd.masks[axis][:, order] for axis, order in zip(whole.axes, whole.orders, strict=True))
-        return self.cpd._with(
-            child=own[-1],
-            parents=own[:-1],
+        return self.cpd._named(
+            own,
             masks=masks,
             partition=Partition(own[:-1], reordered(self.cpd.partition.root, among)),
             rule_of=self.cpd.rule_of[:, whole.orders[-1]],

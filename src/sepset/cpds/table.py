@@ -207,7 +207,7 @@ class TableRows(Rows[TableCPD]):
         """The table with axes and states in another order."""
         values = self.cpd.table.flat[Match.of(self.cpd.scope, scope).entries]
         own = discrete_scope(scope)
-        return self.cpd._with(child=own[-1], parents=own[:-1], table=Table(own, values))
+        return self.cpd._named(own, table=Table(own, values))
 
     def relabels(self, variable: AnyVariable) -> bool:
         """True: the states of the child and of every parent may be in any order."""

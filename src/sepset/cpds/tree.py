@@ -212,9 +212,8 @@ class TreeLeaves(Rows[TreeCPD]):
         """The same tests and leaves, with parents and states in another order."""
         *parents, child = discrete_scope(scope)
         root = reordered(self.cpd.partition.root, Match.of(self.cpd.parents, parents))
-        return self.cpd._with(
-            child=child,
-            parents=tuple(parents),
+        return self.cpd._named(
+            (*parents, child),
             partition=Partition(tuple(parents), root),
             distributions=self.cpd.distributions[:, state_order(self.cpd.child, child)],
         )
