@@ -84,6 +84,12 @@ def query(
     >>> round(ss.query(student, "intelligence", given={"grade": "C"})["high"], 4)
     0.0789
     """
+    if method is None:
+        from sepset.engine.once import answer_once
+
+        first = answer_once(model, targets, given)
+        if first is not None:
+            return first
     return engine_for(model, method).query(targets, given=given)
 
 
