@@ -98,7 +98,7 @@ class LogisticCPD(DiscreteCPD):
         pairs = list(zip(self.parents, self.weights, strict=True))
         bias = self.bias + sum((w[given[p]] for p, w in pairs if p in given), np.zeros_like(self.bias))
         rest = [(p, w) for p, w in pairs if p not in given]
-        return self._with(parents=tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
+        return self._over(tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.

@@ -78,7 +78,7 @@ class NoisyCPD(DiscreteCPD):
         if len(free) == len(self.parents):
             return self
         known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
-        return self._with(parents=free, influences=self.influences.absorbing(known))
+        return self._over(free, influences=self.influences.absorbing(known))
 
     def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
         r"""The chain for sums; for maxima the form in which auxiliaries are functions of the parents.

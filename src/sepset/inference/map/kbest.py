@@ -16,7 +16,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.map.buckets import log_factor, max_buckets, summed_out
 from sepset.inference.map.ranking import Ranking
-from sepset.inference.method import Best, Prepared, elimination_settings
+from sepset.inference.method import Best, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
 from sepset.variables.evidence import Evidence
 
@@ -46,11 +46,13 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
         raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     _check_memory(prepared, [int(cards[v]) for v in over], k)
     try:
-        ranking = ranked(prepared, evidence, over)
+        ranking = ranked(prepared.for_best(evidence, over) if can(prepared, Rewrites) else prepared, evidence, over)
     except TooLarge:
         return partitioned(prepared, evidence, over, k)
     place = {prepared.problem.variables[v]: v for v in over}
-    found = [Best({place[v]: code for v, code in codes.items()}, value) for value, codes in ranking.best(k)]
+    found = [
+        Best({place[v]: code for v, code in codes.items() if v in place}, value) for value, codes in ranking.best(k)
+    ]
     return found or [Best({}, -np.inf)]
 
 
@@ -67,8 +69,9 @@ def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
 
 
 def ranked(prepared: Prepared, evidence: Evidence, over: Sequence[int]) -> Ranking:
-    """The assignments of discrete variables, best first, by one max-elimination of the problem."""
+    """The assignments of discrete variables and their functions, best first, by one max-elimination of the problem."""
     problem, observed = prepared.problem, evidence.observed
+    over = (*over, *problem.determined((*over, *observed)))
     order, memory = elimination_settings(prepared.method)
     touched = tuple(sorted(set(evidence.weights).difference(over)))
 
