@@ -165,6 +165,13 @@ def findings_of_a_view(w: World) -> Any:
     return [plain_table(view.query("c")), plain_marginals(view.retracted_marginals()), view.map_assignment().assignment]
 
 
+@law("inference.View.predict")
+def predictions_of_a_view(w: World) -> Any:
+    rows = w.rows.select([v for v in w.rows.variables if v.name == "d"])
+    found = w.engine.observe(w.given("a")).predict(rows, targets="c")
+    return [by_states((v,), row) for v in found.targets for row in found.probabilities(v)]
+
+
 @law("inference.Engine.sample", "inference.Engine.sample_columns", "sample", tolerance=DRAWN)
 def draws_given_findings(w: World) -> Any:
     found = w.given("a", "b", "d")
