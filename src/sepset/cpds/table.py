@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
+from sepset.base.frames import library_name
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.cpds.counts import (
@@ -221,7 +222,7 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
         return _from_mapping(cpd, table)
     if type(table).__name__ == "DataFrame":
         return _from_mapping(cpd, _labeled(cpd, table))
-    if type(table).__name__ == "Series" and type(table).__module__.partition(".")[0] == "pandas":
+    if type(table).__name__ == "Series" and library_name(table) == "pandas":
         return _from_mapping(cpd, _labeled(cpd, table.to_frame().T))  # type: ignore[union-attr]  # a series of pandas
     try:
         array = np.asarray(table, dtype=np.float64)
@@ -239,7 +240,7 @@ def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
 
     A transposed frame is turned; where both fit, it is turned if its index has the name of the child.
     """
-    if type(frame).__module__.partition(".")[0] != "pandas":
+    if library_name(frame) != "pandas":
         raise ModelError(f"{cpd!r} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
     states = {(isinstance(state, bool), state) for state in cpd.child.states}
     fits = [{(isinstance(v, bool), v) for v in axis.tolist()} == states for axis in (frame.columns, frame.index)]
