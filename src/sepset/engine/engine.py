@@ -18,8 +18,25 @@ from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Answer, Calibrates, Method, ReadsAll, can, dense, elimination_settings
-from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
+from sepset.inference.method import (
+    LARGEST_RESIDUAL,
+    Answer,
+    Calibrates,
+    MeasuresResiduals,
+    Method,
+    ReadsAll,
+    can,
+    dense,
+    elimination_settings,
+)
+from sepset.inference.result import (
+    Guarantee,
+    Guarantees,
+    LogProbabilityResult,
+    MapResult,
+    MarginalsResult,
+    QueryResult,
+)
 from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -52,6 +69,7 @@ class Engine(RowQuestions):
     def __init__(self, model: Model, method: Method | None = None) -> None:
         super().__init__(model, method)
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
+        self._is_measured = can(self.prepared, MeasuresResiduals)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
@@ -74,9 +92,25 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        return QueryResult(
-            distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
-        )
+        if not self._is_measured:
+            return QueryResult(
+                distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
+            )
+        about = self._about(guarantees, positions, evidence)
+        return QueryResult(distribution, answer.log_partition, method=self.method, **about)
+
+    def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
+        """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
+        prepared, info = self.prepared, answered()
+        if not can(prepared, MeasuresResiduals):
+            return {"guarantees": guarantees, "info": info}
+        hidden = [v for v in targets if v not in evidence.reals and v not in evidence.codes]
+        residual = prepared.residual(hidden, evidence)
+        if residual is None:
+            return {"guarantees": guarantees, "info": info}
+        if not residual <= LARGEST_RESIDUAL:
+            guarantees = dict.fromkeys(guarantees, Guarantee.ESTIMATE)
+        return {"guarantees": guarantees, "info": {**info, "residual": residual}}
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
@@ -102,9 +136,12 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        return MarginalsResult(
-            self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
-        )
+        if not self._is_measured:
+            return MarginalsResult(
+                self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
+            )
+        about = self._about(self.promises, self._place.values(), evidence)
+        return MarginalsResult(self._place, read, log_partition, method=self.method, **about)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
@@ -114,15 +151,17 @@ class Engine(RowQuestions):
 
     def log_partition(self, *, given: Given = None) -> LogProbabilityResult:
         r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
-        return self._log(self.prepared.log_partition(self.weighted_evidence(given)))
+        evidence = self.weighted_evidence(given)
+        return self._log(self.prepared.log_partition(evidence), evidence)
 
     def log_probability(self, *, given: Given = None) -> LogProbabilityResult:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
-        return self._log(self.prepared.log_partition(self.weighted_evidence(given)) - self.log_total)
+        evidence = self.weighted_evidence(given)
+        return self._log(self.prepared.log_partition(evidence) - self.log_total, evidence)
 
-    def _log(self, value: float) -> LogProbabilityResult:
-        guarantee = {"log_partition": self.promises["log_partition"]}
-        return LogProbabilityResult(float(value), float(value), float(value), method=self.method, guarantees=guarantee)
+    def _log(self, value: float, evidence: Evidence) -> LogProbabilityResult:
+        about = self._about({"log_partition": self.promises["log_partition"]}, (), evidence)
+        return LogProbabilityResult(float(value), float(value), float(value), method=self.method, **about)
 
     def map_assignment(
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
@@ -145,8 +184,7 @@ class Engine(RowQuestions):
             lambda: self.prepared.log_partition(evidence),
             upper=found[0].log_value,
             method=self.method,
-            guarantees={"assignment": self.promises["assignment"]},
-            info=answered(),
+            **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
         )
 
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:

@@ -220,6 +220,10 @@ class GaussianMixture:
         check_covariances(mu, sigma)
         fill(self, scope=variables, weights=shares, means=mu, covariances=sigma)
 
+    @classmethod
+    def _make(cls, scope: tuple[Vector, ...], weights: Floats, means: Floats, covariances: Floats) -> GaussianMixture:
+        return made(cls, scope=scope, weights=weights, means=means, covariances=symmetric(covariances))
+
     @property
     def num_components(self) -> int:
         """The number of components."""

@@ -129,6 +129,18 @@ CHOICES_AT_ONCE = 2**17
 GAIN_ENTRIES_AT_ONCE = 2**22
 """About how many entries of loadings and gains are in memory at a time."""
 
+GAIN_ENTRIES_CACHED = 2**22
+"""Entries of loadings and gains up to which they are cached for the next question with the same observed variables."""
+
+NUMBERS_SWEPT = 1024
+"""Hidden numbers up to which one sweep over a part of a network computes their covariances; more are eliminated."""
+
+MOST_CONTEXT_ENTRIES = 2**28
+"""The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""
+
+REALS_TOGETHER = 2**12
+"""Joint contexts up to which all real marginals are read from one sweep."""
+
 CHOICES_CACHED = 2**20
 """Choices up to which their layout is cached for the next question about the same rows."""
 

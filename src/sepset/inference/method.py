@@ -1,9 +1,9 @@
 """The protocols of direct methods: prepared once, for many questions. Variables are given by position.
 
 `Prepared` is the protocol of every method. What some can do beyond it is a named capability: `ReadsAll`, `TakesValues`,
-`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments` and `Calibrates`. Callers test `can(prepared, capability)`,
-or use the functions of `inference.capabilities` and `inference.completion`, which fall back on plain questions if a
-method lacks it.
+`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments`, `MeasuresResiduals` and `Calibrates`. Callers test
+`can(prepared, capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which fall
+back on plain questions if a method lacks it.
 """
 
 from __future__ import annotations
@@ -167,6 +167,18 @@ class ReadsAll(Protocol):
 
     def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
         """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
+
+
+@runtime_checkable
+class MeasuresResiduals(Protocol):
+    """A prepared method that measures how well its answers about real variables solve their equations."""
+
+    def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
+        """The largest relative residual of the answer about `targets`; None if it was not measured."""
+
+
+LARGEST_RESIDUAL = 1e-6
+"""The residual above which an answer about real variables is an estimate."""
 
 
 @runtime_checkable

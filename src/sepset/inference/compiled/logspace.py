@@ -45,6 +45,23 @@ class LogRun(TensorRun):
         """The normalized joint over the kept variables, flat in rank order."""
         return self._normalized(int(self.question.contraction.roots[0]))[0]
 
+    def log_joint(self) -> Floats:
+        """The logarithms of the normalized joint over the kept variables, flat in rank order."""
+        root = int(self.question.contraction.roots[0])
+        return np.asarray(self.tensor(root) - self._normalized(root)[1])
+
+    def log_singles(self) -> Floats:
+        """The logarithms of all single marginals, concatenated at the question's `places`."""
+        places = self.question.places
+        found = np.full(self.question.width, -np.inf)
+        if self.log_partition == -np.inf:
+            return found
+        for v, tensor in self.question.singles.items():
+            found[places[v]] = self.tensor(tensor) - self._normalized(tensor)[1]
+        for v in self.question.observed:
+            found[places[v]][self._evidence.codes[v]] = 0.0
+        return found
+
     def factor_marginal(self, number: int) -> Floats:
         """The normalized marginal over the free variables of a relevant factor, flat in rank order."""
         return self._normalized(self.question.factor_homes[number])[0]

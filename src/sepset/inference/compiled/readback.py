@@ -10,6 +10,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.inference.compiled.run import TensorRun
 
+SAFE_PARTS = 2
+"""Tensors whose product stays within the range of floats; a zero in a larger product may be none."""
+
 Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
 
@@ -52,17 +55,31 @@ def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], cont
     """The product of a clique's tensors at each context, over its residual variables; the largest is one."""
     made = run.question.contraction
     count = len(next(iter(context.values()))) if context else 1
-    weights = np.full((count, *(made.cards[r] for r in residual)), 0.0 if run.is_log else 1.0)
-    for tensor in inbox:
-        scope = made.scopes[tensor]
-        known = [i for i, r in enumerate(scope) if r in context]
-        free = [i for i, r in enumerate(scope) if r not in context]
-        array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
-        part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
-        own = {scope[i] for i in free}
-        part = part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
-        weights = weights + part if run.is_log else _scaled(weights * part)
-    return _exponentials(weights) if run.is_log else weights
+    shape = (count, *(made.cards[r] for r in residual))
+    if not run.is_log:
+        weights = np.ones(shape)
+        for tensor in inbox:
+            weights = _scaled(weights * _part(run, tensor, residual, context))
+        if len(inbox) <= SAFE_PARTS or weights.all():
+            return weights
+    logs = np.zeros(shape)
+    with np.errstate(divide="ignore"):
+        for tensor in inbox:
+            part = _part(run, tensor, residual, context)
+            logs = logs + (part if run.is_log else np.log(part))
+    return _exponentials(logs)
+
+
+def _part(run: TensorRun, tensor: int, residual: Sequence[int], context: dict[int, Ints]) -> Floats:
+    """One of a clique's tensors at each context, with an axis for each residual variable."""
+    made = run.question.contraction
+    scope = made.scopes[tensor]
+    known = [i for i, r in enumerate(scope) if r in context]
+    free = [i for i, r in enumerate(scope) if r not in context]
+    array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
+    part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
+    own = {scope[i] for i in free}
+    return part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
 
 
 def _scaled(weights: Floats) -> Floats:
