@@ -331,7 +331,7 @@ def _relative(problem: Problem, number: int, gradients: Gradients) -> Iterator[F
 def _rows_block(
     problem: Problem, cpd: CPD, factors: Sequence[int], gradients: Gradients, posterior: float
 ) -> Block | None:
-    """The parameters of a CPD; None if they are no rows of probabilities."""
+    """The parameters of a CPD; None if they are of another kind."""
     varied = cpd.parameters.varied
     if varied is None:
         return None
