@@ -23,6 +23,9 @@ from sepset.variables.evidence import Evidence
 ASSIGNMENT_BYTES = 100
 """The memory of one variable in one assignment: its candidate, and its place in the answer."""
 
+SMALL_ANSWER_BYTES = 2**16
+"""Answers up to this size are given whatever `memory=` is, which some methods take for intermediate results alone."""
+
 
 PLANS: Slot[EliminationPlan] = Slot("plans of the k best assignments", size=32)
 """The eliminations of a problem that rank assignments, by variables, findings and ordering method."""
@@ -61,7 +64,7 @@ def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
     limit = elimination_settings(prepared.method)[1]
     number = min(k, math.prod(cards))
     need = ASSIGNMENT_BYTES * len(cards) * number
-    if need > limit:
+    if need > max(limit, SMALL_ANSWER_BYTES):
         raise TooLarge(
             f"{number:,} assignments of {len(cards):,} variables need about {readable(need)}; the limit is "
             f"{readable(limit)}. Ask for fewer, or raise `memory=` on the method."
