@@ -24,6 +24,9 @@ ASSIGNMENT_BYTES = 100
 """The memory of one variable in one assignment: its candidate, and its place in the answer."""
 
 
+SMALL_BYTES = 2**16
+"""The memory of an answer that is never too large: methods may be told to cache nothing."""
+
 PLANS: Slot[EliminationPlan] = Slot("plans of the k best assignments", size=32)
 """The eliminations of a problem that rank assignments, by variables, findings and ordering method."""
 
@@ -70,7 +73,7 @@ def _with_numbers(states: BestStates, k: int) -> list[Best]:
 
 def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
     """Raise if k assignments, or all there are, do not fit in memory."""
-    limit = elimination_settings(prepared.method)[1]
+    limit = max(elimination_settings(prepared.method)[1], SMALL_BYTES)
     number = min(k, math.prod(cards))
     need = ASSIGNMENT_BYTES * len(cards) * number
     if need > limit:
