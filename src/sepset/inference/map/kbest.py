@@ -23,9 +23,9 @@ from sepset.variables.evidence import Evidence
 ASSIGNMENT_BYTES = 100
 """The memory of one variable in one assignment: its candidate, and its place in the answer."""
 
+SMALL_ANSWER_BYTES = 2**16
+"""Answers up to this size are given whatever `memory=` is, which some methods take for intermediate results alone."""
 
-SMALL_BYTES = 2**16
-"""The memory of an answer that is never too large: methods may be told to cache nothing."""
 
 PLANS: Slot[EliminationPlan] = Slot("plans of the k best assignments", size=32)
 """The eliminations of a problem that rank assignments, by variables, findings and ordering method."""
@@ -73,10 +73,10 @@ def _with_numbers(states: BestStates, k: int) -> list[Best]:
 
 def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
     """Raise if k assignments, or all there are, do not fit in memory."""
-    limit = max(elimination_settings(prepared.method)[1], SMALL_BYTES)
+    limit = elimination_settings(prepared.method)[1]
     number = min(k, math.prod(cards))
     need = ASSIGNMENT_BYTES * len(cards) * number
-    if need > limit:
+    if need > max(limit, SMALL_ANSWER_BYTES):
         raise TooLarge(
             f"{number:,} assignments of {len(cards):,} variables need about {readable(need)}; the limit is "
             f"{readable(limit)}. Ask for fewer, or raise `memory=` on the method."
