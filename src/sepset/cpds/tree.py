@@ -208,7 +208,6 @@ class TreeLeaves(Rows[TreeCPD]):
         """The same tree with these rows at its leaves."""
         return self.cpd._with(distributions=rows)
 
-<<<<<<< HEAD
     def reordered(self, scope: Scope) -> TreeCPD:
         """The same tests and leaves, with parents and states in another order."""
         *parents, child = discrete_scope(scope)
@@ -218,11 +217,10 @@ class TreeLeaves(Rows[TreeCPD]):
             partition=Partition(tuple(parents), root),
             distributions=self.cpd.distributions[:, state_order(self.cpd.child, child)],
         )
-=======
+
     def varied_context(self, row: int) -> dict[str, Any]:
         """The states of the tested parents that reach a leaf."""
         return self.cpd.partition.context(row)
->>>>>>> main
 
     def describe_context(self, context: int) -> str:
         """The context of a leaf."""
