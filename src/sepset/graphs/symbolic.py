@@ -11,9 +11,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
+from sepset.graphs import costs
 from sepset.graphs.elimination import GraphElimination, eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import OrderingMethod, OrderingTask
+from sepset.graphs.ordering import OrderingMethod, OrderingTask, hopeless
 
 __all__ = ["SymbolicElimination", "symbolic_elimination"]
 
@@ -137,9 +138,12 @@ def symbolic_elimination(
 
     start, neighbors = rows
     weights = _floats(cards)
-    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit)
+    patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
+    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit, patience)
     order = np.asarray(method.arrange(task), dtype=np.int64)
-    found = eliminate(start, neighbors, order, weights)
+    found = eliminate(start, neighbors, order, weights, task.hopeless, patience)
+    if found[-1] == math.inf and not len(found[0]):
+        raise hopeless(task, 0)
     if not len(found[0]):
         raise ScopeError(f"{method!r} must arrange each of the {len(nodes)} nodes once; found {order.tolist()[:20]}.")
     return SymbolicElimination(nodes, rows, cards, order, *found)

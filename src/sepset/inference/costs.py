@@ -17,8 +17,10 @@ ENTRIES_PLANNED_OUTRIGHT = 4_000
 """Entries of all factors up to which a single tree is planned first; above, one greedy order gives its size."""
 
 VARIABLES_ALWAYS_PLANNED = 20_000
-"""Variables up to which a plan is always made, so that an error can state its size; above, the search ends once every
-order tried is far beyond the memory."""
+"""Variables up to which zeros and target groups are considered: both look at every variable many times."""
+
+READS_FOR_GROUPS = 20_000_000
+"""Array reads, and variables looked at, of the search for target groups."""
 
 ENTRIES_PER_SINK_FOR_GROUPS = 60_000
 """Entries of the single tree, per variable without children, from which target groups are considered: the search runs
@@ -37,6 +39,9 @@ MOST_SHARED_ENTRIES = 2**24
 
 WORK_ON_ANY_BLAS = 1_000_000
 """Multiplications up to which a run has no matrix products that BLAS threads could slow down."""
+
+FACTORS_UNINTERRUPTED = 2_000
+"""Factors up to which a contraction is planned without checks for interrupts."""
 
 WORK_UNINTERRUPTED = 100_000_000
 """Multiplications (about a tenth of a second) above which a run checks for interrupts."""

@@ -13,6 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.display import Shown, Tabulated, text_table
 from sepset.base.lazy import lazy
+from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
@@ -147,19 +148,6 @@ def _names(names: Sequence[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")
 
 
-def readable(size: float) -> str:
-    """A number of bytes in a readable unit.
-
-    >>> readable(3_400_000)
-    '3.2 MiB'
-    """
-    if size < 1024:
-        return f"{size:.0f} B"
-    unit = next((i for i in (1, 2) if size < 1024 ** (i + 1)), 3)
-    scaled = size / 1024**unit if size < 2**60 else size // 1024**unit
-    return f"{scaled:.1f} {'KMG'[unit - 1]}iB" if size < 2**60 else f"{_readable(scaled)} GiB"
-
-
 def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequence[int]] = ()) -> UndirectedGraph:
     """The graph that joins the unobserved variables of each relevant factor, and of each `extra` scope."""
     place = {v: i for i, v in enumerate(relevant.variables)}
@@ -189,7 +177,8 @@ def make_plan(
     Args:
         last: the variables that are eliminated last, or kept.
         joint: whether the variables of `last` remain in one table to the end.
-        limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge`.
+        limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge` as soon as that
+            is known. Without one the plan is made to be looked at.
         cards: the number of states of each variable in tables; all by default.
     """
     from sepset.kernels.compiled.planning import scope_graph

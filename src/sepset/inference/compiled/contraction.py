@@ -17,9 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.tasks import interruptible
+from sepset.base.threads import NEVER
 from sepset.graphs.symbolic import SymbolicElimination
+from sepset.inference import costs
 
 Ranks = tuple[int, ...]
 """Variables by their place in the elimination order, ascending: also the axis order of every tensor."""
@@ -78,7 +81,7 @@ class Contraction:
         boxes: for each clique the tensors it multiplies, as compressed rows.
         reads: the tensors of the marginals of the targets, then of those over the factors asked for.
         num_inputs: the number of given tensors.
-        num_forward: the number of steps of the forward sweep.
+        num_forward: the number of steps of the forward sweep; -1 if it was not completed.
     """
 
     weights: Floats = field(repr=False)
@@ -154,6 +157,7 @@ def contract(
     kept: Ints | None = None,
     targets: Ints | None = None,
     num_factors: int = 0,
+    limit: float = math.inf,
 ) -> Contraction:
     r"""The forward sweep, cliques in collect order, each contracted to its sepset; and the reverse sweep if anything is
     read.
@@ -167,6 +171,7 @@ def contract(
         kept: ranks that are not eliminated: the scope of the only root.
         targets: ranks whose marginals are wanted.
         num_factors: the number of inputs, from the first, whose marginal over their own scope is wanted.
+        limit: the entries of all results from which the contraction is not completed: then it has -1 forward steps.
 
     Reference: Koller & Friedman, algorithm 10.1; the pairwise order is greedy on the growth of results.
     Guarantee: exact; exact; nothing is divided.
@@ -176,15 +181,14 @@ def contract(
     from sepset.kernels.compiled import steps
 
     none = np.zeros(0, np.int64)
-    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = steps.trace(
-        *inputs,
-        cards,
-        groups.group,
-        groups.start,
-        groups.members,
-        none if kept is None else kept,
-        none if targets is None else targets,
-        num_factors,
-    )
+    ends = none if kept is None else kept, none if targets is None else targets, num_factors
+    cliques = groups.group, groups.start, groups.members
+
+    def trace(cancel: Bytes) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int]:
+        return steps.trace(*inputs, cards, *cliques, *ends, limit, cancel)
+
+    is_long = len(inputs.numbers) > costs.FACTORS_UNINTERRUPTED
+    found = interruptible(trace) if is_long else trace(NEVER)
+    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = found
     boxed = box_start, boxes
     return Contraction(cards, bounds, pool, sizes, rows, roots, boxed, reads, num_inputs, num_forward)

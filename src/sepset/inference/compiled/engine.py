@@ -149,7 +149,7 @@ class TableEngine:
         """The plan of a query; without targets, of all marginals."""
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
-        return planner.plan("joint" if targets else "marginals", tuple(targets), pattern)
+        return planner.plan("joint" if targets else "marginals", tuple(targets), pattern, to_run=False)
 
     def with_values(self, values: Values) -> TableEngine:
         """The same plans and programs with new values, one array per factor over its scope."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.inference.compiled.bounds import least_entries
 from sepset.inference.compiled.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.inference.compiled.workspace import Workspace, WorkspacePool
-from sepset.inference.plan import EliminationPlan
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.variables.evidence import Evidence
 
 NO_CODES = np.zeros(0, dtype=np.int64)
@@ -131,6 +133,12 @@ class Question:
         return slice(start, start + int(made.sizes[first : made.num_inputs + 1].sum()))
 
 
+def _refuse(plan: EliminationPlan, entries: float, limit: float) -> None:
+    """Raise if there will be more entries than the limit; the error states those of the plan's tables."""
+    if entries > limit:
+        plan.check(int(ENTRY_BYTES * limit), ENTRY_BYTES * max(plan.total_size, int(limit) + 1))
+
+
 def compile_question(
     layout: Layout,
     plan: EliminationPlan,
@@ -168,16 +176,23 @@ def compile_question(
     last = np.sort(rank[list(kept)]) if kept else NO_CODES
     targets = NO_CODES if marginals is None else np.asarray(marginals, dtype=np.int64)
     start, members, _ = layout.rows
+    inputs = Inputs(start, members, numbers, rank, rank[list(touched)] if touched else NO_CODES)
+    limit = math.inf if memory is None else memory / ENTRY_BYTES
+    if plan.largest > limit:
+        _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
     made = contract(
-        Inputs(start, members, numbers, rank, rank[list(touched)] if touched else NO_CODES),
+        inputs,
         plan.symbolic.ranked_cards,
         tree,
         kept=last,
         targets=rank[targets],
         num_factors=len(numbers) if factors else 0,
+        limit=limit,
     )
+    if made.num_forward < 0:
+        _refuse(plan, math.inf, limit)
     if memory is not None:
-        plan.check(memory, 8 * made.entries)
+        plan.check(memory, ENTRY_BYTES * made.entries)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
     return Question(plan, cards, ids, tuple(observed), tuple(touched), *about)

@@ -19,6 +19,7 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.data.duplicates import group_words
+from sepset.base.text import readable
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
@@ -37,7 +38,7 @@ from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import Answer, Best, check_settings, dense
-from sepset.inference.plan import EliminationPlan, make_plan, readable
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
