@@ -202,7 +202,7 @@ def grid_task(side, limit):
 @pytest.mark.parametrize("method", [*GREEDY, Portfolio(), Portfolio(restarts=1), Portfolio(seconds=0.01)], ids=repr)
 def test_orders_far_beyond_the_limit_are_refused(method):
     with pytest.raises(
-        TooLarge, match=r"need.* tables of more than 2\^15 entries \(.* GiB .*\); the limit is 2\^5\..*Recursive"
+        TooLarge, match=r"need.* tables of more than 2\^15 entries \(256.0 KiB .*\); the limit is 2\^5\..*Recursive"
     ):
         method.arrange(grid_task(20, 5.0))
 

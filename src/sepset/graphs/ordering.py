@@ -413,9 +413,7 @@ def elimination_order(
     # Kernels are given writable arrays, so that each is compiled only once.
     indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
-    task = OrderingTask(
-        graph.nodes, indptr.copy(), indices.copy(), weights, group, patience=costs.READS_OF_A_PLAN
-    )
+    task = OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group, patience=costs.READS_OF_A_PLAN)
     ids = (method or DEFAULT_ORDER).arrange(task)
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards=cards)
 
@@ -472,8 +470,8 @@ def hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
     limit = f"the limit is 2^{task.limit:.0f}" if task.limit < math.inf else "no machine has these"
     return TooLarge(
         f"{orders} tables of more than 2^{task.hopeless:.0f} entries ({readable(2.0 ** (task.hopeless + 3))} at 8 "
-        f"bytes each); {limit}. Observe more variables, ask for fewer targets, or use a method that trades time for memory "
-        "(RecursiveConditioning, CutsetConditioning) or exactness for both."
+        f"bytes each); {limit}. Observe more variables, ask for fewer targets, or use a method that trades time for "
+        "memory (RecursiveConditioning, CutsetConditioning) or exactness for both."
     )
 
 

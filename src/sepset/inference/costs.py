@@ -35,6 +35,9 @@ ENTRIES_PER_PLANNED_VARIABLE = 150
 MOST_SHARED_ENTRIES = 2**24
 """Entries of the largest program that several target groups share; beyond it each group runs when it is read."""
 
+VISITS_TO_CHOOSE_RESULTS = 300_000
+"""Visits of nodes, in all passes over a dtree, up to which the results to keep are chosen one by one."""
+
 # Running: one compiled call.
 
 WORK_ON_ANY_BLAS = 1_000_000
@@ -48,6 +51,15 @@ WORK_UNINTERRUPTED = 100_000_000
 
 LOG_SLOWDOWN = 30
 """Time of a multiplication in log space, in multiplications."""
+
+ENTRIES_TAKEN = 2**20
+"""Entries of a joint from which it is not copied if it is most of a workspace, which is then not used again."""
+
+STATES_READ_BY_CLIQUE = 2**16
+"""Joint states of the variables that a clique eliminates up to which they are read back together."""
+
+ENTRIES_READ_AT_ONCE = 2**18
+"""Weights of joint states in different contexts that are in memory at a time while values are read back."""
 
 # Zeros: smaller domains, and products over supports.
 

@@ -35,6 +35,7 @@ class EliminationPlan(Tabulated):
         symbolic: the symbolic elimination; its nodes are the relevant variables in order.
         num_variables: the number of variables of the model.
         scopes: the factors' scopes as compressed rows of nodes.
+        need: the bytes that an answer takes at once, if that is known; all clique tables together by default.
     """
 
     relevant: Relevant = field(repr=False)
@@ -43,6 +44,7 @@ class EliminationPlan(Tabulated):
     scopes: tuple[Ints, Ints] = field(repr=False)
     targets: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
+    need: int | None = field(default=None, kw_only=True, repr=False)
 
     @lazy
     def cost(self) -> int:
@@ -81,12 +83,17 @@ class EliminationPlan(Tabulated):
 
     @property
     def memory(self) -> int:
-        """Bytes for all clique tables together."""
-        return ENTRY_BYTES * self.total_size
+        """Bytes that an answer takes at once; of all clique tables together where that is not known."""
+        return ENTRY_BYTES * self.total_size if self.need is None else self.need
+
+    @property
+    def step_memory(self) -> int:
+        """Bytes for the largest step: a product, one of its operands, and the product in another order."""
+        return 3 * ENTRY_BYTES * self.largest
 
     def check(self, limit: int, need: int | None = None) -> None:
         """Raise if the plan needs more than `limit` bytes; by default, for its largest step."""
-        need = 3 * ENTRY_BYTES * self.largest if need is None else need
+        need = self.step_memory if need is None else need
         if need > limit:
             raise TooLarge(
                 f"The largest of the plan's tables has {_readable(self.largest)} entries (width {self.width}), about "
@@ -100,7 +107,8 @@ class EliminationPlan(Tabulated):
         yield "order", _names(self.order, 12)
         yield "width", str(self.width)
         yield "largest table", f"{self.largest:,} entries"
-        yield "total", f"{self.total_size:,} entries, {readable(self.memory)}"
+        yield "total", f"{self.total_size:,} entries, {readable(ENTRY_BYTES * self.total_size)}"
+        yield "memory", readable(self.memory)
         yield "cost", f"{self.cost:,} multiplications"
 
     def _shown(self) -> Shown:
@@ -201,7 +209,9 @@ def make_plan(
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
+    # A table over them then has its axes in the order asked.
+    ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

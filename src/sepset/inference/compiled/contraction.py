@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -129,6 +129,50 @@ class Contraction:
     def entries(self) -> int:
         """The number of entries of all tensors together."""
         return int(np.add.reduce(self.sizes))
+
+
+class Choice(NamedTuple):
+    """Variables that are read back together, given others that were read before.
+
+    Attributes:
+        scope: the ranks that are known.
+        tensors: those whose product, at the known values, is the weight of each joint state.
+        residual: the ranks that are chosen.
+    """
+
+    scope: Ranks
+    tensors: Ranks
+    residual: Ranks
+
+
+def choices(made: Contraction, groups: Groups) -> list[Choice]:
+    r"""How all variables are read back after the forward sweep, root first: by cliques, or by steps where a clique's
+    joint states are many.
+
+    A step $d = \bigoplus_u a\, b$ has only the states of the variables $u$ that it removes, which both operands have.
+    """
+    residuals: list[list[int]] = [[] for _ in groups.sepsets]
+    for r, group in enumerate(groups.group.tolist()):
+        if group >= 0:
+            residuals[group].append(r)
+    large = {g for g, ranks in enumerate(residuals) if made.size(ranks) > costs.STATES_READ_BY_CLIQUE}
+    found: list[Choice] = []
+    by_step = _step_choices(made, groups, large) if large else {}
+    for g in reversed(range(len(residuals))):
+        clique = Choice(groups.sepsets[g], made.inboxes[g], tuple(residuals[g]))
+        found += by_step[g] if g in large else [clique]
+    return found
+
+
+def _step_choices(made: Contraction, groups: Groups, cliques: Collection[int]) -> dict[int, list[Choice]]:
+    """For each of these cliques its steps that remove variables, the last first."""
+    found: dict[int, list[Choice]] = {g: [] for g in cliques}
+    for d, a, b in reversed(made.steps[: made.num_forward]):
+        removed = sorted({*made.scopes[a], *made.scopes[b]}.difference(made.scopes[d]))
+        if removed and int(groups.group[removed[0]]) in found:
+            tensors = (a,) if b == ONE else (a, b)
+            found[int(groups.group[removed[0]])].append(Choice(made.scopes[d], tensors, tuple(removed)))
+    return found
 
 
 class Inputs(NamedTuple):

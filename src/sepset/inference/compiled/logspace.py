@@ -26,7 +26,7 @@ class LogRun(TensorRun):
         self.question = question
         self._workspace = workspace
         self._evidence = evidence
-        self.log_partition = float(sum(self._normalized(int(t))[1] for t in question.contraction.roots))
+        self.log_partition = float(sum(self._log_total(int(t)) for t in question.contraction.roots))
 
     def __exit__(self, *_: object) -> None:
         """Nothing to return: the workspace belongs to the run."""
@@ -43,8 +43,24 @@ class LogRun(TensorRun):
         return (np.exp(logs - top), top) if top > -np.inf else (np.zeros(len(logs)), 0.0)
 
     def joint(self) -> Floats:
-        """The normalized joint over the kept variables, flat in rank order."""
-        return self._normalized(int(self.question.contraction.roots[0]))[0]
+        """The normalized joint over the kept variables, flat in rank order; a large one takes the workspace."""
+        root = int(self.question.contraction.roots[0])
+        logs = self.tensor(root)
+        if len(logs) < costs.ENTRIES_TAKEN:
+            return self._normalized(root)[0]
+        logs -= logs.max()
+        np.exp(logs, out=logs)
+        logs /= logs.sum()
+        return logs
+
+    def _log_total(self, tensor: int) -> float:
+        """The logarithm of a tensor's total, without a copy of it."""
+        logs = self.tensor(tensor)
+        top, step = float(logs.max()), costs.ENTRIES_TAKEN
+        if top == -np.inf:
+            return top
+        parts = (logs[first : first + step] for first in range(0, len(logs), step))
+        return top + float(np.log(sum(float(np.exp(part - top).sum()) for part in parts)))
 
     def factor_marginal(self, number: int) -> Floats:
         """The normalized marginal over the free variables of a relevant factor, flat in rank order."""

@@ -96,9 +96,7 @@ class Planner:
         """The layout of a store over these states."""
         return self.store.layout if states is None else states.layout
 
-    def plan(
-        self, kind: Kind, targets: Positions, pattern: Pattern, *, to_run: bool = True
-    ) -> EliminationPlan:
+    def plan(self, kind: Kind, targets: Positions, pattern: Pattern, *, to_run: bool = True) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:

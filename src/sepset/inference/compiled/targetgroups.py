@@ -11,6 +11,7 @@ and all marginals come from the groups or from the single tree, whichever is che
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -152,7 +153,7 @@ class SetCosts:
         self, problem: Problem, observed: Sequence[int], cards: Ints | None = None, most: float = np.inf
     ) -> None:
         self.work = 0
-        self._limit = min(np.log2(most), bits.BITS_OF_ANY_MEMORY)
+        self._limit = math.log2(min(max(most, 1.0), 2.0**bits.BITS_OF_ANY_MEMORY))
         num = len(problem.variables)
         self._scopes = problem.scopes
         self._open = np.ones(num, bool)
