@@ -172,3 +172,18 @@ def test_other_factors_over_the_same_scopes_share_their_scopes():
     assert made.shapes is first.shapes
     assert made.kept is not first.kept
     assert made.factor(1) is second.factor(1)
+
+
+def test_a_problem_of_factors_is_that_of_their_blocks():
+    net = BayesNet.random(DAG.parse("a -> b <- c; b -> d"), seed=3)
+    known = net.problem()
+    scopes = [known.scope(i) for i in range(known.num_factors)]
+    blocks = tuple(Single(known.factor(i), scope) for i, scope in enumerate(scopes))
+    plain = Problem(known.variables, blocks, known.conditionals)
+    made = Problem.of_factors(known.variables, tuple(known.factors()), scopes, known.conditionals)
+    for mine, other in zip((*made.scopes, made.offsets), (*plain.scopes, plain.offsets), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert (made.shapes, made.num_visible) == (plain.shapes, plain.num_visible)
+    assert [b.scopes.tolist() for b in made.blocks] == [b.scopes.tolist() for b in blocks]
+    assert all(made.factor(i) is known.factor(i) for i in range(known.num_factors))
+    assert Problem.of_factors(Variables([]), (), ()).num_factors == 0

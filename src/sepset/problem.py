@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 from sepset.factors.algebra import Factor
-from sepset.factors.regression import Regression
+from sepset.factors.block import single_blocks
 from sepset.variables.universe import Variables
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+    from sepset.factors.decomposition import Decomposable
+    from sepset.factors.regression import Regression
 
 
 class Block(Protocol):
@@ -40,14 +43,58 @@ class Block(Protocol):
         """Factor `i` of the block."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionalGroup:
+class ConditionalGroup(NamedTuple):
     r"""Factors whose product, summed over `child` and `auxiliaries`, is one for every state of `parents`."""
 
     child: int
     parents: tuple[int, ...]
     factors: tuple[int, ...]
     auxiliaries: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """A function of many variables that chooses its factors for what is observed and asked.
+
+    Attributes:
+        source: the function.
+        factors: the numbers of the factors that stand for it if nothing is observed.
+        group: the number of its conditional.
+        is_deferred: whether these factors are too large to be built.
+        is_functional: whether they serve maxima too.
+    """
+
+    source: Decomposable
+    factors: tuple[int, ...]
+    group: int
+    is_deferred: bool = False
+    is_functional: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deferred:
+    """A factor that is too large to be built before it is known what is observed.
+
+    Attributes:
+        scopes: the positions of its variables.
+        source: the conditional it stands for.
+    """
+
+    scopes: AnyInts
+    source: Decomposable
+
+    def __len__(self) -> int:
+        return 1
+
+    def factor(self, i: int, variables: Variables) -> Factor:
+        """The table, if it fits after all; raises `TooLarge` with its size otherwise."""
+        from sepset.errors import TooLarge
+        from sepset.semiring import SUM
+
+        made = self.source.decomposed({}, SUM)
+        if len(made.factors) > 1:
+            raise TooLarge(f"{self.source!r} has factors only with evidence. Ask a question of it.")
+        return made.factors[0]
 
 
 class Relevant:
@@ -92,16 +139,36 @@ class Problem:
         blocks: the factors.
         conditionals: which factors jointly sum to one over which variable; empty for undirected models.
         num_visible: the number of variables that are the model's own.
+        functions: for each auxiliary that is a function of other variables, those; none of them comes later.
+        forms: the functions whose factors depend on the question: those with too large a table, and those with
+            auxiliaries that only sums allow.
     """
 
     variables: Variables
     blocks: tuple[Block, ...]
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
+    functions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    forms: tuple[Form, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
+
+    @classmethod
+    def of_factors(
+        cls,
+        variables: Variables,
+        factors: Sequence[Factor],
+        scopes: Sequence[Sequence[int]],
+        conditionals: Sequence[ConditionalGroup] = (),
+        num_visible: int = -1,
+    ) -> Problem:
+        """The problem of single factors, each with the positions of its scope, which are known to fit."""
+        start = np.fromiter(itertools.accumulate(map(len, scopes), initial=0), np.int64, len(scopes) + 1)
+        members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, int(start[-1]))
+        made = cls(variables, single_blocks(factors, start, members), tuple(conditionals), num_visible)
+        return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
     @property
     def kept(self) -> Kept:
@@ -109,12 +176,27 @@ class Problem:
         found: Kept | None = self.__dict__.get("_kept")
         return self.__dict__.setdefault("_kept", Kept()) if found is None else found
 
+    def determined(self, known: Iterable[int]) -> tuple[int, ...]:
+        """The auxiliaries that are functions of known variables: whoever maximizes over those can over these too."""
+        found = set(known)
+        for auxiliary, inputs in self.functions.items():
+            if found.issuperset(inputs):
+                found.add(auxiliary)
+        return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
+
+    def with_forms(self, functions: Mapping[int, tuple[int, ...]], forms: Iterable[Form]) -> Problem:
+        """The problem with these functions and forms; the factors of those that are deferred are not built."""
+        listed, blocks = tuple(forms), list(self.blocks)
+        for form in (form for form in listed if form.is_deferred):
+            blocks[form.factors[0]] = Deferred(self.blocks[form.factors[0]].scopes, form.source)
+        made = replace(self, blocks=tuple(blocks), functions=functions, forms=listed)
+        carry_over(self, made, "scopes", "offsets")
+        return made
+
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""
         made = replace(self, blocks=tuple(blocks))
-        for name in ("scopes", "shapes"):
-            if name in self.__dict__:
-                made.__dict__[name] = self.__dict__[name]
+        carry_over(self, made, "scopes", "shapes")
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -150,10 +232,13 @@ class Problem:
 
         >>> from sepset.factors.block import Single
         >>> from sepset.variables.variable import Real
+        >>> from sepset.factors.regression import Regression
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
         >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
         {0: Regression(x)}
         """
+        from sepset.factors.regression import Regression
+
         single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
         stated = [(group.child, self.factor(group.factors[0])) for group in single]
         return {child: factor for child, factor in stated if isinstance(factor, Regression)}
@@ -231,7 +316,8 @@ class Problem:
         """The variables in no factor and no conditional: uniform, and each multiplies the total."""
         alone = np.ones(len(self.variables), bool)
         alone[self.scopes[1]] = False
-        alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
+        if alone.any():
+            alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
 
     def _not_barren(self, seeds: Ints) -> Bools:
@@ -248,18 +334,21 @@ class Problem:
     def _families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
-        child = np.full(self.num_factors, -1, np.int64)
-        for group in self.conditionals:
-            for v in (group.child, *group.auxiliaries):
-                rows[v] = (group.child, *group.parents, *group.auxiliaries)
-            child[list(group.factors)] = group.child
-        start = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-        return start, np.array([v for row in rows for v in row], dtype=np.int32), child
+        child = [-1] * self.num_factors
+        for own, parents, factors, hidden in self.conditionals:
+            rows[own] = row = (own, *parents, *hidden)
+            for v in hidden:
+                rows[v] = row
+            for number in factors:
+                child[number] = own
+        start = np.fromiter(itertools.accumulate(map(len, rows), initial=0), np.int64, len(rows) + 1)
+        members = np.fromiter(itertools.chain.from_iterable(rows), np.int32, int(start[-1]))
+        return start, members, np.array(child, np.int64)
 
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.unique(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)])
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)]))
 
     @lazy
     def _arities(self) -> Ints:

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import sepset
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 
 
 class Circle:
@@ -25,6 +25,12 @@ def test_a_value_is_computed_once_and_kept_with_the_object():
     assert (circle.area, circle.area, Circle.made - before) == (12, 12, 1)
     assert circle.__dict__ == {"radius": 2, "area": 12}
     assert pickle.loads(pickle.dumps(circle)).area == 12
+
+
+def test_a_value_is_computed_once_for_two_objects_that_agree():
+    first, second, before = Circle(2), Circle(2), Circle.made
+    carry_over(first, second, "area")
+    assert (first.area, second.area, Circle.made - before) == (12, 12, 1)
 
 
 def test_the_class_shows_the_property():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
+import warnings
 
 import pytest
 
 import sepset as ss
-from sepset.base.threads import ThreadPool, num_threads
+from sepset.base.threads import ThreadPool, in_order, num_threads
 
 
 def test_number_of_threads():
@@ -36,3 +38,135 @@ def test_threads_are_used_again_and_forgotten_by_a_forked_process():
     pool.start(work)
     assert done.acquire(timeout=30)
     assert len(set(seen)) == 2
+
+
+SHORT = [lambda task: False, lambda task: True, lambda task: task(None) % 3 == 0, lambda task: task(None) % 3 != 0]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("is_short", SHORT)
+@pytest.mark.parametrize("num", [0, 1, 2, 50])
+def test_results_come_in_the_order_of_tasks(threads, is_short, num):
+    tasks = [lambda cancel, i=i: i * i for i in range(num)]
+    assert list(in_order(tasks, threads, is_short=is_short)) == [i * i for i in range(num)]
+
+
+def test_the_caller_runs_short_tasks_only():
+    mine = threading.current_thread()
+    alone = in_order([lambda cancel: threading.current_thread()] * 20, 1, is_short=lambda task: True)
+    assert set(alone) == {mine}
+    others = in_order([lambda cancel: threading.current_thread()] * 20, 2)
+    assert mine not in set(others)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_no_more_tasks_run_at_once_than_asked_for(threads):
+    running, most, lock = [], [], threading.Lock()
+
+    def task(cancel):
+        with lock:
+            running.append(1)
+            most.append(len(running))
+        time.sleep(0.002)
+        with lock:
+            running.pop()
+
+    for is_short in (lambda task: False, lambda task: True):
+        list(in_order([task] * 30, threads, is_short=is_short))
+    assert max(most) <= threads
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("is_short", SHORT[:2])
+def test_an_error_in_making_tasks_comes_after_the_results_before_it(threads, is_short):
+    def tasks():
+        yield lambda cancel: 1
+        yield lambda cancel: 2
+        raise ValueError("no third")
+
+    found = in_order(tasks(), threads, is_short=is_short)
+    assert [next(found), next(found)] == [1, 2]
+    with pytest.raises(ValueError, match="no third"):
+        next(found)
+
+
+@pytest.mark.parametrize("is_short", SHORT[:2])
+def test_interrupting_the_caller_ends_all(is_short):
+    """Whichever thread the signal is delivered to."""
+    begun, ended = [], []
+
+    def long(cancel):
+        begun.append(1)
+        while not cancel[0]:
+            time.sleep(0.001)
+        ended.append(1)
+
+    def interrupts(cancel):
+        while not begun:
+            time.sleep(0.001)
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order([interrupts, long, long], 2, is_short=lambda task: is_short(task) and task is interrupts))
+    assert len(ended) == len(begun) > 0
+
+
+def test_tasks_are_made_only_a_little_ahead():
+    made = []
+
+    def tasks():
+        for i in range(100):
+            made.append(i)
+            yield lambda cancel, i=i: i
+
+    results = in_order(tasks(), 2)
+    next(results)
+    assert len(made) < 10
+    results.close()
+
+
+def test_an_error_cancels_what_runs():
+    stopped = threading.Event()
+
+    def long(cancel):
+        while not cancel[0]:
+            pass
+        stopped.set()
+
+    def wrong(cancel):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order([wrong, long, long], 2))
+    assert stopped.is_set()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_makes_threads_of_its_own():
+    tasks = [lambda cancel, i=i: i for i in range(6)]
+    assert list(in_order(tasks, 3)) == list(range(6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if list(in_order(tasks, 3)) == list(range(6)) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_an_interruption_while_tasks_are_made_is_raised_at_once():
+    ended = []
+
+    def long(cancel):
+        while not cancel[0]:
+            time.sleep(0.001)
+        ended.append(1)
+
+    def tasks():
+        yield long
+        yield long
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_order(tasks(), 1))
+    assert len(ended) <= 1

@@ -226,6 +226,11 @@ def test_raw_sums_give_the_same():
     sums = np.stack([z[context == c].T @ z[context == c] for c in range(3)])
     for mine, other in zip(Scatters.from_sums(sums).contexts, Scatters.of(rows, context, 3).contexts, strict=True):
         np.testing.assert_allclose(mine.products, other.products, atol=1e-9)
+    moved = Scatters.from_sums(np.stack([sums[0], np.zeros_like(sums[0])]), np.array([5.0, -1.0, 0.0]))
+    np.testing.assert_allclose(moved.means[0], rows[context == 0].mean(axis=0) + np.array([5.0, -1.0, 0.0]))
+    assert (moved.counts[1], moved.products[1].tolist()) == (0.0, np.zeros_like(sums[0])[1:, 1:].tolist())
+    with pytest.raises(DataError, match="finite"):
+        Scatters.from_sums(np.full((1, 2, 2), np.nan))
 
 
 def test_pooled_forgets_the_contexts():

@@ -9,7 +9,7 @@ import sepset as ss
 from sepset.inference.capabilities import expected_counts
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.compiled import planner
-from sepset.inference.rows import compiler
+from sepset.inference.rows import batch
 from sepset.variables.evidence import Evidence
 from support.random_models import markov_net, table_net
 from support.tolerances import CLOSE
@@ -59,7 +59,7 @@ def test_nothing_is_planned_again(monkeypatch):
         raise AssertionError("planned again")
 
     monkeypatch.setattr(planner, "make_plan", refuse)
-    monkeypatch.setattr(compiler, "make_plan", refuse)
+    monkeypatch.setattr(batch, "make_plan", refuse)
     changed = prepared.with_values({0: [0.1, 0.9]})
     assert changed.log_partition(Evidence({0: 1})) == pytest.approx(np.log(0.9))
     assert prepared.log_partition(Evidence({0: 1})) == pytest.approx(np.log(0.4))

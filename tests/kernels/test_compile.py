@@ -11,6 +11,7 @@ import pytest
 
 import sepset
 from sepset.kernels import compile as compiling
+from sepset.kernels.kernel import kernel
 
 SOURCE = Path(sepset.__file__).parent
 SCRIPT = """
@@ -22,7 +23,7 @@ SCRIPT = """
     print(loops.total(np.arange(5.0)), cache_directory())
 """
 LOOPS = """
-    from sepset.kernels.compile import kernel
+    from sepset.kernels.kernel import kernel
 
     @kernel
     def total(values):
@@ -37,7 +38,7 @@ LOOPS = """
 """
 
 
-@compiling.kernel
+@kernel
 def total(values):
     out = 0.0
     for v in values:
@@ -45,7 +46,7 @@ def total(values):
     return out
 
 
-@compiling.kernel
+@kernel
 def ratio(a, b):
     return a / b
 
@@ -125,7 +126,7 @@ def test_a_kernel_outside_the_package_is_compiled_again_when_it_changes(tmp_path
 def test_a_kernel_without_a_file_is_not_cached():
     scope: dict[str, object] = {}
     exec("def double(x):\n    return 2 * x", scope)
-    assert compiling.kernel(scope["double"])(4) == 8
+    assert kernel(scope["double"])(4) == 8
 
 
 def test_threads_share_a_kernel():
@@ -180,7 +181,7 @@ def test_an_interruption_is_raised_when_the_kernel_is_done(tmp_path):
     """
     loops = """
         import numpy as np
-        from sepset.kernels.compile import kernel
+        from sepset.kernels.kernel import kernel
 
         @kernel
         def slow(n):

@@ -6,11 +6,13 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 import sepset as ss
 from sepset.kernels import compile as compiling, warm
+from support.bounded import child
 
 
 def kernel_of(name):
@@ -52,6 +54,7 @@ def started(monkeypatch, **environment):
 
     class Process:
         def __init__(self, command, **settings):
+            self.pid = 1
             calls.append((command, settings["env"]))
 
     monkeypatch.setattr(compiling.subprocess, "Popen", Process)
@@ -75,3 +78,42 @@ def test_no_process_is_started_where_it_is_not(monkeypatch):
     monkeypatch.delattr(compiling.sys, "frozen")
     monkeypatch.setattr(compiling.os, "cpu_count", lambda: 1)
     assert started(monkeypatch) == []
+
+
+def test_a_background_process_ends_soon_after_its_parent():
+    """The parent starts one that would sleep on; it says when it began, and is gone a moment after the parent."""
+    script = """
+        import os, subprocess, sys
+        work = (
+            "import os, time; from sepset.kernels.warm import end_with; end_with(os.getppid(), patience=0.5);"
+            "print(os.getpid(), flush=True); time.sleep(600)"
+        )
+        command = [sys.executable, "-c", work]
+        started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        print(started.stdout.readline().strip(), flush=True)
+        os._exit(0)
+    """
+    done = child(script)
+    number = int(done.stdout)
+    for _ in range(600):
+        if not os.path.exists(f"/proc/{number}"):
+            return
+        time.sleep(0.1)
+    pytest.fail("still there a minute later")
+
+
+def test_the_log_names_the_background_process(monkeypatch, caplog):
+    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    monkeypatch.setenv("SEPSET_WARM", "1")
+
+    class Process:
+        pid = 77
+
+        def __init__(self, command, **settings):
+            pass
+
+    monkeypatch.setattr(compiling.subprocess, "Popen", Process)
+    with caplog.at_level("INFO", logger="sepset"):
+        compiling._warm_up()
+    assert "process 77 compiles other kernels" in caplog.text
+    assert "SEPSET_WARM=0" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -11,7 +12,7 @@ from sepset.data.sources import bind
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
-from sepset.models.defaults import Template, template_of
+from sepset.models.defaults import Template, require_rows, require_varying, template_of
 from sepset.variables.variable import Discrete, Real
 
 COIN = Discrete("coin", ("head", "tail"))
@@ -127,3 +128,26 @@ def test_columns_that_were_coded_are_kept():
     assert bound.column("a") is template.coded.column("a")
     assert Template.of(NET, rows) == (NET, None)
     assert Template.of(DAG.parse("a"), Dataset(rows)).coded is None
+
+
+ROWS = Dataset({"a": ["x", "y", None], "c": ["k", "k", "k"], "r": [1.0, 2.0, np.nan], "s": [4.5, 4.5, 4.5]})
+
+
+def test_rows():
+    require_rows(ROWS, "Fitting")
+    with pytest.raises(DataError, match=r"Fitting needs rows; the frame has none \(columns: 'a', 'c'"):
+        require_rows(ROWS[:0], "Fitting")
+    with pytest.raises(DataError, match="all 3 weigh zero"):
+        require_rows(ROWS.with_weights([0, 0, 0]), "Fitting")
+
+
+def test_columns_that_vary():
+    require_varying(ROWS, "Fitting", ["a", "r"])
+    require_varying(Dataset(ROWS, [Discrete("c", ("k", "other"))]), "Fitting")
+    with pytest.raises(DataError, match=r"column 'c' holds k in every row from row 0 on\. Leave it out"):
+        require_varying(ROWS, "Fitting")
+    with pytest.raises(DataError, match=r"column 's' holds 4\.5 in every row"):
+        require_varying(ROWS, "Fitting", ["s"])
+    hollow = Dataset.from_codes([Real("r")], {"r": [np.nan, np.nan]})
+    with pytest.raises(DataError, match="column 'r' has no values"):
+        require_varying(hollow, "Fitting")

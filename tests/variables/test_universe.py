@@ -28,6 +28,7 @@ def test_lookup_by_name_value_and_position():
         assert everyone[variable.name] == everyone[variable] == variable
         assert variable in everyone
     assert everyone.ids(["r", a, x[1, 2]]).tolist() == [9, 0, 6]
+    assert everyone.places([r, a, x[1, 2]]) == [9, 0, 6]
     assert everyone.array_offset(x) == 1
     assert everyone.ids([]).dtype == np.int64
 
@@ -37,6 +38,9 @@ def test_any_names(names):
     variables = Variables([Discrete(name) for name in names])
     assert variables.names == tuple(names)
     assert variables.ids(names).tolist() == list(range(len(names)))
+    assert (
+        variables.places(variables) == variables.places([Discrete(name) for name in names]) == list(range(len(names)))
+    )
     assert variables == Variables([Discrete(name) for name in names])
     assert hash(variables) == hash(Variables([Discrete(name) for name in names]))
 

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from sepset.base.checks import whole
-from sepset.data.counts import Counts
-from sepset.data.dataset import Dataset
-from sepset.data.families import Family
-from sepset.data.sources import Weights
-from sepset.engine.blanket import OnImpossible
-from sepset.engine.engine import Engine
-from sepset.engine.information import InformationValues
 from sepset.engine.kept import engine_for
-from sepset.engine.prediction import Prediction
-from sepset.engine.sensitivity import SensitivityResult
 from sepset.errors import NotApplicable
-from sepset.graphs.ordering import Portfolio
-from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.method import Method
-from sepset.inference.plan import EliminationPlan
-from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
-from sepset.models.model import Model
 from sepset.variables.evidence import Given
 from sepset.variables.variable import State, VariableLike
+
+if TYPE_CHECKING:
+    from sepset.data.counts import Counts
+    from sepset.data.dataset import Dataset
+    from sepset.data.families import Family
+    from sepset.data.sources import Weights
+    from sepset.engine.blanket import OnImpossible
+    from sepset.engine.engine import Engine
+    from sepset.engine.information import InformationValues
+    from sepset.engine.prediction import Prediction
+    from sepset.engine.sensitivity import SensitivityResult
+    from sepset.inference.method import Method
+    from sepset.inference.plan import EliminationPlan
+    from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
+    from sepset.models.model import Model
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class Samples(Protocol):
 
 
 def prepare(model: Model, *, method: Method | None = None) -> Engine:
-    """An engine for the model: plans are made once, for many questions.
+    """An engine for the model: plans are made once, for many questions, which compiled kernels answer.
 
     Reference: Koller & Friedman 10.3.3.
     Guarantee: as the method.
@@ -49,6 +49,10 @@ def prepare(model: Model, *, method: Method | None = None) -> Engine:
     >>> round(engine.query("lung", given={"xray": "yes"})["yes"], 4)
     0.4887
     """
+    from sepset.engine.engine import Engine
+    from sepset.kernels.kernel import load
+
+    load()
     return Engine(model, method)
 
 
@@ -180,6 +184,7 @@ def plan(
     targets: VariableLike | Iterable[VariableLike] = (),
     *,
     given: Given | Iterable[VariableLike] = None,
+    over: VariableLike | Iterable[VariableLike] | None = None,
     method: Method | None = None,
     seconds: float | None = None,
 ) -> EliminationPlan:
@@ -188,6 +193,7 @@ def plan(
     Args:
         targets: the variables of a query; without any, the plan is for all marginals.
         given: evidence, or only the names of the variables that will be observed.
+        over: the variables of `map_assignment`, all others summed out first; then there are no targets.
         seconds: the time to search for a better order; hard models benefit from a longer search.
 
     Reference: Koller & Friedman 9.4.
@@ -198,13 +204,16 @@ def plan(
     >>> ss.plan(ss.datasets.load("asia"), given=["xray"]).width
     2
     """
+    from sepset.graphs.ordering import Portfolio
+    from sepset.inference.cliquetree.method import CliqueTree
+
     if seconds is not None:
         if method is not None:
             raise NotApplicable(
                 "seconds= is for the default method. Give the method order=Portfolio(seconds=...) instead."
             )
         method = CliqueTree(order=Portfolio(seconds=seconds))
-    return engine_for(model, method).plan(targets, given=given)
+    return engine_for(model, method).plan(targets, given=given, over=over)
 
 
 def predict(

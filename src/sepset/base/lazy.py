@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sepset.base.frozen import fill
+
 if TYPE_CHECKING:
     lazy = cached_property
 else:
@@ -38,3 +40,8 @@ else:
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self.name, self.function(instance))
+
+
+def carry_over(source: object, target: object, *names: str) -> None:
+    """Give `target` the lazy attributes of `source` with these names, in which both agree: computed once for both."""
+    fill(target, **{name: getattr(source, name) for name in names})

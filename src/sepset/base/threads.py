@@ -1,12 +1,15 @@
-"""Threads for compiled work that releases the GIL: their number, and a pool of idle ones."""
+"""Threads for compiled work that releases the GIL: their number, a pool of idle ones, and tasks that heed Ctrl-C."""
 
 from __future__ import annotations
 
 import _thread
 import os
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from queue import SimpleQueue
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -73,3 +76,148 @@ class ThreadPool:
 POOL = ThreadPool()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=POOL.reset)
+
+
+T = TypeVar("T")
+
+LISTEN = 0.1
+"""Seconds between checks for Ctrl-C while waiting: a signal delivered to another thread does not wake the caller."""
+
+
+def in_order(
+    tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
+) -> Iterator[T]:
+    """The results of the tasks in their order; a few tasks run ahead.
+
+    An interrupt, or an error in one of them, cancels all running tasks.
+
+    Args:
+        threads: the number of tasks that run at once.
+        is_short: whether a task takes only moments: the calling thread, which does not see Ctrl-C meanwhile, then runs
+            it itself instead of waiting for another thread.
+
+    >>> list(in_order([lambda cancel: 1, lambda cancel: 2], 2))
+    [1, 2]
+    """
+    team = _Team(iter(tasks), threads, is_short)
+    try:
+        while (found := team.next_result()) is not None:
+            yield found[0]
+    finally:
+        team.end()
+
+
+def interruptible(task: Callable[[Bytes], T]) -> T:
+    """The task's result, computed in another thread if the main one would not see Ctrl-C until its end.
+
+    An interrupt cancels the task at its next check of `cancel`, waits for that, and is then raised.
+
+    >>> interruptible(lambda cancel: 3)
+    3
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return task(NEVER)
+    return next(in_order([task], 1))
+
+
+class _Team(Generic[T]):
+    """Threads that run tasks, and a caller that collects the results in order and may run some itself."""
+
+    def __init__(self, tasks: Iterator[Callable[[Bytes], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
+        self._tasks, self._threads, self._is_short = tasks, threads, is_short
+        self._changed = threading.Condition()
+        self._cancel = np.zeros(1, dtype=np.uint8)
+        self._waiting: deque[Callable[[Bytes], T]] = deque()  # made, but not started
+        self._begun = self._collected = 0
+        self._left = True  # whether there may be more tasks
+        self._done: dict[int, tuple[T] | BaseException] = {}
+        self._started = self._running = 0
+        self._look_ahead(mine=True)
+        self._start(min(len(self._waiting), threads) - 1)
+
+    def next_result(self) -> tuple[T] | None:
+        """The result of the next task, or None after the last."""
+        while True:
+            with self._changed:
+                if self._collected in self._done:
+                    found = self._done.pop(self._collected)
+                    self._collected += 1
+                    self._changed.notify_all()
+                    if isinstance(found, BaseException):
+                        raise found
+                    return found
+                if not self._look_ahead(mine=True) and self._collected == self._begun:
+                    return None
+                task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
+                if task is None:
+                    self._start(min(len(self._waiting), self._threads - self._started))
+                    self._changed.wait(LISTEN)
+            if task is not None:
+                self._do(*task, mine=True)
+
+    def end(self) -> None:
+        """Cancel the running tasks, and wait for them."""
+        with self._changed:
+            self._cancel[0], self._left = 1, False
+            self._waiting.clear()
+            self._changed.notify_all()
+            while self._running:
+                self._changed.wait(LISTEN)
+
+    def _start(self, count: int) -> None:
+        for _ in range(max(count, 0)):
+            self._started += 1
+            self._running += 1
+            try:
+                POOL.start(self._work)
+            except RuntimeError:  # the system has no more threads
+                self._running -= 1
+                raise
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while (task := self._taken()) is None:
+                    if not self._left and not self._waiting:
+                        self._running -= 1
+                        self._changed.notify_all()
+                        return
+                    self._changed.wait()
+            self._do(*task)
+
+    def _taken(self) -> tuple[int, Callable[[Bytes], T]] | None:
+        """The next task with its number, unless it is too far ahead of the collected ones."""
+        if self._begun - self._collected > 2 * self._threads or not self._look_ahead():
+            return None
+        self._begun += 1
+        return self._begun - 1, self._waiting.popleft()
+
+    def _look_ahead(self, *, mine: bool = False) -> bool:
+        """Whether a task is waiting; makes some in advance, in the calling thread if `mine`."""
+        while self._left and len(self._waiting) < 2:
+            try:
+                self._waiting.append(next(self._tasks))
+            except StopIteration:
+                self._left = False
+            except BaseException as error:
+                self._left = False
+                if mine and not isinstance(error, Exception):
+                    raise  # an interrupt in the meantime
+                self._waiting.append(partial(_fail, error))  # raised when its result is collected
+        return bool(self._waiting)
+
+    def _do(self, number: int, task: Callable[[Bytes], T], *, mine: bool = False) -> None:
+        found: tuple[T] | BaseException
+        try:
+            found = (task(self._cancel),)
+        except BaseException as error:
+            if mine and not isinstance(error, Exception):
+                raise  # an interrupt in the meantime
+            found = error
+        with self._changed:
+            self._done[number] = found
+            self._changed.notify_all()
+
+
+def _fail(error: BaseException, cancel: Bytes) -> NoReturn:
+    raise error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sepset.cli import learning, questions  # noqa: F401  # importing them registers their commands
+from sepset.cli import learning, questions, warm  # noqa: F401  # importing them registers their commands
 from sepset.cli.shared import app, one_line_errors
 
 __all__ = ["app", "main"]

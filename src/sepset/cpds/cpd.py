@@ -10,7 +10,6 @@ statistics, pooled over all CPDs with the same `ParameterBlock`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -18,10 +17,11 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.base.frozen import fill
+from sepset.base.frozen import changed
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
+from sepset.factors.decomposition import Decomposition
 from sepset.variables.variable import Discrete, State
 
 
@@ -102,6 +102,9 @@ class CPD(Protocol):
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
 
+    def decomposition(self) -> Decomposition | None:
+        """The factors that serve whatever is observed; None if they are too large, so that evidence comes first."""
+
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> AnyArray:
         """A draw of the child for each row of its parents."""
 
@@ -123,4 +126,4 @@ T = TypeVar("T", bound=CPD)
 
 def with_block(cpd: T, block: ParameterBlock) -> T:
     """The same CPD with another name for its parameters."""
-    return fill(copy.copy(cpd), block=block)
+    return changed(cpd, block=block)

@@ -21,6 +21,7 @@ from sepset.cpds.parameters import PriorTerm
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_size, num_entries
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.universe import Variables
@@ -80,6 +81,10 @@ class DeterministicCPD(DiscreteCPD):
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return np.eye(self.child.num_states), self.codes[joint_codes(rows, self.parents, num_rows, self)]
+
+    def decomposition(self) -> Decomposition:
+        """Its one table, which is no larger than the function's own values."""
+        return self._parts()
 
     def factors(self) -> tuple[Factor, ...]:
         """A sparse table of the rows that occur, or a dense one if that stores fewer values."""
@@ -171,10 +176,14 @@ class MultiplexerCPD(DiscreteCPD):
 
     def factors(self) -> tuple[Factor, ...]:
         """One factor (selector, input, child) per state of the selector, if that is smaller than the table."""
-        k = self.child.num_states
-        if len(self.inputs) ** 2 * k * k >= num_entries(self.scope):
+        if self.size == num_entries(self.scope):
             return super().factors()
         return tuple(self._input_factor(pick, source) for pick, source in enumerate(self.inputs))
+
+    @property
+    def size(self) -> int:
+        """The entries of one factor per input, or of the table if that is smaller."""
+        return min((len(self.inputs) * self.child.num_states) ** 2, num_entries(self.scope))
 
     def _input_factor(self, pick: int, source: Discrete) -> Table:
         k = self.child.num_states

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard, cast
@@ -14,13 +13,15 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
-from sepset.base.frozen import Frozen, fill
+from sepset.base.frozen import Frozen, changed, fill
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
+from sepset.factors.decomposition import Decomposition, defined_last
 from sepset.factors.labels import conditional
+from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 CHUNK = 65_536
 """The number of rows processed at a time, which bounds temporary memory."""
+
+MOST_ENTRIES = 2**20
+"""The largest factors that are built before it is known what is observed."""
+
+MOST_TABLED = 2**26
+"""The largest factors that are built with evidence."""
 
 MOST_SHOWN = 20
 """The largest number of rows in a display."""
@@ -46,18 +53,20 @@ class DiscreteCPD(Frozen, Tabulated):
     A subclass defines `_select`: its distributions, and which of them each row of parents has.
     """
 
-    __slots__ = ("__weakref__", "block", "child", "parents")
+    __slots__ = ("__weakref__", "block", "child", "parents", "scope")
     child: Discrete
     parents: tuple[Discrete, ...]
+    scope: tuple[Discrete, ...]
+    """The parents, then the child."""
     block: ParameterBlock
 
     def _init(self, child: Discrete, given: object, block: ParameterBlock | str | None) -> None:
         parents = parent_tuple(child, given)
-        fill(self, child=child, parents=parents, block=ParameterBlock.of(block, child))
+        fill(self, child=child, parents=parents, scope=(*parents, child), block=ParameterBlock.of(block, child))
 
     def _with(self, **fields: object) -> Self:
         """The same CPD with other values of these fields, which are not checked."""
-        return fill(copy.copy(self), **fields)
+        return changed(self, **fields)
 
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -74,11 +83,6 @@ class DiscreteCPD(Frozen, Tabulated):
         """The parameters, with all operations that learning needs."""
 
     @property
-    def scope(self) -> tuple[Discrete, ...]:
-        """The parents, then the child."""
-        return (*self.parents, self.child)
-
-    @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
         """The hidden variables that `factors` introduces, to be summed out."""
         return ()
@@ -86,6 +90,53 @@ class DiscreteCPD(Frozen, Tabulated):
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
         return (self.to_table().table,)
+
+    @property
+    def size(self) -> int:
+        """The number of entries of all factors together."""
+        return num_entries(self.scope)
+
+    def decomposition(self) -> Decomposition | None:
+        """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""
+        return None if self.size > MOST_ENTRIES else self._parts()
+
+    def _parts(self) -> Decomposition:
+        factors, auxiliaries = self.factors(), self.auxiliaries
+        return Decomposition(factors, auxiliaries, defined_last(factors, auxiliaries))
+
+    def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
+        """The factors in a context: those of the CPD over the parents that are not observed.
+
+        Args:
+            given: the codes of observed variables; the child's may let the factors be smaller still.
+            semiring: with `MAX` all auxiliaries are functions of other variables.
+        """
+        rest = self.conditioned(given)
+        if rest.size > MOST_TABLED:
+            seen = len(self.parents) - len(rest.parents)
+            raise TooLarge(
+                f"{self!r} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
+                f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
+            )
+        return rest._parts()
+
+    def conditioned(self, given: Mapping[Any, int]) -> DiscreteCPD:
+        r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given` (codes)."""
+        free = tuple(p for p in self.parents if p not in given)
+        return self if len(free) == len(self.parents) else self._tabled(free, given)
+
+    def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
+        """The table over some parents, the others at these codes."""
+        from sepset.cpds.table import TableCPD
+
+        check_size((*free, self.child))
+        total = num_entries(free)
+        values = np.empty((total, self.child.num_states))
+        for part in chunks(total):
+            places = np.arange(part.start, part.stop)
+            fixed: Columns = {p: np.full(len(places), given[p]) for p in self.parents if p not in free}
+            values[part] = self.probabilities(decode(places, free) | fixed, len(places))
+        return TableCPD(self.child, values.reshape(-1), given=free, block=self.block)
 
     def probabilities(self, rows: Columns, num_rows: int) -> Floats:
         r"""The distribution of the child for each row of parent codes, `[num_rows, states]`."""
@@ -120,15 +171,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
         Cost: one row per joint state of the parents.
         """
-        from sepset.cpds.table import TableCPD
-
-        check_size(self.scope)
-        total = num_entries(self.parents)
-        values = np.empty((total, self.child.num_states))
-        for part in chunks(total):
-            places = np.arange(part.start, part.stop)
-            values[part] = self.probabilities(decode(places, self.parents), len(places))
-        return TableCPD(self.child, values.reshape(-1), given=self.parents, block=self.block)
+        return self._tabled(self.parents, {})
 
     @abstractmethod
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:

@@ -13,6 +13,7 @@ Reference: Koller & Friedman, section 5.4; Diez & Galan (2003), Efficient comput
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,8 +21,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
+from sepset.factors.chains import RunningSums
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
+
+MAX_PRODUCTS = 2**10
+"""The largest number of distinct products at one place of a chain."""
 
 ROUNDING = 1e-14
 """Sums of probabilities that differ by less are equal up to rounding."""
@@ -80,9 +86,45 @@ class Influences:
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
         """Whether the chain stores fewer values than the table."""
+        return len(parents) > 1 and self.chain_entries(parents) < len(self.leak) * num_entries(parents)
+
+    def chain_entries(self, parents: tuple[Discrete, ...]) -> int:
+        """The entries of the chain's factors."""
         k = len(self.leak)
         cards = [p.num_states for p in parents]
-        return len(parents) > 1 and k * (cards[0] + k * sum(cards[1:])) < k * num_entries(parents)
+        return k * (cards[0] + k * sum(cards[1:]))
+
+    def absorbing(self, known: Mapping[int, int]) -> Influences:
+        """The contributions of the other parents; those of parents in known states are part of the leak."""
+        rows = Influences(self.leak, tuple(self.effects[i] for i in known), tuple(range(len(self.leak))))
+        leak = rows.probabilities([np.array([code]) for code in known.values()], 1)[0]
+        return Influences(leak, tuple(e for i, e in enumerate(self.effects) if i not in known), self.order)
+
+    def absent(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition:
+        r"""The factors $P(Z_i = 0 \mid u_i)$, whose product is the probability that the child is absent."""
+        here = np.where(np.arange(len(self.leak)) == self.order[0], self.leak[0], 0.0)
+        factors = [Table((p,), effect[:, 0]) for p, effect in zip(parents, self.effects, strict=True)]
+        return Decomposition((Table((child,), here), *factors))
+
+    def products(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition | None:
+        r"""A chain of the distinct products $\prod_{j \le i} P(Z_j \le x \mid u_j)$; None if the table is smaller."""
+        if len(parents) < 2:
+            return None
+        with np.errstate(divide="ignore"):
+            start, *terms = [np.log(np.cumsum(rows, axis=-1)[..., :-1]) for rows in (self.leak, *self.effects)]
+        table = num_entries((*parents, child))
+        sums = RunningSums.of(start, terms, most=min(MAX_PRODUCTS, math.isqrt(table)))
+        if sums is None or sums.entries(parents) >= table:
+            return None
+        return sums.chain(child, parents, lambda levels: self._levels(levels[:, None, :] + terms[-1][None]))
+
+    def _levels(self, logs: Floats) -> Floats:
+        r"""The child's probabilities from $\log P(X \le x)$ at all levels but the last."""
+        upto = np.concatenate([logs, np.zeros((*logs.shape[:-1], 1))], axis=-1)
+        under = np.concatenate([np.full((*logs.shape[:-1], 1), -np.inf), logs], axis=-1)
+        with np.errstate(invalid="ignore"):
+            values = np.where(upto == -np.inf, 0.0, np.exp(upto) * -np.expm1(under - upto))
+        return np.asarray(values[..., self.level_of])
 
     def auxiliaries(self, child: Discrete, parents: tuple[Discrete, ...]) -> tuple[Discrete, ...]:
         """The running maxima between the parents."""

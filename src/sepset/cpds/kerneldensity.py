@@ -206,6 +206,10 @@ class KernelCPD:
     def _split(self) -> int:
         return coordinates(self.given)
 
+    def decomposition(self) -> NoReturn:
+        """Raise an error: a product of kernels has no closed form."""
+        self.factors()
+
     def factors(self) -> NoReturn:
         """Raise an error: a product of kernels has no closed form."""
         raise NotApplicable(

@@ -29,6 +29,7 @@ from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, Scope
 from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import Cholesky
 from sepset.factors.coordinates import check_finite, columns, entries, matrix, shaped, states_of, width
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import conditional
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
@@ -149,6 +150,10 @@ class LinearGaussian:
     def factors(self) -> tuple[Regression]:
         """The density as one factor, in moment form."""
         return (self.regression,)
+
+    def decomposition(self) -> Decomposition:
+        """Its one factor."""
+        return Decomposition(self.factors())
 
     @property
     def regression(self) -> Regression:

@@ -2,6 +2,7 @@ r"""Logistic CPDs: sigmoid for a binary child, softmax for more states."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -22,11 +23,11 @@ from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
-from sepset.factors.sparse import SparseTable
-from sepset.factors.table import Table
+from sepset.factors.chains import RunningSums
+from sepset.factors.decomposition import Decomposition
 from sepset.variables.variable import Discrete
 
-MAX_SUMS = 2**16
+MAX_SUMS = 2**10
 """The largest number of distinct partial sums of weights at one place of the chain of factors."""
 
 
@@ -81,8 +82,21 @@ class LogisticCPD(DiscreteCPD):
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
         """The partial sums of weights between the parents; empty if the table is smaller."""
-        sums = self._partial_sums()
-        return () if sums is None else self._sum_variables(sums)
+        chain = self._chain
+        return chain[0].auxiliaries if chain else ()
+
+    @property
+    def size(self) -> int:
+        """The entries of the chain of partial sums, or of the table if that is smaller."""
+        chain = self._chain
+        return chain[1] if chain else num_entries(self.scope)
+
+    def conditioned(self, given: Mapping[Any, int]) -> LogisticCPD:
+        """The logistic CPD over the other parents; the weights of those in `given` are added to the bias."""
+        pairs = list(zip(self.parents, self.weights, strict=True))
+        bias = self.bias + sum((w[given[p]] for p, w in pairs if p in given), np.zeros_like(self.bias))
+        rest = [(p, w) for p, w in pairs if p not in given]
+        return self._with(parents=tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.
@@ -90,39 +104,33 @@ class LogisticCPD(DiscreteCPD):
         Sums repeat where weights do: $n$ parents of one weight have $n + 1$ of them. If neither fits, an error names
         the size of the table.
         """
-        sums = self._partial_sums()
-        if sums is None:
-            return super().factors()
-        ends = self._sum_variables(sums)
-        chain: list[Factor] = []
-        for i, end in enumerate(ends):
-            before = () if i == 0 else (ends[i - 1],)
-            codes, next_codes = _grid([v.num_states for v in (*before, self.parents[i])]), sums[i][1]
-            rows = np.column_stack([codes, next_codes])
-            chain.append(SparseTable((*before, self.parents[i], end), rows, np.ones(len(rows))))
-        logits = sums[-1][0][:, None, :] + self.weights[-1][None]
-        values = softmax(logits.reshape(-1, self.child.num_states)).reshape(logits.shape)
-        return (*chain, Table((ends[-1], self.parents[-1], self.child), values))
+        chain = self._chain
+        return chain[0].factors if chain else super().factors()
 
-    def _sum_variables(self, sums: list[tuple[Floats, Ints]]) -> tuple[Discrete, ...]:
-        return tuple(self.child.hidden(f"sum {i + 1}", len(levels)) for i, (levels, _) in enumerate(sums))
+    def _parts(self) -> Decomposition:
+        chain = self._chain
+        return chain[0] if chain else Decomposition(super().factors())
 
-    def _partial_sums(self) -> list[tuple[Floats, Ints]] | None:
-        """For each parent but the last, the distinct sums up to it and which of them each (sum, state) leads to."""
+    @property
+    def _chain(self) -> tuple[Decomposition, int] | None:
+        """The chain of partial sums of log-odds and its number of entries; None if the table is smaller."""
         table = num_entries(self.scope)
-        levels, cells, steps = self.bias[None, :], 0, []
-        for weights in self.weights[:-1]:
-            joint = (levels[:, None, :] + weights[None]).reshape(-1, self.child.num_states)
-            odds = np.round(joint - joint[:, :1], 12) + 0.0
-            keys, axis = (odds[:, 1], None) if odds.shape[1] == 2 else (odds, 0)  # single numbers sort faster than rows
-            _, first, which = np.unique(keys, axis=axis, return_index=True, return_inverse=True)
-            cells += 4 * len(joint)
-            if cells >= table or len(first) > MAX_SUMS:
-                return None
-            levels = joint[first]
-            steps.append((levels, which.reshape(-1)))
-        last = len(levels) * self.child.num_states * (self.parents[-1].num_states if self.parents else 1)
-        return steps if steps and cells + last < table else None
+        most = min(MAX_SUMS, math.isqrt(table // 8))
+        if len(self.parents) < 2 or not most:
+            return None
+        odds = [w[:, 1:] - w[:, :1] for w in self.weights]
+        sums = RunningSums.of(self.bias[1:] - self.bias[0], odds, most=most)
+        if sums is None:
+            return None
+        size = sums.entries(self.parents) + len(sums.levels[-1]) * num_entries((self.parents[-1], self.child))
+        return (sums.chain(self.child, self.parents, self._final), size) if size < table else None
+
+    def _final(self, sums: Floats) -> Floats:
+        """The probabilities `[sums, states of the last parent, child's states]`."""
+        last = self.weights[-1]
+        odds = sums[:, None, :] + (last[:, 1:] - last[:, :1])[None]
+        logits = np.concatenate([np.zeros((*odds.shape[:2], 1)), odds], axis=2)
+        return softmax(logits.reshape(-1, self.child.num_states)).reshape(logits.shape)
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` whose states all add the same log-odds; no context makes others drop out."""
@@ -355,8 +363,3 @@ def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str
 def _is_flat(weights: Floats) -> bool:
     odds = weights - weights[:, :1]
     return bool((odds == odds[0]).all())
-
-
-def _grid(cards: list[int]) -> Ints:
-    """All joint codes in C order, one row each."""
-    return np.indices(cards).reshape(len(cards), -1).T

@@ -250,13 +250,11 @@ class Multinomials(DiscreteParameters[D, Floats]):
     @property
     def engine_values(self) -> Sequence[Floats]:
         """The table."""
-        flat = self.probabilities if self.is_table else self.probabilities[self._cell_of]
-        return (flat.reshape([v.num_states for v in self.cpd.scope]),)
+        return (self.probabilities[self._cell_of].reshape([v.num_states for v in self.cpd.scope]),)
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of the cells."""
-        flat = marginals[0].reshape(-1)
-        return flat if self.is_table else count(self._cell_of, len(self.probabilities), flat)
+        return count(self._cell_of, len(self.probabilities), marginals[0].reshape(-1))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The counts of the cells."""
@@ -418,7 +416,7 @@ class Rows(Multinomials[D]):
         """The context of each row of codes, and in it the child's state."""
         num_rows = num_rows_of(codes, self.cpd.child, self.cpd)
         _, context = self.cpd._select(codes, num_rows)
-        places: Ints = context * self.rows.shape[1] + column(codes, self.cpd.child, num_rows, self.cpd)
+        places: Ints = context * self.cpd.child.num_states + column(codes, self.cpd.child, num_rows, self.cpd)
         return places
 
     def ratios(self, counts: Floats) -> Floats:
@@ -431,7 +429,7 @@ class Rows(Multinomials[D]):
 
     def from_probabilities(self, probabilities: Floats) -> D:
         """The CPD with these rows."""
-        return self.from_rows(probabilities.reshape(self.rows.shape))
+        return self.from_rows(probabilities.reshape(-1, self.cpd.child.num_states))
 
     def group_sums(self, values: Floats) -> Floats:
         """For each cell, the sum of its row."""

@@ -14,15 +14,17 @@ from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
 from sepset.cpds.counts import Configurations, column, decode
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
 from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, expected_log
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import DataError, ModelError, NotApplicable, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
+from sepset.factors.decomposition import Decomposition
+from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State
 
 Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Floats
@@ -59,6 +61,44 @@ class NoisyCPD(DiscreteCPD):
     def factors(self) -> tuple[Factor, ...]:
         """A chain of factors, one per parent, or the table if that is smaller."""
         return self.influences.chain(self.child, self.parents) if self._is_chain else super().factors()
+
+    @property
+    def size(self) -> int:
+        """The entries of the chain, or of the table if that is smaller."""
+        return self.influences.chain_entries(self.parents) if self._is_chain else num_entries(self.scope)
+
+    def _parts(self) -> Decomposition:
+        """The factors; running maxima of contributions are not functions of the parents, so only sums allow them."""
+        return Decomposition(self.factors(), self.auxiliaries)
+
+    def conditioned(self, given: Mapping[Any, int]) -> Self:
+        """The same form over the other parents; the contributions of those in `given` become part of the leak."""
+        free = tuple(p for p in self.parents if p not in given)
+        if len(free) == len(self.parents):
+            return self
+        known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
+        return self._with(parents=free, influences=self.influences.absorbing(known))
+
+    def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
+        r"""The chain for sums; for maxima the form in which auxiliaries are functions of the parents.
+
+        If the child is absent, that is the product $\prod_i P(Z_i = 0 \mid u_i)$. Otherwise it is a chain of the
+        distinct products $\prod_i P(Z_i \le x \mid u_i)$, of which there are few if parents act alike, or the table.
+        """
+        if semiring is SUM:
+            return super().decomposed(given, semiring)
+        rest, code = self.conditioned(given), given.get(self.child)
+        if code is not None and rest.influences.order[0] == code:
+            return rest.influences.absent(self.child, rest.parents)
+        made = rest.influences.products(self.child, rest.parents)
+        if made is not None:
+            return made
+        if num_entries(rest.scope) > MOST_TABLED:
+            raise TooLarge(
+                f"{self!r}: its contributions differ, so the best states of {len(rest.parents)} parents need a table "
+                f"of {num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more parents."
+            )
+        return Decomposition((rest.to_table().table,))
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` that drop out in it, found without a table."""

@@ -18,18 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.cpds.priors.weights import WeightPrior
-from sepset.data.moments import Moments
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Scope
-from sepset.factors.regression import Regression
 from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.data.moments import Moments
+    from sepset.factors.regression import Regression
 
 Parameterization: TypeAlias = Literal["softmax", "theta"]
 """The coordinates in which a mode is taken: unconstrained (logits, log variances), or the parameters themselves."""

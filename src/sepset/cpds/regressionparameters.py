@@ -42,7 +42,7 @@ from sepset.cpds.regression import (
 )
 from sepset.cpds.regressionposterior import RegressionPosterior, imagined
 from sepset.data.moments import Moments
-from sepset.data.scatter import Scatter, Scatters
+from sepset.data.scatter import Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.coordinates import matrix, states_of, width
@@ -467,8 +467,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     def scatters(self, stats: Floats) -> Scatters:
         """The flat statistics about their own means, in the coordinates of the data."""
-        parts = [Scatter.from_sums(total) for total in stats]
-        return Scatters.stacked(Scatter(p.count, p.mean + self.center, p.products) for p in parts)
+        return Scatters.from_sums(stats, self.center)
 
     def score(self, stats: Floats) -> float:
         r"""$-\frac12 \sum_d (\bar M_d \log 2\pi\sigma_d^2 + E[(y - a_d - B_d \mathbf u)^2] / \sigma_d^2)$."""

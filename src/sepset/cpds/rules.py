@@ -139,14 +139,22 @@ class RuleCPD(DiscreteCPD):
         return Gates.of(self.child, self.parents, self.partition.root)
 
     def _form(self) -> Literal["table", "leaves", "gates"]:
+        return smallest_form(**self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
         table = num_entries(self.scope)
         scopes = [self._rule_scope(rule) for rule in range(len(self.probability))]
         mentioned = any(self.child in scope for scope in scopes)  # else the child would be in no factor
-        return smallest_form(
-            table=table,
-            leaves=sum(map(num_entries, scopes)) if mentioned else table,
-            gates=sum(map(num_entries, self._gates().scopes)),
-        )
+        return {
+            "table": table,
+            "leaves": sum(map(num_entries, scopes)) if mentioned else table,
+            "gates": sum(map(num_entries, self._gates().scopes)),
+        }
+
+    @property
+    def size(self) -> int:
+        """The entries of the smallest form."""
+        return self._sizes()[self._form()]
 
     def _rule_scope(self, rule: int) -> tuple[Discrete, ...]:
         return tuple(v for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all())

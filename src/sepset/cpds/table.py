@@ -2,7 +2,7 @@ r"""Table CPDs: one row of probabilities for each joint state of the parents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from sepset.cpds.parameters import ROUNDING
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, check_size, num_entries
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
@@ -66,7 +67,7 @@ class TableCPD(DiscreteCPD):
         self._init(child, given, block)
         flat = _flat(self, table)
         check_rows(flat.reshape(-1, child.num_states), self, self.describe, tolerance)
-        fill(self, table=Table(self.scope, flat))
+        fill(self, table=Table._make(self.scope, np.abs(flat)))
 
     @classmethod
     def normalized(
@@ -120,6 +121,10 @@ class TableCPD(DiscreteCPD):
         """The table itself."""
         return (self.table,)
 
+    def decomposition(self) -> Decomposition:
+        """The table itself, whatever its size."""
+        return Decomposition((self.table,))
+
     def to_table(self) -> TableCPD:
         """The CPD itself."""
         return self
@@ -171,7 +176,16 @@ class TableRows(Rows[TableCPD]):
 
     def from_rows(self, rows: Floats) -> TableCPD:
         """The table with these rows."""
-        return self.cpd._with(table=Table(self.cpd.scope, rows.reshape(-1)))
+        return self.cpd._with(table=Table._make(self.cpd.scope, np.abs(rows.reshape(-1))))
+
+    @property
+    def engine_values(self) -> Sequence[Floats]:
+        """The table."""
+        return (self.cpd.table.values,)
+
+    def expected(self, marginals: Sequence[Floats]) -> Floats:
+        """The expected counts themselves."""
+        return marginals[0].reshape(-1)
 
     def from_counts(self, table: Floats) -> Floats:
         """The counts themselves."""

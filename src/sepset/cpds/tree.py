@@ -126,13 +126,20 @@ class TreeCPD(DiscreteCPD):
         return Gates.of(self.child, self.parents, self.partition.root)
 
     def _form(self) -> Literal["table", "leaves", "gates"]:
-        return smallest_form(
-            table=num_entries(self.scope),
-            leaves=sum(
-                num_entries((*self.partition.scope(leaf), self.child)) for leaf in range(len(self.distributions))
-            ),
-            gates=sum(map(num_entries, self._gates().scopes)),
-        )
+        return smallest_form(**self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
+        leaves = range(len(self.distributions))
+        return {
+            "table": num_entries(self.scope),
+            "leaves": sum(num_entries((*self.partition.scope(leaf), self.child)) for leaf in leaves),
+            "gates": sum(map(num_entries, self._gates().scopes)),
+        }
+
+    @property
+    def size(self) -> int:
+        """The entries of the smallest form."""
+        return self._sizes()[self._form()]
 
     def _leaf_factor(self, leaf: int) -> Table:
         inside = self.partition.indicator(leaf)[..., None]

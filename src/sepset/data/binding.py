@@ -167,7 +167,9 @@ def refuse_vector(variable: Vector) -> None:
 
 
 def _state_codes(variable: Discrete, levels: Levels) -> AnyInts:
-    found = [variable.domain.find(value) for value in levels.values]
+    known, values = variable.domain, levels.values
+    is_ours = values == known.states and tuple(map(type, values)) == known.types
+    found = [*range(len(values))] if is_ours else [known.find(value) for value in values]
     if found == list(range(len(found))):  # the column's codes are ours
         return levels.codes.astype(code_dtype(variable.num_states))
     table = np.full(len(found) + 1, MISSING, code_dtype(variable.num_states))

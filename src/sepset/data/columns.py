@@ -150,7 +150,7 @@ def _from_few(cells: Sequence[object], rows: Ints | None = None) -> Levels:
     index = {key: code for code, key in enumerate(distinct)}
     codes = np.fromiter(map(index.__getitem__, keys), np.int32, len(cells))
     values = distinct if keys is cells else [key[1] for key in distinct]  # type: ignore[index]  # pairs, as made above
-    return drop_missing(codes, [plain(value) for value in values])
+    return drop_missing(codes, [value if type(value) is str else plain(value) for value in values])
 
 
 def _unhashable(cells: Sequence[object], rows: Ints | None) -> str:

@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyArray, AnyInts, Bytes, Floats, Ints
 from sepset.base.checks import number, one_of
 from sepset.base.frozen import fill, made, read_only
-from sepset.base.tasks import in_order
 from sepset.base.text import listing
-from sepset.base.threads import NEVER, num_threads
+from sepset.base.threads import NEVER, in_order, num_threads
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows, shared_scopes
 from sepset.data.families import Family, Scope, discrete_scope, members

@@ -347,9 +347,25 @@ class Scatters:
         )
 
     @classmethod
-    def from_sums(cls, sums: Floats) -> Scatters:
-        """The statistics from raw sums of products of (1, parents, child), one matrix per context."""
-        return cls.stacked(Scatter.from_sums(total) for total in np.asarray(sums, dtype=np.float64))
+    def from_sums(cls, sums: Floats, center: Floats | float = 0.0) -> Scatters:
+        r"""The statistics from raw sums $\sum_m w_m \mathbf z_m \mathbf z_m^\top$, one matrix per context.
+
+        Args:
+            sums: with $\mathbf z = (1, \mathbf x - \mathbf c)$, where $\mathbf x$ is (parents, child).
+            center: $\mathbf c$.
+
+        >>> Scatters.from_sums(np.array([[[2.0, 4.0], [4.0, 10.0]]]), 1.0).means.tolist()
+        [[3.0]]
+        """
+        total = np.asarray(sums, dtype=np.float64)
+        if not np.isfinite(total).all():
+            raise DataError(f"Statistics are finite; found {total}.")
+        counts = np.maximum(total[:, 0, 0], 0.0)
+        seen = counts > 0
+        means = np.divide(total[:, 0, 1:], counts[:, None], out=np.zeros_like(total[:, 0, 1:]), where=seen[:, None])
+        products = total[:, 1:, 1:] - counts[:, None, None] * (means[:, :, None] * means[:, None, :])
+        products = np.where(seen[:, None, None], 0.5 * (products + products.transpose(0, 2, 1)), 0.0)
+        return cls(counts, means + center, products)
 
     @property
     def contexts(self) -> tuple[Scatter, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,15 +12,16 @@ from sepset.base.text import brief, listing
 from sepset.engine.default import DEFAULT_METHOD
 from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
-from sepset.factors.moments import Gaussian
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.diagnosis.soft import resolve_soft
-from sepset.inference.method import Method, Prepared
+from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
+
+if TYPE_CHECKING:
+    from sepset.factors.moments import Gaussian
 
 
 class Bound:
@@ -41,7 +42,7 @@ class Bound:
             raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model: Model = model
         self.method: Method = chosen
-        self.prepared: Prepared = chosen.prepare(model.problem())
+        self.prepared: Prepared = prepare(chosen, model.problem())
         self.promises: Guarantees = dict(chosen.promises(model.problem()))
 
     @property
@@ -51,7 +52,12 @@ class Bound:
 
     def evidence(self, given: Given) -> Evidence:
         """The findings by position, soft ones as the weights that give the posteriors they ask for."""
-        return resolve_soft(self.prepared, resolve(given, self.model.variables))
+        found = resolve(given, self.model.variables)
+        if not found.soft:
+            return found
+        from sepset.inference.diagnosis.soft import resolve_soft
+
+        return resolve_soft(self.prepared, found)
 
     def weighted_evidence(self, given: Given) -> Evidence:
         """Evidence that has a probability, which soft evidence does not: it says what a posterior will be."""
@@ -79,6 +85,8 @@ class Bound:
         variable = self.model.variables[position]
         if isinstance(variable, Discrete):
             return Table.indicator(variable, variable.states[evidence.codes[position]])
+        from sepset.factors.moments import Gaussian
+
         value = evidence.reals[position]
         return Gaussian((variable,), value, covariance=np.zeros((len(value), len(value))))
 

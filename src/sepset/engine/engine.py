@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,30 +13,30 @@ from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.data.counts import Counts
-from sepset.data.dataset import Dataset
-from sepset.data.families import Family
-from sepset.data.sources import Weights
-from sepset.engine import information, invariants, sensitivity as parameters
-from sepset.engine.expectedcounts import expected_counts
-from sepset.engine.information import InformationValues
-from sepset.engine.invariants import CheckReport
 from sepset.engine.rowquestions import RowQuestions
-from sepset.engine.sensitivity import SensitivityResult
-from sepset.engine.view import View
-from sepset.errors import NotApplicable, ScopeError
+from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
-from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.conflict import impossible
-from sepset.inference.diagnosis.retraction import RetractionTree, retracted
-from sepset.inference.map.kbest import k_best
 from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
-from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
-from sepset.inference.treequery.pairs import Pairs
+from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
-from sepset.variables.variable import Discrete, State, VariableLike, Vector
+from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
+
+if TYPE_CHECKING:
+    from sepset.data.counts import Counts
+    from sepset.data.dataset import Dataset
+    from sepset.data.families import Family
+    from sepset.data.sources import Weights
+    from sepset.engine.information import InformationValues
+    from sepset.engine.invariants import CheckReport
+    from sepset.engine.sensitivity import SensitivityResult
+    from sepset.engine.view import View
+    from sepset.inference.compiled.gradients import Derivatives
+    from sepset.inference.diagnosis.retraction import RetractionTree
+    from sepset.inference.plan import EliminationPlan, JointPlan
+    from sepset.inference.treequery.pairs import Pairs
 
 
 class Engine(RowQuestions):
@@ -73,7 +73,9 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        return QueryResult(distribution, answer.log_partition, method=self.method, guarantees=guarantees)
+        return QueryResult(
+            distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
+        )
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
@@ -99,7 +101,9 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        return MarginalsResult(self._place, read, log_partition, method=self.method, guarantees=self.promises)
+        return MarginalsResult(
+            self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
+        )
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
@@ -123,6 +127,8 @@ class Engine(RowQuestions):
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
+        from sepset.inference.map.kbest import k_best
+
         whole("k", k, least=1)
         evidence = self.evidence(given)
         observed = set(evidence.observed)
@@ -137,6 +143,7 @@ class Engine(RowQuestions):
             upper=found[0].log_value,
             method=self.method,
             guarantees={"assignment": self.promises["assignment"]},
+            info=answered(),
         )
 
     def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
@@ -148,6 +155,8 @@ class Engine(RowQuestions):
 
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
+        from sepset.data.dataset import Dataset
+
         variables = self.model.variables
         wide = [v.name for v in variables if isinstance(v, Vector) and v.size > 1]
         if wide:
@@ -174,15 +183,31 @@ class Engine(RowQuestions):
         return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}
 
     def plan(
-        self, targets: VariableLike | Iterable[VariableLike] = (), *, given: Given | Iterable[VariableLike] = None
+        self,
+        targets: VariableLike | Iterable[VariableLike] = (),
+        *,
+        given: Given | Iterable[VariableLike] = None,
+        over: VariableLike | Iterable[VariableLike] | None = None,
     ) -> EliminationPlan:
-        """The plan and cost of a query; `given` may be evidence, or only the names of the observed variables."""
+        """The plan and cost of a query, or of the best assignment of `over`.
+
+        Args:
+            targets: the variables of a query; without any, the plan is for all marginals.
+            given: evidence, or only the names of the observed variables.
+            over: the variables of `map_assignment`, all others summed out first; then there are no targets.
+        """
         if given is None or isinstance(given, Mapping):
             observed = resolve(given, self.model.variables).observed
         else:
             observed = tuple(sorted(self.positions(given)))
-        positions = [v for v in self.positions(targets) if v not in set(observed)]
-        return self.prepared.plan(positions, observed)
+        positions = [v for v in self.positions(targets if over is None else over) if v not in set(observed)]
+        if over is None:
+            return self.prepared.plan(positions, observed)
+        if listed(targets):
+            raise ArgumentError(
+                "A plan is for a query of targets or for the best assignment of over=; found both. Ask for one of them."
+            )
+        return self.prepared.best_plan(positions, observed)
 
     def joint_plan(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> JointPlan:
         """How a tree calibrated for this evidence answers a joint: which cliques merge in which order, at what cost.
@@ -237,6 +262,8 @@ class Engine(RowQuestions):
         >>> ss.prepare(ss.datasets.load("student")).expected_counts(rows)["intelligence"].round(4).tolist()
         [0.1273, 1.8727]
         """
+        from sepset.engine.expectedcounts import expected_counts
+
         return expected_counts(self, data, families, weights, threads)
 
     def observe(self, given: Given) -> View:
@@ -250,6 +277,8 @@ class Engine(RowQuestions):
         >>> [round(view.marginals()["lung"]["yes"], 4) for view in (seen, seen.observe({"smoke": "no"}))]
         [0.4887, 0.1423]
         """
+        from sepset.engine.view import View
+
         return View(self, given)
 
     def pairwise_marginals(self, *, given: Given = None) -> Pairs:
@@ -259,6 +288,8 @@ class Engine(RowQuestions):
         Guarantee: exact.
         Tested by: inference/treequery/test_pairs.py::test_every_pair_of_an_engine_is_its_own_query
         """
+        from sepset.inference.treequery.pairs import Pairs
+
         evidence = self.evidence(given)
         if not can(self.prepared, Calibrates):
             raise NotApplicable(
@@ -283,6 +314,8 @@ class Engine(RowQuestions):
         >>> engine.retracted_marginals(given={"grade": "A", "letter": "weak"})["letter"].values.round(4)
         array([0.1, 0.9])
         """
+        from sepset.inference.diagnosis.retraction import RetractionTree, retracted
+
         evidence = self.evidence(given)
         key = (evidence.observed, tuple(sorted(evidence.weights)))
         make = partial(RetractionTree, self.prepared, *key)
@@ -305,6 +338,8 @@ class Engine(RowQuestions):
         >>> str(found[0]), round(found[0].derivative, 4)
         ("P(grade='C' | intelligence='high', difficulty='easy')", 0.4742)
         """
+        from sepset.engine import sensitivity as parameters
+
         return parameters.sensitivity(self, target, state, given)
 
     @lazy
@@ -314,6 +349,8 @@ class Engine(RowQuestions):
     @lazy
     def derivatives(self) -> Derivatives:
         """Gradients of the log partition with respect to the factors, planned like the method's own questions."""
+        from sepset.inference.compiled.gradients import Derivatives
+
         return Derivatives(self.prepared.problem, *elimination_settings(self.prepared.method))
 
     def value_of_information(
@@ -338,6 +375,8 @@ class Engine(RowQuestions):
         >>> ss.prepare(ss.datasets.load("asia")).value_of_information("lung", candidates=["xray", "smoke"]).best
         'xray'
         """
+        from sepset.engine import information
+
         return information.value_of_information(self, targets, candidates, given)
 
     def entropy(
@@ -358,6 +397,8 @@ class Engine(RowQuestions):
         >>> round(engine.entropy("grade"), 4), round(engine.entropy("grade", on="intelligence"), 4)
         (1.0938, 0.9547)
         """
+        from sepset.engine import information
+
         return information.entropy(self, targets, given, on)
 
     def mutual_information(
@@ -379,6 +420,8 @@ class Engine(RowQuestions):
         >>> round(engine.mutual_information("difficulty", "intelligence", given={"grade": "C"}), 4)
         0.0123
         """
+        from sepset.engine import information
+
         return information.mutual_information(self, xs, ys, given, on)
 
     def conditional(
@@ -399,6 +442,8 @@ class Engine(RowQuestions):
         array([[0.58  , 0.42  ],
                [0.2805, 0.7195]])
         """
+        from sepset.engine import information
+
         return information.conditional(self, targets, on, given)
 
     def check(self, *, given: Given = None, seed: int = 0, num_points: int = 20) -> CheckReport:
@@ -421,6 +466,8 @@ class Engine(RowQuestions):
         >>> len(ss.prepare(ss.datasets.load("asia")).check(given={"xray": "yes"}))
         7
         """
+        from sepset.engine import invariants
+
         return invariants.check(self, given, seed, num_points)
 
 

@@ -20,7 +20,7 @@ from sepset.errors import NotApplicable
 from sepset.factors.block import Single
 from sepset.factors.table import Table
 from sepset.inference import capabilities
-from sepset.inference.method import Prepared
+from sepset.inference.method import Prepared, prepare
 from sepset.models.bayesnet import BayesNet
 
 
@@ -55,4 +55,4 @@ def _with_families(engine: Bound, scopes: Sequence[Scope]) -> tuple[Prepared, in
     if not problem.variables.all_discrete:
         raise NotApplicable(f"{engine.model!r} has variables that are not discrete, which have no counts.")
     ones = (Single(Table.ones(scope), problem.variables.ids(scope)) for scope in scopes)
-    return engine.method.prepare(replace(problem, blocks=(*problem.blocks, *ones))), problem.num_factors
+    return prepare(engine.method, replace(problem, blocks=(*problem.blocks, *ones))), problem.num_factors

@@ -7,32 +7,23 @@ is inferred.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import made
-from sepset.base.progress import Bar
 from sepset.base.text import listing
-from sepset.data.dataset import Dataset
-from sepset.engine.blanket import OnImpossible, blanket_log_posterior
 from sepset.engine.bound import Bound
-from sepset.engine.prediction import Prediction, Source, check_action, check_impossible
-from sepset.engine.rows import (
-    default_targets,
-    discrete_targets,
-    findings_of,
-    is_observed,
-    most_probable,
-    rows_over,
-)
 from sepset.errors import ScopeError
-from sepset.inference.capabilities import answer_rows
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
-from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
+
+if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
+    from sepset.engine.blanket import OnImpossible
+    from sepset.engine.prediction import Prediction
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers
 
 Names: TypeAlias = VariableLike | Iterable[VariableLike]
 """Variables or their names: one, or several."""
@@ -60,6 +51,8 @@ class RowQuestions(Bound):
 
     def rows(self, data: object) -> Dataset:
         """The rows over the model's variables; variables without a column are missing throughout."""
+        from sepset.engine.rows import rows_over
+
         return rows_over(data, self.model.variables)
 
     def log_probabilities(
@@ -81,6 +74,8 @@ class RowQuestions(Bound):
         >>> np.exp(ss.prepare(ss.datasets.load("student")).log_probabilities(rows)).round(4).tolist()
         [0.0362, 0.2884]
         """
+        from sepset.engine.rows import findings_of
+
         if over is None and self._is_scored(data):
             return np.asarray(self.model.log_probability(data), np.float64)  # type: ignore[attr-defined]  # as checked
         chosen = None if over is None else self.variables(over)
@@ -89,6 +84,9 @@ class RowQuestions(Bound):
 
     def _is_scored(self, data: object) -> bool:
         """Whether the model itself knows the probability of these rows, as they miss nothing."""
+        from sepset.data.dataset import Dataset
+        from sepset.engine.rows import is_observed
+
         if not isinstance(data, Dataset) or not (self.is_exact and self.prepared.problem.is_normalized):
             return False
         everyone = self.model.variables
@@ -124,6 +122,9 @@ class RowQuestions(Bound):
         Guarantee: exact, any number of threads.
         Tested by: engine/test_prediction.py::test_answers_come_in_the_frame_they_were_asked_in
         """
+        from sepset.engine.prediction import Prediction, Source, check_action, check_impossible
+        from sepset.engine.rows import default_targets, discrete_targets, findings_of
+
         check_action(on_impossible)
         variables = self.model.variables
         positions = default_targets(variables, data) if targets is None else self.positions(targets)
@@ -168,6 +169,10 @@ class RowQuestions(Bound):
 
     def _by_blanket(self, data: object, target: Discrete) -> Floats | None:
         """The log posterior where all other cells are observed and the method is exact; else None."""
+        from sepset.engine.blanket import blanket_log_posterior
+        from sepset.engine.rows import is_observed
+        from sepset.models.bayesnet import BayesNet
+
         if not (self.is_exact and isinstance(self.model, BayesNet)):
             return None
         rows = self.rows(data)
@@ -180,6 +185,8 @@ class RowQuestions(Bound):
 
         Impossible findings give -1.
         """
+        from sepset.engine.rows import most_probable
+
         asked = self.discrete(targets)
         if len(asked) == 1:
             return most_probable(self.posteriors(data, asked, features=features)[0])[:, None]
@@ -204,6 +211,8 @@ class RowQuestions(Bound):
 
     def discrete(self, names: Names) -> tuple[Discrete, ...]:
         """The same; raises where one is continuous."""
+        from sepset.engine.rows import discrete_targets
+
         return discrete_targets(self.model.variables, map(self.model.variables.id, self.variables(names)))
 
     def features(self, targets: Iterable[Discrete | Vector], given: Names | None) -> tuple[Discrete | Vector, ...]:
@@ -218,6 +227,8 @@ class RowQuestions(Bound):
         return found
 
     def _findings(self, data: object, targets: Sequence[Discrete], features: Names | None) -> EvidenceRows:
+        from sepset.engine.rows import findings_of
+
         without = self._without(self.features(targets, features))
         return findings_of(data, self.model.variables, without=without)
 
@@ -232,6 +243,10 @@ class RowQuestions(Bound):
         self, findings: EvidenceRows, targets: Sequence[int], threads: int | None, progress: bool | None
     ) -> RowAnswers:
         """Log partitions of rows, and the targets' posteriors in each."""
+        from sepset.base.progress import Bar
+        from sepset.inference.capabilities import answer_rows
+        from sepset.inference.evidencerows import Workers
+
         if self._report is not None:
             return _frozen(answer_rows(self.prepared, findings, targets, Workers(threads, self._report)))
         with Bar(progress) as bar:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.checks import one_of
-from sepset.base.frozen import Frozen, fill, read_only
+from sepset.base.frozen import Frozen, fill, read_only, setters
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor, check_size
 from sepset.factors.discrete import DiscreteFactor
@@ -248,6 +248,23 @@ class Single(Frozen):
 
     def __repr__(self) -> str:
         return f"Single({self.value!r})"
+
+
+_SET_SCOPES, _SET_VALUE = setters(Single, "scopes", "value")
+
+
+def single_blocks(factors: Sequence[Factor], start: Ints, members: Ints) -> tuple[Single, ...]:
+    """One block per factor, with its scope among compressed rows of positions; they are known to fit.
+
+    >>> single_blocks([Table(Discrete("a"), [1, 2])], np.array([0, 1]), np.array([7]))[0].scopes.tolist()
+    [[7]]
+    """
+    bounds, line = start.tolist(), read_only(members)[None]
+    blocks = tuple([Single.__new__(Single) for _ in factors])
+    for block, factor, i, j in zip(blocks, factors, bounds, bounds[1:], strict=False):
+        _SET_SCOPES(block, line[:, i:j])
+        _SET_VALUE(block, factor)
+    return blocks
 
 
 def _rebuild(scopes: Ids, cards: tuple[int, ...], values: Any, space: Space) -> FactorBlock:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,27 @@ from sepset.errors import ModelError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 
 CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Automaton:
+    r"""A condition on a sequence of codes, checked from left to right in a few running states.
+
+    $$s_i = \delta(s_{i-1}, x_i), \qquad s_0 = 0, \qquad \phi(\mathbf x) = \alpha(s_n)$$
+
+    Attributes:
+        accepts: $\alpha$, one if the condition holds in a final state, else zero.
+        step: $\delta$ at arrays of states and codes; -1 if the condition cannot hold any more.
+    """
+
+    accepts: Floats
+    step: Callable[[AnyInts, AnyInts], AnyInts]
+
+    def moves(self, card: int) -> Floats:
+        """The transitions `[state, code, next state]`, one where they are taken."""
+        states, codes = np.indices((len(self.accepts), card))
+        after = np.asarray(self.step(states, codes))
+        return np.asarray(after[..., None] == np.arange(len(self.accepts)), np.float64)
 
 
 class Potential(ABC):
@@ -32,6 +54,10 @@ class Potential(ABC):
     @abstractmethod
     def log_values(self, codes: AnyInts) -> Floats:
         r"""$\log \phi$ at codes `[..., arity]`, without a table."""
+
+    def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
+        """Automata whose product is the potential, so that it needs no table; none if it has no such form."""
+        return ()
 
     def log_table(self, cards: Sequence[int]) -> Floats:
         r"""$\log \phi$ at every joint state, of shape `cards`.
@@ -213,6 +239,10 @@ class Parity(_Binary):
         """Where the sum of codes `[..., arity]` is even."""
         return np.asarray((codes & 1).sum(axis=-1) % 2 == 0)
 
+    def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
+        """The running sum modulo two."""
+        return (Automaton(np.array([1.0, 0.0]), np.bitwise_xor),)
+
 
 @dataclass(frozen=True, slots=True)
 class AtLeastOne(_Binary):
@@ -228,6 +258,10 @@ class AtLeastOne(_Binary):
     def holds(self, codes: AnyInts) -> Bools:
         """Where some code of `[..., arity]` is not zero."""
         return np.asarray((codes != 0).any(axis=-1))
+
+    def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
+        """Whether a one was seen."""
+        return (Automaton(np.array([0.0, 1.0]), np.bitwise_or),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +279,16 @@ class AllDifferent(_Constraint):
         """Where the codes `[..., arity]` are all different."""
         ordered = np.sort(codes, axis=-1)
         return np.asarray((ordered[..., 1:] != ordered[..., :-1]).all(axis=-1))
+
+    def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
+        """For each code, whether it was seen; a second time is never accepted."""
+        return tuple(Automaton(np.ones(2), partial(_once, code)) for code in range(max(cards)))
+
+
+def _once(code: int, seen: AnyInts, codes: AnyInts) -> AnyInts:
+    """Whether a code was seen, from before and now; -1 if twice."""
+    here = codes == code
+    return np.where(here, np.where(seen > 0, -1, 1), seen)
 
 
 def _distance(codes: AnyInts) -> Floats:

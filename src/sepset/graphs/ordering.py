@@ -18,9 +18,8 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.base.checks import generator, number, whole
 from sepset.base.frozen import fill
-from sepset.base.tasks import interruptible
 from sepset.base.text import nearest, readable
-from sepset.base.threads import NEVER
+from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of

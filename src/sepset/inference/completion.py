@@ -95,7 +95,7 @@ def complete_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers
         masks = {v: np.eye(cards[v])[codes[v]] if v in codes else np.ones(cards[v]) for v in range(num)}
         return prepared.best(Evidence({}, masks), range(num))
 
-    return _one_by_one(problem, rows, range(num), complete, workers)
+    return one_by_one(problem, rows, range(num), complete, workers)
 
 
 def draw_rows(
@@ -121,7 +121,7 @@ def draw_one_by_one(
         log_partition = prepared.log_partition(evidence)
         return ({} if log_partition == -np.inf else prepared.sample(number, evidence, rng)), log_partition
 
-    return _one_by_one(prepared.problem, rows, targets, complete, workers)
+    return one_by_one(prepared.problem, rows, targets, complete, workers)
 
 
 def by_chain_rule(
@@ -152,7 +152,7 @@ def drawn(chances: Floats, uniform: Floats) -> Ints:
     return np.asarray((reached <= uniform[:, None]).sum(axis=1))
 
 
-def _one_by_one(
+def one_by_one(
     problem: Problem,
     rows: EvidenceRows,
     targets: Sequence[int],

@@ -6,19 +6,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
-from sepset.data.dataset import Dataset, side_by_side
-from sepset.data.duplicates import group_words
 from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
 
 
 class RowMoments(NamedTuple):
@@ -117,6 +118,7 @@ class EvidenceRows:
         positions: the discrete variables, one column of `codes` each; -1 is missing.
         real_positions: the continuous variables, one column of `reals` each; NaN is missing.
 
+    >>> from sepset.data.dataset import Dataset
     >>> rows = Dataset.from_codes([Discrete("a", 2), Discrete("b", 3)], np.array([[1, -1], [0, 2], [1, -1]]))
     >>> found = EvidenceRows.of(rows, rows.variables)
     >>> found.evidence(1).codes, found.distinct()[1].tolist()
@@ -135,6 +137,8 @@ class EvidenceRows:
     @classmethod
     def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> EvidenceRows:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
+        from sepset.data.dataset import side_by_side
+
         skipped = set(without)
         known = {name: i for i, name in enumerate(variables.names)}
         parts = [(known.get(v.name, -1), v, c) for v, c in zip(dataset.variables, dataset.columns, strict=True)]
@@ -246,6 +250,8 @@ def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, 
     >>> [part.tolist() for part in distinct_rows(np.array([[1, 2], [0, 0], [1, 2]], np.int32))]
     [[0, 1], [0, 1, 0]]
     """
+    from sepset.data.duplicates import group_words
+
     num_rows = len(matrix)
     if num_rows > 4 * costs.ROWS_SAMPLED_FOR_REPEATS:
         few = matrix[_drawn(num_rows, min(costs.ROWS_SAMPLED_FOR_REPEATS, 4 * math.isqrt(num_rows)))]

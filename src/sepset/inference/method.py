@@ -9,7 +9,7 @@ method lacks it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -19,15 +19,17 @@ from sepset.errors import ArgumentError
 from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
-from sepset.graphs.clusters import ClusterTree
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers, Guarantee, Guarantees
-from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
+
+if TYPE_CHECKING:
+    from sepset.graphs.clusters import ClusterTree
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+    from sepset.inference.values import Values
 
 C = TypeVar("C")
 
@@ -124,6 +126,9 @@ class Prepared(AnswersQueries, Maximizes, Protocol):
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a question, with its cost."""
 
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`, with its cost: maxima over `over`, after sums over the rest."""
+
 
 @runtime_checkable
 class Method(Protocol):
@@ -134,6 +139,15 @@ class Method(Protocol):
 
     def promises(self, problem: Problem) -> Guarantees:
         """The guarantees of its answers about this problem."""
+
+
+def prepare(method: Method, problem: Problem) -> Prepared:
+    """The method bound to a problem, which is rewritten for each question if it has forms."""
+    if not problem.forms:
+        return method.prepare(problem)
+    from sepset.inference.forms import PreparedForms
+
+    return PreparedForms(problem, method)
 
 
 def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:

@@ -112,8 +112,10 @@ class EliminationPlan(Tabulated):
         yield "cost", f"{self.cost:,} multiplications"
 
     def _shown(self) -> Shown:
-        kept, factors = len(self.relevant.variables), len(self.relevant.factors)
-        title = f"Plan: {kept} of {self.num_variables} variables and {factors} factors are relevant"
+        own = int((self.relevant.places < self.num_variables).sum())
+        hidden, factors = len(self.relevant.places) - own, len(self.relevant.factors)
+        more = f", {hidden} auxiliaries" if hidden else ""
+        title = f"Plan: {own} of {self.num_variables} variables{more} and {factors} factors are relevant"
         return Shown((), list(self._facts()), title)
 
     def __str__(self) -> str:

@@ -243,6 +243,11 @@ class MarginalsResult(Answers[str, Any]):
         """How the run ended."""
         return self.about.status
 
+    @property
+    def info(self) -> Mapping[str, object]:
+        """Further information: the tier of kernels, residuals."""
+        return self.about.info
+
     def __getitem__(self, key: VariableLike) -> Any:
         found = self._known.get(key)
         if found is None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import importlib
 import os
-import secrets
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload
@@ -229,10 +227,12 @@ def _refuse_bomb(total: int, packed: int, name: str, max_bytes: int) -> None:
 
 def write_bytes(name: str, data: bytes) -> None:
     """Write the bytes to a file through a temporary one in its folder; compressed if the name ends in `.gz`."""
+    import gzip
+
     packed = gzip.compress(data, mtime=0) if name.lower().endswith(".gz") else data
     target = os.path.realpath(name)
     folder, base = os.path.split(target)
-    temporary = os.path.join(folder, f".{base[:100]}.{secrets.token_hex(8)}.tmp")
+    temporary = os.path.join(folder, f".{base[:100]}.{os.urandom(8).hex()}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as error:

@@ -24,7 +24,7 @@ from sepset.io.lexer import Words, decode, whole
 from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, VariableRecord, network
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
-from sepset.models.model import Model
+from sepset.models.model import Model, NamedModel
 from sepset.variables.variable import Discrete, Domain
 
 WORDS = re.compile(r"#[^\n]*+|([^\s#]++)")
@@ -199,7 +199,7 @@ def _cpd_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
 
 
 def _model_factors(model: Model) -> Iterator[tuple[tuple[int, ...], Floats]]:
-    problem = model.problem()
+    problem = model.as_written() if isinstance(model, NamedModel) else model.problem()
     if len(problem.variables) != len(model.variables):
         raise NotApplicable("UAI files cannot store hidden auxiliary variables. Write the model as .json.")
     for factor in problem.factors():

@@ -1,4 +1,4 @@
-"""The `kernel` decorator: Numba in nopython mode, without the GIL, cached where it is safe.
+"""Compiled kernels: Numba in nopython mode, without the GIL, cached where it is safe.
 
 Numba keys its disk cache on one source file, so that editing a callee leaves cached callers stale. Here the cache
 lives in the user's cache directory under a hash of a kernel's file, of every kernel file it imports, and of the
@@ -18,13 +18,15 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numba
 from numba.core import caching, config, serialize
 from numba.core.types.misc import unliteral
+from numba.core.typing.typeof import typeof_impl
 
 from sepset.kernels.diskcache import Lock, SealedFiles
+from sepset.kernels.kernel import Kernel, load
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOGGER = logging.getLogger("sepset")
@@ -41,6 +43,12 @@ def _look_up_quietly() -> None:
 
 
 _look_up_quietly()
+
+
+@typeof_impl.register(Kernel)
+def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
+    """That of its compiled form, for a kernel that has the name of an interpreted one."""
+    return typeof_impl(load()[kernel], context)
 
 
 @cache
@@ -129,6 +137,7 @@ def _warm_up() -> None:
             start_new_session=True,
         )
         started.returncode = 0  # it is never waited for
+        LOGGER.info("process %d compiles other kernels in the background; SEPSET_WARM=0 prevents that", started.pid)
 
 
 class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is untyped
@@ -185,40 +194,20 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
             _warm_up()
 
 
-@overload
-def kernel(function: F) -> F: ...
-@overload
-def kernel(*, reassociate: bool = False, inline: bool = False, borrows: bool = False) -> Callable[[F], F]: ...
-def kernel(
-    function: F | None = None, *, reassociate: bool = False, inline: bool = False, borrows: bool = False
-) -> F | Callable[[F], F]:
-    """Compile `function` on first use: nopython, nogil, cached on disk. Division by zero is inf.
-
-    Args:
-        reassociate: let the compiler reorder sums, which vectorizing a reduction requires; NaN and inf keep their
-            meaning.
-        inline: inline the function into its callers; one that is called once then compiles faster.
-        borrows: the function neither creates nor returns arrays; references to its arguments are then not counted,
-            which would take longer than a short function.
-    """
-    if function is None:
-        return lambda f: _compiled(f, {"reassoc", "contract", "nsz"} if reassociate else False, inline, borrows)
-    return _compiled(function, False, False, False)
-
-
 def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
     """The call of one kernel from another: literal numbers do not compile the callee once more."""
     return original([unliteral(a) for a in args], {k: unliteral(a) for k, a in dict(kws).items()})
 
 
-def _compiled(function: F, fastmath: set[str] | bool, inline: bool, borrows: bool) -> F:
+def compiled(function: F, reassociate: bool, inline: bool, borrows: bool) -> F:
+    """The function compiled on first use for each kind of arguments; the options are those of `kernel`."""
     if config.DISABLE_JIT:
         return function
     private = function.__name__.startswith("_")  # called only by kernels, it needs no Python wrapper
     dispatcher = numba.njit(
         nogil=True,
         error_model="numpy",
-        fastmath=fastmath,
+        fastmath={"reassoc", "contract", "nsz"} if reassociate else False,
         inline="always" if inline else "never",
         no_cpython_wrapper=private,
         no_cfunc_wrapper=True,

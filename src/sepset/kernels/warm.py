@@ -7,12 +7,19 @@ sepset.kernels.warm` starts from the other end, so that they meet in the middle,
 from __future__ import annotations
 
 import importlib
+import os
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 from numba.core.sigutils import normalize_signature
 
 from sepset.kernels.compile import lock
+from sepset.kernels.kernel import load
+
+PATIENCE = 30.0
+"""Seconds that a background process continues after its parent has ended."""
 
 # One letter per argument: arrays of integers or floats with one or two axes, int32 arrays, bytes, and scalars.
 TYPES = {
@@ -48,6 +55,7 @@ KERNELS = {
 
 def compile_ahead() -> Iterator[str]:
     """Compile the kernels into the cache, the last needed first; yields their names."""
+    load()
     for name, letters in KERNELS.items():
         module, _, function = name.rpartition(".")
         kernel = getattr(importlib.import_module(f"sepset.kernels.{module}"), function)
@@ -60,8 +68,25 @@ def signature(letters: str) -> tuple[Any, ...]:
     return normalize_signature(f"({', '.join(TYPES[letter] for letter in letters)})")[0]  # type: ignore[no-any-return]
 
 
+def end_with(parent: int, *, patience: float = PATIENCE) -> None:
+    """End this process `patience` seconds after the one that started it, in the middle of whatever it does."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        time.sleep(patience)
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
-    """Compile them all, unless another process is doing so or nothing can be saved."""
+    """Compile them all, unless another process is doing so or nothing can be saved.
+
+    A process that was started in the background ends soon after its parent: what it has compiled until then is saved.
+    """
+    if os.environ.get("SEPSET_WARM") == "0":
+        end_with(os.getppid())
     running = lock("warm")
     if running.acquire(wait=False):
         for _ in compile_ahead():

@@ -165,7 +165,7 @@ class Blocks:
         made = []
         for block in self.members:
             form = self.forms[block[0]]
-            stats = np.array(sum(per_cpd[i] for i in block) + form.zero)
+            stats = np.array(sum(per_cpd[i] for i in block))
             if form.is_counted:
                 stats[stats < NEGLIGIBLE * total] = 0.0
             stats.setflags(write=False)
@@ -185,6 +185,8 @@ class Blocks:
 
     def log_prior(self, model: BayesNet, terms: PriorTerms) -> float:
         """The log density of the network's parameters, up to a constant."""
+        if not any(terms):
+            return 0.0
         return float(sum(own.log_prior(term) for own, term in zip(self.firsts(model), terms, strict=True)))
 
     def score(self, model: BayesNet, statistics: FlatStatistics) -> float:

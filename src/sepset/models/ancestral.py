@@ -20,7 +20,7 @@ from numpy.random import SeedSequence
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.checks import generator, whole
-from sepset.base.tasks import in_order
+from sepset.base.threads import in_order
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.factors.algebra import Columns

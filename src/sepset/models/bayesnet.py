@@ -5,7 +5,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -17,25 +17,25 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns
-from sepset.factors.block import Single
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
-from sepset.models.ancestral import forward_sample
-from sepset.models.intervention import intervened
-from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
-from sepset.models.rows import complete
-from sepset.problem import Block, ConditionalGroup, Problem
+from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
+    from sepset.factors.decomposition import Decomposition
     from sepset.models.factorgraph import FactorGraph
+    from sepset.models.markovnet import MarkovNet
 
 K = TypeVar("K", bound=CPD)
+
+LATER = (None,)
+"""In place of the factors of a CPD that are built when evidence is known."""
 
 
 class BayesNet(NamedModel):
@@ -73,6 +73,17 @@ class BayesNet(NamedModel):
     _by_name: Mapping[str, CPD]
 
     @classmethod
+    def over(cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = ()) -> BayesNet:
+        """The network of CPDs that were made for the nodes of a graph, in order, and their parents: nothing is checked.
+
+        >>> BayesNet.over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
+        BayesNet(1 variables, 0 edges, 1 parameters)
+        """
+        own = tuple(cpds)
+        by_name, variables = dict(zip(dag.nodes, own, strict=True)), Variables([cpd.child for cpd in own])
+        return made(cls, name="", notes=tuple(notes), cpds=own, dag=dag, variables=variables, _by_name=by_name)
+
+    @classmethod
     def random(
         cls,
         dag: DAG,
@@ -92,8 +103,8 @@ class BayesNet(NamedModel):
         """
         rng = generator(seed)
         shared = states if isinstance(states, Mapping | int) else tuple(states)
-        made = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
-        return cls(*(_random_cpd(made[n], tuple(made[p] for p in dag.parents(n)), rng) for n in dag.nodes))
+        known = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
+        return cls.over(dag, (_random_cpd(known[n], tuple(known[p] for p in dag.parents(n)), rng) for n in dag.nodes))
 
     @overload
     def cpd(self, variable: VariableLike) -> TableCPD: ...
@@ -139,6 +150,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_log_probability_of_every_row_is_the_joint
         """
+        from sepset.models.rows import complete
+
         columns, num_rows = complete(data, self.variables)
         total = np.zeros(num_rows)
         for cpd in self.cpds:
@@ -160,6 +173,9 @@ class BayesNet(NamedModel):
         >>> len(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])).sample(3, seed=0))
         3
         """
+        from sepset.data.dataset import Dataset
+        from sepset.models.ancestral import forward_sample
+
         columns = forward_sample(self._ancestral, num_rows, seed, threads)
         if not columns:
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
@@ -167,6 +183,8 @@ class BayesNet(NamedModel):
 
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
+        from sepset.models.ancestral import forward_sample
+
         return forward_sample(self._ancestral, num_rows, seed)
 
     def condition(self, given: Given) -> MarkovNet:
@@ -193,6 +211,8 @@ class BayesNet(NamedModel):
         Guarantee: exact.
         Tested by: models/test_bayesnet.py::test_do_is_the_truncated_product
         """
+        from sepset.models.intervention import intervened
+
         places = {self.variables.id(key): value for key, value in interventions.items()}
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
@@ -243,6 +263,8 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is kept.
         Tested by: models/test_conversions.py::test_any_model_is_a_markov_net
         """
+        from sepset.models.markovnet import MarkovNet
+
         auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
         factors = [f for cpd in self.cpds for f in cpd.factors()]
         own = self.variables.parts
@@ -263,23 +285,37 @@ class BayesNet(NamedModel):
         return self.dag.to_networkx()
 
     def _build(self) -> Problem:
-        auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
-        variables = Variables([*self.variables, *auxiliaries])
-        blocks: list[Block] = []
-        groups: list[ConditionalGroup] = []
-        for cpd in self.cpds:
-            new = [Single(factor, variables.ids(factor.scope)) for factor in cpd.factors()]
-            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
-            parents, hidden = (tuple(variables.ids(vs).tolist()) for vs in (cpd.parents, cpd.auxiliaries))
-            groups.append(ConditionalGroup(variables.id(cpd.child), parents, numbers, hidden))
-            blocks += new
-        return Problem(variables, tuple(blocks), tuple(groups), len(self.variables))
+        parts = [cpd.decomposition() for cpd in self.cpds]
+        auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
+        variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
+        place = {name: i for i, name in enumerate(self._by_name)}
+        factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
+        forms: list[Form] = []
+        for child, (cpd, part) in enumerate(zip(self.cpds, parts, strict=True)):
+            first, scope = len(factors), cpd.scope
+            parents = tuple([place[parent.name] for parent in cpd.parents])
+            factors += LATER if part is None else part.factors
+            for factor in factors[first:]:
+                is_whole = factor is None or factor.scope == scope
+                scopes.append((*parents, child) if is_whole else variables.places(factor.scope))
+            hidden = tuple(variables.places(part.auxiliaries)) if auxiliaries and part is not None else ()
+            groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
+            if part is None or (hidden and not part.is_functional):
+                forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
+        made = Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
+        return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))
         yield "edges", str(self.dag.num_edges)
         yield "parameters", str(self.num_parameters)
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
+
+
+def _functions(variables: Variables, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:
+    """The positions that each auxiliary is a function of."""
+    found = [pair for part in parts if part is not None for pair in part.functions.items()]
+    return {variables.id(a): tuple(variables.places(inputs)) for a, inputs in found}
 
 
 def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:

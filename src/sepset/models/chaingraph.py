@@ -18,7 +18,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError
-from sepset.factors.block import Single
+from sepset.factors.algebra import Factor
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent, check_parents, owners
@@ -115,15 +115,13 @@ class ChainGraph(NamedModel):
         return self.graph.to_networkx()
 
     def _build(self) -> Problem:
-        blocks: list[Single] = []
-        groups: list[ConditionalGroup] = []
+        places, factors, groups = self.variables.places, list[Factor](), list[ConditionalGroup]()
         for part in self.components:
-            new = [Single(f, self.variables.ids(f.scope)) for f in part.all_factors()]
-            numbers = tuple(range(len(blocks), len(blocks) + len(new)))
-            own, parents = (self.variables.ids(vs).tolist() for vs in (part.variables, part.parents))
-            groups.append(ConditionalGroup(own[0], tuple(parents), numbers, tuple(own[1:])))
-            blocks += new
-        return Problem(self.variables, tuple(blocks), tuple(groups))
+            first = len(factors)
+            factors += part.all_factors()
+            own, parents = places(part.variables), tuple(places(part.parents))
+            groups.append(ConditionalGroup(own[0], parents, tuple(range(first, len(factors))), tuple(own[1:])))
+        return Problem.of_factors(self.variables, factors, [places(f.scope) for f in factors], groups)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

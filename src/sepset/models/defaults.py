@@ -14,14 +14,13 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy, opened_frame
-from sepset.data.requirements import require_rows, require_varying
 from sepset.data.sources import names_of
 from sepset.data.suggestions import suggested_variables
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, check_size, num_entries
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Discrete, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 PURPOSE = "Learning from a graph"
 
@@ -89,7 +88,7 @@ def default_network(dag: DAG, variables: Mapping[str, AnyVariable], *, notes: tu
     [[0.5, 0.5], [0.5, 0.5]]
     """
     cpds = (default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes)
-    return BayesNet(*cpds, notes=notes)
+    return BayesNet.over(dag, cpds, notes=notes)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
@@ -159,3 +158,43 @@ def _refuse_constant(variables: Iterable[AnyVariable]) -> None:
                 f"{PURPOSE} needs columns that vary; column {variable.name!r} holds {variable.states[0]!r} in every "
                 f"row. Leave it out, or give all its states: variables=[Discrete({variable.name!r}, ...)]."
             )
+
+
+def require_rows(dataset: Dataset, purpose: str) -> None:
+    """Raise if a dataset has no rows, or if all of them have weight zero.
+
+    Args:
+        purpose: what needs rows, as the subject of the message.
+    """
+    if not dataset.num_rows:
+        columns = ", ".join(repr(name) for name in dataset.variables.names[:6]) or "none"
+        raise DataError(f"{purpose} needs rows; the frame has none (columns: {columns}).")
+    if not dataset.total_weight > 0:
+        raise DataError(f"{purpose} needs rows of some weight; all {dataset.num_rows:,} weigh zero.")
+
+
+def require_varying(dataset: Dataset, purpose: str, variables: Iterable[VariableLike] | None = None) -> None:
+    """Raise if a column has the same value in every row, naming it.
+
+    A real one has no variance to estimate; a discrete one says nothing about its other states, unless those were given.
+
+    Args:
+        purpose: what needs columns that vary, as the subject of the message.
+        variables: the columns that matter; all by default.
+    """
+    for asked in dataset.variables if variables is None else variables:
+        variable = dataset.variables[asked]
+        known = np.flatnonzero(~dataset.is_missing(variable))
+        column = dataset.column(variable)[known]
+        has_others = isinstance(variable, Discrete) and variable.num_states > 1
+        if has_others or (len(column) and (column != column[0]).any()):
+            continue
+        found = (
+            f"holds {dataset[variable][known[0]]} in every row from row {known[0]} on"
+            if len(known)
+            else "has no values"
+        )
+        remedy = (
+            "Leave it out, or give the variable all its states" if isinstance(variable, Discrete) else "Leave it out"
+        )
+        raise DataError(f"{purpose} needs columns that vary; column {variable.name!r} {found}. {remedy}.")

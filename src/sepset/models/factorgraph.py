@@ -25,7 +25,7 @@ class FactorGraph(NamedModel):
     Args:
         model: the model whose factors to show; hidden variables of decomposed CPDs are nodes too.
 
-    Factors are numbered as in the model's problem.
+    Factors are those of the model, in its order.
 
     Reference: Koller & Friedman, section 4.4.1.
     Guarantee: exact.
@@ -52,21 +52,21 @@ class FactorGraph(NamedModel):
     @property
     def num_factors(self) -> int:
         """The number of factor nodes."""
-        return self.problem().num_factors
+        return self.as_written().num_factors
 
     @property
     def num_edges(self) -> int:
         """The number of edges: the sum of all arities."""
-        return sum(int(b.scopes.size) for b in self.problem().blocks)
+        return sum(int(b.scopes.size) for b in self.as_written().blocks)
 
     @lazy
     def factors(self) -> tuple[Factor, ...]:
         """Every factor as an object of its own, by number."""
-        return tuple(self.problem().factors())
+        return tuple(self.as_written().factors())
 
     def neighbors(self, node: VariableLike | int) -> tuple[str, ...] | tuple[int, ...]:
         """The names in a factor's scope, given its number; or the numbers of the factors over a variable."""
-        problem = self.problem()
+        problem = self.as_written()
         if isinstance(node, int | np.integer) and not isinstance(node, bool):
             if not 0 <= node < problem.num_factors:
                 raise ScopeError(f"There are {problem.num_factors} factors; no factor {node}.")
@@ -76,14 +76,14 @@ class FactorGraph(NamedModel):
 
     @lazy
     def _by_variable(self) -> Any:
-        matrix = self.problem().incidence.tocsc()
+        matrix = self.as_written().incidence.tocsc()
         matrix.sort_indices()
         return matrix
 
     @property
     def edges(self) -> tuple[tuple[str, int], ...]:
         """Every pair of a variable's name and a factor's number, by factor."""
-        problem = self.problem()
+        problem = self.as_written()
         numbers = range(problem.num_factors)
         return tuple((problem.variables[i].name, number) for number in numbers for i in problem.scope(number))
 
@@ -93,7 +93,7 @@ class FactorGraph(NamedModel):
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
-        links = self.problem().incidence.tocoo()
+        links = self.as_written().incidence.tocoo()
         num_nodes = sum(links.shape)
         ends = (links.row, links.col + links.shape[0])
         bipartite = sparse.coo_array((links.data, ends), shape=(num_nodes, num_nodes))
@@ -102,7 +102,7 @@ class FactorGraph(NamedModel):
 
     def markov_net(self) -> MarkovNet:
         """The same factors as a Markov network."""
-        problem = self.problem()
+        problem = self.as_written()
         own = problem.variables[: problem.num_visible] if problem.num_visible < len(problem.variables) else None
         hidden: Iterable[Any] = problem.variables[problem.num_visible :]
         visible = problem.variables.parts if own is None else own
@@ -112,13 +112,17 @@ class FactorGraph(NamedModel):
         """A bipartite networkx `Graph`: variables by name, factors as `("factor", number)` with their scope."""
         nx = require("networkx", "networkx", "Exporting a factor graph")
         graph = nx.Graph()
-        graph.add_nodes_from(self.problem().variables.names, bipartite=0)
+        graph.add_nodes_from(self.as_written().variables.names, bipartite=0)
         graph.add_nodes_from((("factor", i) for i in range(self.num_factors)), bipartite=1)
         graph.add_edges_from((name, ("factor", number)) for name, number in self.edges)
         return graph
 
     def _build(self) -> Problem:
         return self.model.problem()
+
+    def as_written(self) -> Problem:
+        """The normal form with the factors as the model gives them."""
+        return self.model.as_written() if isinstance(self.model, NamedModel) else self.model.problem()
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

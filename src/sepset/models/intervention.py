@@ -6,14 +6,17 @@ A state is a point mass; a sequence or a mapping of probabilities is a stochasti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.variables.evidence import is_missing, real_value
 from sepset.variables.variable import Discrete, Vector
+
+if TYPE_CHECKING:
+    from sepset.cpds.lineargaussian import LinearGaussian
 
 
 def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearGaussian:
@@ -27,6 +30,8 @@ def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearG
     >>> intervened(Discrete("dose", ("low", "high")), "high").values
     array([0., 1.])
     """
+    from sepset.cpds.lineargaussian import LinearGaussian
+
     if is_missing(value):
         raise ModelError(f"do() was given {value!r} for {variable.name}. Name a state, or leave the variable out.")
     if not isinstance(variable, Discrete):

@@ -236,7 +236,7 @@ class MarkovNet(NamedModel):
     @property
     def factors(self) -> tuple[Factor, ...]:
         """Every factor as an object of its own. Cost: one object per factor, so use `blocks` for large grids."""
-        return tuple(self.problem().factors())
+        return tuple(self._own.factors())
 
     @lazy
     def graph(self) -> UndirectedGraph:
@@ -244,7 +244,7 @@ class MarkovNet(NamedModel):
 
         Reference: Koller & Friedman, definition 4.4 (factorization over a graph).
         """
-        return markov_graph(self.problem())
+        return markov_graph(self._own)
 
     def log_value(self, data: object) -> Floats:
         r"""$\log \tilde P(\mathbf x) = \sum_i \log \phi_i(\mathbf x_{D_i})$ of every row of data; not normalized.
@@ -301,12 +301,11 @@ class MarkovNet(NamedModel):
         >>> MarkovNet(Table((a, b), [[30, 5], [1, 10]])).condition({"a": 1}).factors[0].values.tolist()
         [1.0, 10.0]
         """
-        problem = self.problem()
         evidence = resolve(given, self.variables)
         if evidence.soft:
             name = self.variables[min(evidence.soft)].name
             raise NotApplicable(f"Soft evidence on {name} needs inference: use query or marginals with given=.")
-        kept, blocks = reduced(problem, evidence)
+        kept, blocks = reduced(self._own, evidence)
         hidden = len(self.auxiliaries)
         own = Variables(kept.parts[: len(kept.parts) - hidden]) if hidden else kept
         return MarkovNet._of(self, own, blocks)
@@ -316,7 +315,7 @@ class MarkovNet(NamedModel):
         place = self.variables.id(variable)
         if self.auxiliaries:
             return self.graph.neighbors(self.variables[place].name)
-        scopes = (self.problem().scope(i) for i in self._touching(place))
+        scopes = (self._own.scope(i) for i in self._touching(place))
         ids = sorted(set(itertools.chain.from_iterable(scopes)) - {place})
         return tuple(self.variables[i].name for i in ids)
 
@@ -334,7 +333,7 @@ class MarkovNet(NamedModel):
         found = self.variables[place]
         if not isinstance(found, Discrete):
             raise NotApplicable(f"{found!r} is continuous; conditional gives a table of a discrete variable.")
-        touching = [self.problem().factor(i) for i in self._touching(place)]
+        touching = [self._own.factor(i) for i in self._touching(place)]
         product = functools.reduce(operator.mul, touching, Table.ones(found))
         table = product if isinstance(product, Table) else product.to_table()
         order = (*(v for v in (self.variables[n] for n in self.markov_blanket(found))), found)
@@ -342,7 +341,7 @@ class MarkovNet(NamedModel):
 
     def _touching(self, place: int) -> list[int]:
         """The numbers of the factors over one variable."""
-        offsets = self.problem().offsets.tolist()
+        offsets = self._own.offsets.tolist()
         found = [
             np.flatnonzero((b.scopes == place).any(axis=1)) + o for b, o in zip(self.blocks, offsets, strict=False)
         ]
@@ -363,6 +362,17 @@ class MarkovNet(NamedModel):
         return self.graph.to_networkx()
 
     def _build(self) -> Problem:
+        constraints = {
+            i: b for i, b in enumerate(self.blocks) if isinstance(b, FactorBlock) and b.potential is not None
+        }
+        return _with_chains(self._own, constraints) if constraints else self._own
+
+    def as_written(self) -> Problem:
+        """The normal form with the factors as they were given; methods take chains in place of wide constraints."""
+        return self._own
+
+    @lazy
+    def _own(self) -> Problem:
         everything = Variables([*self.variables.parts, *self.auxiliaries]) if self.auxiliaries else self.variables
         return Problem(everything, self.blocks, (), len(self.variables))
 
@@ -372,6 +382,29 @@ class MarkovNet(NamedModel):
         if self.features:
             yield "features", str(len(self.features))
         yield "largest scope", f"{max((b.scopes.shape[1] for b in self.blocks if len(b)), default=0)} variables"
+
+
+def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
+    """The problem with chains of running states in place of those blocks of named potentials that are wide."""
+    from sepset.factors.chains import chained, is_chained
+
+    wide = {i: block for i, block in named.items() if is_chained(block)}
+    if not wide:
+        return problem
+    blocks: list[Block] = []
+    hidden: list[Discrete] = []
+    functions: dict[int, tuple[int, ...]] = {}
+    for number, block in enumerate(problem.blocks):
+        if number not in wide:
+            blocks.append(block)  # type: ignore[arg-type]
+            continue
+        owners = [problem.variables[int(v)] for v in wide[number].scopes[:, 0]]
+        chains = chained(wide[number], number, owners, len(problem.variables) + len(hidden))  # type: ignore[arg-type]
+        blocks += chains.blocks
+        hidden += chains.auxiliaries
+        functions |= chains.functions
+    everything = Variables([*problem.variables.parts, *hidden])
+    return Problem(everything, tuple(blocks), (), problem.num_visible, functions)
 
 
 def _universe(

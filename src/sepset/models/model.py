@@ -103,6 +103,10 @@ class NamedModel(Frozen, Tabulated):
         """The normal form that every method takes: variables, factors and conditionals; built once."""
         return self._problem
 
+    def as_written(self) -> Problem:
+        """The normal form with the factors as they were given, even if methods take others that are smaller."""
+        return self.problem()
+
     def __getitem__(self, variable: VariableLike) -> Discrete | Vector:
         return self.variables[variable]
 

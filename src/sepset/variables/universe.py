@@ -101,7 +101,7 @@ class Variables(Sequence[Discrete | Vector]):
         if not isinstance(item, Discrete | Vector):
             return False
         found = self._find_structured(item)
-        return found is not None and self[found] == item
+        return found is not None and (self[found] is item or self[found] == item)
 
     def id(self, variable: VariableLike) -> int:
         """The position of a variable or its name; an unknown name raises an error that names the nearest valid one."""
@@ -119,8 +119,9 @@ class Variables(Sequence[Discrete | Vector]):
             raise ScopeError(
                 f"Unknown variable {variable.name!r}.{nearest(variable.name, self._suggestions())}{self._hint()}"
             )
-        if self[found] != variable:
-            raise ScopeError(_clash(variable, self[found]))
+        own = self[found]
+        if own is not variable and own != variable:
+            raise ScopeError(_clash(variable, own))
         return found
 
     def find_state(self, name: str, state: str) -> tuple[int, int] | None:
@@ -133,6 +134,14 @@ class Variables(Sequence[Discrete | Vector]):
         part = self.parts[position] if position is not None and self._is_flat else None
         code = part.domain.codes.get((str, state)) if isinstance(part, Discrete) else None
         return None if position is None or code is None else (position, code)
+
+    def places(self, variables: Iterable[Discrete | Vector]) -> list[int]:
+        """The positions of several variables of the model, given as themselves."""
+        if not self._is_flat:
+            return [self.id(v) for v in variables]
+        known, own = self._single, self.parts
+        found = [(known.get(v.name, -1), v) for v in variables]
+        return [place if place >= 0 and own[place] is v else self.id(v) for place, v in found]
 
     def ids(self, variables: Iterable[VariableLike]) -> Ints:
         """The positions of several variables."""
@@ -187,9 +196,9 @@ class Variables(Sequence[Discrete | Vector]):
     @lazy
     def cards(self) -> Ints:
         """The number of states of each variable; 0 for continuous ones."""
-        parts = [_part_cards(part) for part in self.parts]
-        cards = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        return read_only(cards)
+        if self._is_flat:
+            return read_only(np.array([p.num_states if isinstance(p, Discrete) else 0 for p in self.parts], np.int64))
+        return read_only(np.concatenate([_part_cards(part) for part in self.parts]))
 
     @lazy
     def all_discrete(self) -> bool:

@@ -213,6 +213,7 @@ class PreparedCutset:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out; only `over` is fixed."""
+        over = (*over, *self.problem.determined((*over, *evidence.observed)))
         plan = self._plan(over, evidence, last=over, joint=False, candidates=over)
         found = Best({}, -np.inf)
         for case in self._cases(plan, evidence):
@@ -247,6 +248,12 @@ class PreparedCutset:
         if targets:
             return self._plan(targets, evidence, last=targets)
         return self._plan(self._hidden(evidence), evidence, joint=False, shown=())
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> CutsetPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        known = (*over, *self.problem.determined((*over, *observed)))
+        evidence = Evidence(dict.fromkeys(observed, 0))
+        return self._plan(known, evidence, last=known, joint=False, candidates=known, shown=over)
 
     def _plan(
         self,

@@ -11,7 +11,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.errors import NotApplicable
 from sepset.inference import costs
-from sepset.inference.capabilities import row_by_row, with_values
+from sepset.inference.capabilities import row_by_row
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
@@ -22,7 +22,7 @@ from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.moments import RegressionMoments
 from sepset.inference.hybrid.rows import HybridRows
 from sepset.inference.method import ContextMoments, EliminationMethod
-from sepset.inference.values import Values, checked_regressions, named_values, replaced
+from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -115,13 +115,18 @@ class RegressionTree(RowTree):
 
     def with_values(self, values: Values) -> RegressionTree:
         """The same plans with new values: an array for each table, a regression for each regression."""
-        problem, rows = self.problem, self._rows
+        problem, part = self.problem, self._part
         named, regressions = named_values(problem, values), checked_regressions(problem, values)
-        tables = {i: named[n] for i, n in enumerate(self._part.factors) if n in named}
-        discrete = None if rows.discrete is None else with_values(rows.discrete, tables)
-        arrays = {n: np.asarray(named[n], np.float64) for n in self._part.factors if n in named}
+        rest = checked_values(problem, {n: value for n, value in named.items() if n not in regressions})
+        arrays = {n: array.copy() for n, array in rest.items()}
         made = replaced(problem, {**arrays, **regressions})
-        return RegressionTree(made, self.method, self._part, rows.with_values(discrete, made.regressions))
+        tables = {i: arrays[n] for i, n in enumerate(part.factors) if n in arrays}
+        own = {
+            g.child: regressions.get(g.factors[0], problem.regressions[g.child])
+            for g in problem.conditionals
+            if g.child in problem.regressions
+        }
+        return RegressionTree(made, self.method, part, self._rows.with_values(tables, own))
 
     def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
         """The moments of real variables in each joint state of discrete ones, in C order."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from sepset.base.checks import one_of
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
-from sepset.inference.cliquetree.hybrid import prepared_tree
-from sepset.inference.cliquetree.tables import PreparedTables
 from sepset.inference.compiled.domains import Zeros
-from sepset.inference.exact.tree import PreparedTree, tree_promises
 from sepset.inference.method import check_settings
-from sepset.inference.result import Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantees
 from sepset.problem import Problem
+
+if TYPE_CHECKING:
+    from sepset.inference.cliquetree.tables import PreparedTables
+    from sepset.inference.exact.tree import PreparedTree
 
 ZEROS = get_args(Zeros)
 
@@ -45,9 +46,17 @@ class CliqueTree:
     def prepare(self, problem: Problem) -> PreparedTables | PreparedTree:
         """The method bound to a problem: compiled programs if every variable is discrete."""
         if problem.variables.all_discrete:
+            from sepset.inference.cliquetree.tables import PreparedTables
+
             return PreparedTables.of(problem, self)
+        from sepset.inference.cliquetree.hybrid import prepared_tree
+
         return prepared_tree(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact for discrete and for Gaussian models; in hybrid ones, the moments of real variables."""
+        if problem.variables.all_discrete:
+            return EVERYTHING_EXACT
+        from sepset.inference.exact.tree import tree_promises
+
         return tree_promises(problem)

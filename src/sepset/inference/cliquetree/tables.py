@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,20 +13,19 @@ from sepset.factors.table import Table
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Settings
-from sepset.inference.completion import by_chain_rule, by_posteriors, complete_one_by_one
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.exact.messages import calibrate
-from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
 from sepset.inference.result import Answers
-from sepset.inference.rows.batch import RowTables
-from sepset.inference.rows.compiler import RowCompiler
-from sepset.inference.values import Values
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
+
+if TYPE_CHECKING:
+    from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+    from sepset.inference.exact.tree import PreparedTree
+    from sepset.inference.rows.batch import RowCompiler, RowTables
+    from sepset.inference.values import Values
 
 
 class TableMethod(EliminationMethod, Protocol):
@@ -60,6 +59,8 @@ class PreparedTables:
     @lazy
     def rows(self) -> RowTables:
         """The engine for batches of rows."""
+        from sepset.inference.rows.batch import RowCompiler, RowTables
+
         compiler = self._row_compiler
         return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
 
@@ -81,9 +82,11 @@ class PreparedTables:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`; by max-product for all unobserved variables, otherwise by elimination."""
-        if len(over) + len(evidence.observed) < len(self.problem.variables):
-            return self._tree.best(evidence, over)
-        return self.tables.best(evidence)
+        if len(over) + len(evidence.observed) >= len(self.problem.variables):
+            return self.tables.best(evidence)
+        if self.problem.functions and self._is_everything(over, evidence.observed):
+            return self.tables.best(evidence)
+        return self._tree.best(evidence, over)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
@@ -92,6 +95,17 @@ class PreparedTables:
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of all marginals."""
         return self.tables.plan(targets, observed)
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        if self._is_everything(over, observed):
+            return self.tables.plan((), observed)
+        return self._tree.best_plan(over, observed)
+
+    def _is_everything(self, over: Sequence[int], observed: Sequence[int]) -> bool:
+        """Whether nothing is summed out: all other variables are observed, or functions of these."""
+        known = {*over, *observed}
+        return len(known.union(self.problem.determined(known))) == len(self.problem.variables)
 
     def with_values(self, values: Values) -> PreparedTables:
         """The same plans and programs with new values, one array per factor over its scope.
@@ -119,22 +133,30 @@ class PreparedTables:
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sums of the factor marginals given each row, and each row's log partition."""
+        from sepset.inference.evidencerows import RowCounts
+
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         """The targets, each missing cell at its own most probable state."""
+        from sepset.inference.completion import by_posteriors
+
         return by_posteriors(self, rows, targets, workers)
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
-        """The most probable values of the model's variables in every row; row by row with auxiliary variables."""
+        """The most probable values of the model's variables in every row; one by one if auxiliaries are summed out."""
+        from sepset.inference.completion import complete_one_by_one
+        from sepset.inference.evidencerows import RowValues
+
         different, which = rows.distinct()
-        if self.problem.num_visible < len(self.problem.variables):
+        num = self.problem.num_visible
+        if num < len(self.problem.variables) and not self._is_everything(range(num), rows.positions):
             return complete_one_by_one(self, different, workers).take(which)
         codes, log_value, left = self.rows.modes(different, workers)
-        made = different.over(range(self.problem.num_visible), ())
+        made = different.over(range(num), ())
         possible = log_value > -np.inf
-        made.codes[possible] = codes[possible]
+        made.codes[possible] = codes[possible, :num]
         if len(left):
             alone = complete_one_by_one(self, different.take(left), workers)
             made.codes[left], log_value[left] = alone.rows.codes, alone.log_value
@@ -144,6 +166,8 @@ class PreparedTables:
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
         """The targets, with the missing cells of each row drawn jointly by the chain rule."""
+        from sepset.inference.completion import by_chain_rule
+
         return by_chain_rule(self, rows, targets, rng, workers)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
@@ -165,4 +189,7 @@ class PreparedTables:
     @lazy
     def _tree(self) -> PreparedTree:
         """The same tree over the factor protocol, for beliefs, pairs, and maximization over some of the variables."""
+        from sepset.inference.exact.messages import calibrate
+        from sepset.inference.exact.tree import PreparedTree
+
         return PreparedTree(self.problem, self.method, calibrate)

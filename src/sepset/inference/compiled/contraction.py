@@ -19,8 +19,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.base.tasks import interruptible
-from sepset.base.threads import NEVER
+from sepset.base.threads import NEVER, interruptible
 from sepset.graphs.symbolic import SymbolicElimination
 from sepset.inference import costs
 

@@ -9,13 +9,12 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
-from sepset.base.tasks import interruptible
-from sepset.base.threads import NEVER
+from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
+from sepset.inference.compiled.program import Workspace
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
-from sepset.inference.compiled.workspace import Workspace
 from sepset.variables.evidence import Evidence
 
 NO_READS = np.zeros((0, 3), dtype=np.int64)

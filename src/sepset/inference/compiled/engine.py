@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +14,8 @@ from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
-from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
-from sepset.inference.compiled.gradients import factor_marginals
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.readback import Choose, drawer, modes, read_back
@@ -24,10 +23,19 @@ from sepset.inference.compiled.run import Run
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan
-from sepset.inference.values import Values, checked_values
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.inference.values import Values
+
+
+from sepset.inference import costs
+from sepset.inference.compiled.planner import Pattern
+from sepset.inference.compiled.question import compile_question
+from sepset.inference.compiled.sharedprogram import bundle
+from sepset.inference.compiled.supports import Supports
 
 NO_FINDINGS = Evidence()
 
@@ -47,9 +55,11 @@ class TableEngine:
     Tested by: inference/compiled/test_engine.py::test_evidence_values_do_not_compile_again
     """
 
-    def __init__(self, problem: Problem, compiler: Compiler) -> None:
+    def __init__(self, problem: Problem, compiler: Compiler, store: FactorStore | None = None) -> None:
         self.problem = problem
         self.compiler = compiler
+        if store is not None:
+            self.store = store
 
     @classmethod
     def of(cls, problem: Problem, settings: Settings) -> TableEngine:
@@ -139,6 +149,8 @@ class TableEngine:
 
     def factor_marginals(self, evidence: Evidence) -> Floats | None:
         """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
+        from sepset.inference.compiled.gradients import factor_marginals
+
         question = self._question("factors", (), evidence)
         values, found = self._within(question.states, evidence)
         with run_tensors(question, values, found) as done:
@@ -161,10 +173,12 @@ class TableEngine:
 
     def with_values(self, values: Values) -> TableEngine:
         """The same plans and programs with new values, one array per factor over its scope."""
+        from sepset.inference.values import checked_values
+
         problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
         planner = self.compiler.planner
         if planner.domains is None or planner.domains.hold(store):
-            return TableEngine(problem, self.compiler)
+            return TableEngine(problem, self.compiler, store)
         return TableEngine.of(problem, planner.settings)
 
     @lazy
@@ -195,3 +209,79 @@ class TableEngine:
 
     def _over(self, states: States) -> FactorValues:
         return FactorValues(self.problem, states.store(self.store), states.cells)
+
+
+class AllMarginals:
+    """The way to all marginals for one pattern, and the number of requests.
+
+    Attributes:
+        uses: the number of requests.
+        groups: the targets in groups; None before the search for groups.
+        question: a single question that answers for all of them, or None.
+    """
+
+    def __init__(self) -> None:
+        self.uses = 0
+        self.found: tuple[tuple[Positions, ...], Question | None] | None = None
+
+
+class Compiler:
+    """Compiled questions about one structure, valid for all values that are zero where those of its problem are."""
+
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self._questions: Cache[Question] = Cache(128)
+        self._marginals: Cache[AllMarginals] = Cache(128)
+
+    @lazy
+    def supports(self) -> Supports | None:
+        """The programs over supports; None if zeros are treated like other values."""
+        domains = self.planner.domains
+        return None if domains is None else Supports(domains, at_once=self.planner.settings.zeros == "sparse")
+
+    def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The compiled question, made on first use."""
+        named = () if kind == "marginals" else targets  # for these kinds, targets are all unobserved variables
+        return self._questions.get((kind, named, pattern), lambda: self._compiled(kind, targets, pattern))
+
+    def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
+        """The unobserved positions in groups, and the question that answers for all, or None.
+
+        An observed set with repeated questions gets a longer search, and one program for all groups.
+        """
+        asked = self._marginals.get(pattern, AllMarginals)
+        uses = asked.uses = asked.uses + 1  # threads may lose a count, but the threshold is reached all the same
+        found = asked.found
+        if found is None:
+            found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
+        elif uses == costs.USES_BEFORE_SEARCH + 1:
+            groups, question = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
+            found = asked.found = groups, self._bundled(pattern, groups) if question is None else question
+        return found
+
+    def _grouped(self, pattern: Pattern, entries_per_sink: int) -> tuple[tuple[Positions, ...], Question | None]:
+        groups = self.planner.groups(pattern, entries_per_sink)
+        return groups, self.question("marginals", groups[0], pattern) if len(groups) == 1 else None
+
+    def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
+        """The groups as one program that shares intermediate results; None if it is too large."""
+        total = self.question("joint", (), pattern)
+        parts = [self.question("group", group, pattern) for group in groups]
+        return bundle(total, parts, self.planner.layout(pattern.states))
+
+    def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        plan = self.planner.plan(kind, targets, pattern)
+        inside = set(plan.relevant.variables) if pattern.touched else ()
+        return compile_question(
+            self.planner.layout(pattern.states),
+            plan,
+            cards=self.planner.cards(pattern.states),
+            observed=pattern.observed,
+            touched=[v for v in pattern.touched if v in inside],
+            kept=targets if kind == "joint" else (),
+            marginals=targets if kind in ("marginals", "group") else None,
+            factors=kind == "factors",
+            maximize=kind == "mode",
+            memory=self.planner.settings.memory,
+            states=pattern.states,
+        )

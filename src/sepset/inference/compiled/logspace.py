@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.tasks import interruptible
-from sepset.base.threads import NEVER
+from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
 from sepset.inference.compiled.dense import NO_READS, NOTHING
 from sepset.inference.compiled.question import Question

@@ -1,14 +1,16 @@
-"""Programs: contractions laid out as integers over one workspace, run by one compiled call."""
+"""Programs: contractions laid out as integers over one workspace, run by one compiled call; and pools of workspaces."""
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
+from threading import Lock
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.inference.compiled.contraction import Contraction
-from sepset.inference.compiled.store import Layout
+from sepset.inference.compiled.store import FactorStore, Layout
 
 FIXED, END_FIXED = 4, 5
 """Columns of a program's rows: where a factor's findings begin and end."""
@@ -80,3 +82,107 @@ def assemble(
     parts = made.weights, made.bounds, made.pool, made.sizes, made.rows
     ends = made.roots, made.reads[:num_targets], found
     return Program(*kernels.assemble(*parts, *layout.rows, layout.offsets, numbers, rank, seen, *ends), made)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Workspace:
+    """Arrays for one run, with the results of the last.
+
+    Attributes:
+        values: the entries of all tensors.
+        exponents: the power of two of each tensor.
+        dirty: by tensor, whether it has to be computed again.
+        codes: the findings of the last run.
+        flags: whether some range was too wide, and whether the run was cancelled.
+    """
+
+    values: Floats
+    exponents: Ints
+    dirty: Bytes
+    codes: Ints
+    flags: Ints
+
+    @classmethod
+    def of(cls, values: Floats, exponents: Ints, num_findings: int) -> Workspace:
+        """A workspace in the given array, in which everything has to be computed."""
+        dirty = np.empty(len(exponents), dtype=np.uint8)
+        dirty.fill(1)
+        codes = np.empty(num_findings, dtype=np.int64)
+        codes.fill(-1)
+        return cls(values, exponents, dirty, codes, np.zeros(2, dtype=np.int64))
+
+
+class WorkspacePool:
+    """Idle workspaces of a question, which serve several threads; each is stored with the store whose values it holds.
+
+    A large one is idle only until another question needs a large one: those of several questions would add up.
+
+    Args:
+        size: the largest number of idle workspaces.
+        memory: the largest number of bytes of all of them together, if there are several; a larger one is large.
+    """
+
+    def __init__(self, size: int = 4, memory: int = 2**26) -> None:
+        self._size, self._memory = size, memory
+        self._idle: list[tuple[FactorStore, Workspace]] = []
+        self._lock = Lock()
+
+    def take(self, store: FactorStore) -> Workspace | None:
+        """An idle workspace with this store's values, or None."""
+        with self._lock:
+            for i, (owner, workspace) in enumerate(self._idle):
+                if owner is store:
+                    del self._idle[i]
+                    return workspace
+        return None
+
+    def room(self, size: int) -> Floats:
+        """An array of this many floats for a workspace: new, or that of the oldest idle one if the pool is full."""
+        if 8 * size > self._memory:
+            LARGE.free(self)
+        with self._lock:
+            if len(self._idle) >= self._most(8 * size):
+                return self._idle.pop(0)[1].values
+        return np.empty(size)
+
+    def give(self, store: FactorStore, workspace: Workspace) -> None:
+        """Return a workspace to the pool."""
+        with self._lock:
+            self._idle.append((store, workspace))
+            del self._idle[: -self._most(workspace.values.nbytes)]
+        if workspace.values.nbytes > self._memory:
+            LARGE.keep(self)
+
+    def clear(self) -> None:
+        """Free the idle workspaces."""
+        with self._lock:
+            self._idle.clear()
+
+    def _most(self, nbytes: int) -> int:
+        return max(1, min(self._size, self._memory // max(nbytes, 1)))
+
+
+class LargePool:
+    """The pool with the large workspace that is idle, of all questions of the process."""
+
+    def __init__(self) -> None:
+        self._pool: weakref.ref[WorkspacePool] | None = None
+        self._lock = Lock()
+
+    def keep(self, pool: WorkspacePool) -> None:
+        """Let this pool have it; that of another is freed."""
+        self.free(pool)
+        with self._lock:
+            self._pool = weakref.ref(pool)
+
+    def free(self, but: WorkspacePool) -> None:
+        """Free it, unless this pool has it."""
+        with self._lock:
+            found, self._pool = None if self._pool is None else self._pool(), None
+            if found is but:
+                self._pool = weakref.ref(but)
+        if found is not None and found is not but:
+            found.clear()
+
+
+LARGE = LargePool()

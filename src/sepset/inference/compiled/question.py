@@ -23,9 +23,8 @@ from sepset.inference.compiled.contraction import (
     tree_groups,
 )
 from sepset.inference.compiled.domains import Spread, States
-from sepset.inference.compiled.program import Program, assemble
+from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
-from sepset.inference.compiled.workspace import Workspace, WorkspacePool
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.variables.evidence import Evidence
 

@@ -17,7 +17,6 @@ from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.inference.values import replaced
 from sepset.problem import Problem
 
 SAFE_BITS = 400
@@ -98,6 +97,8 @@ class FactorStore:
 
     def with_values(self, problem: Problem, arrays: Mapping[int, Floats]) -> tuple[Problem, FactorStore]:
         """The problem and its store with new values for some factors, as `checked_values` returns them."""
+        from sepset.inference.values import replaced
+
         flat, exponents = self.values.copy(), self.exponents.copy()
         for number, array in arrays.items():
             flat[int(self.offsets[number]) : int(self.offsets[number + 1])] = array.reshape(-1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.base.cache import Cache
-from sepset.base.tasks import interruptible
+from sepset.base.threads import interruptible
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains
 from sepset.inference.compiled.question import Question

@@ -112,3 +112,7 @@ class PreparedBruteForce:
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of variable elimination for the same query."""
         return VariableElimination().prepare(self.problem).plan(targets, observed)
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of variable elimination for the same maximum."""
+        return VariableElimination().prepare(self.problem).best_plan(over, observed)

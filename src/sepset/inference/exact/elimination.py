@@ -238,7 +238,8 @@ class PreparedElimination:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        plan = self._plan(over, evidence, over, joint=False)
+        over = (*over, *self.problem.determined((*over, *evidence.observed)))
+        plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
         try:
             done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
@@ -272,6 +273,16 @@ class PreparedElimination:
         continuous = any(not self.problem.variables[v].is_discrete for v in targets)
         keep = [*self._mixing(targets, evidence), *targets] if continuous else targets
         return _sized(self._plan(targets, evidence, keep, to_run=to_run))
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        known = (*over, *self.problem.determined((*over, *observed)))
+        return self._best_plan(known, Evidence(dict.fromkeys(observed, 0)), shown=over)
+
+    def _best_plan(
+        self, over: Sequence[int], evidence: Evidence, shown: Sequence[int] | None = None
+    ) -> EliminationPlan:
+        return self._plan(over, evidence, over, joint=False, shown=shown)
 
     def _plan(
         self,

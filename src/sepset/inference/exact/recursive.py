@@ -208,6 +208,7 @@ class PreparedConditioning:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
+        over = (*over, *self.problem.determined((*over, *evidence.observed)))
         plan = self._plan(over, evidence, last=over)
         chosen = {self.problem.variables[v].name for v in over}
         maximized = [node for node in range(len(plan.tree)) if plan.tree.names[node] in chosen]
@@ -257,6 +258,11 @@ class PreparedConditioning:
             return self._plan(targets, evidence, outside=targets, to_run=False)
         everything = [v for v in range(self.problem.num_visible) if v not in set(observed)]
         return self._plan(everything, evidence, shown=(), to_run=False)
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> ConditioningPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        known = (*over, *self.problem.determined((*over, *observed)))
+        return self._plan(known, Evidence(dict.fromkeys(observed, 0)), last=known, shown=over)
 
     def _plan(
         self,

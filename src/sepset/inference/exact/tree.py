@@ -131,6 +131,10 @@ class PreparedTree:
         plan = self._elimination.plan(targets, observed)
         return replace(plan, need=_need(plan))
 
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        return self._elimination.best_plan(over, observed)
+
     @lazy
     def _joints(self) -> TreeJoints:
         return TreeJoints(self._elimination, self.method.memory)

@@ -7,6 +7,7 @@ $$\log P(\mathbf x[m]) = \sum_i \log \phi_i(\mathbf x_{D_i}[m]), \qquad
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,17 +23,17 @@ SMALL = 4096
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompleteStates:
-    """Rows of states of every variable of a problem, whatever the numbers of its factors.
+    """Rows of states of every variable of a problem.
 
     Attributes:
+        problem: the problem.
         num_rows: the number of rows.
         entries: for each factor, the flat entry that each row selects.
-        shapes: the shape of each factor.
     """
 
+    problem: Problem
     num_rows: int
     entries: tuple[Ints, ...]
-    shapes: tuple[tuple[int, ...], ...]
 
     @classmethod
     def of(cls, problem: Problem, rows: EvidenceRows) -> CompleteStates | None:
@@ -40,7 +41,7 @@ class CompleteStates:
 
         >>> from sepset.variables.universe import Variables
         >>> empty = Problem(Variables([]), ())
-        >>> CompleteStates.of(empty, EvidenceRows((), np.zeros((2, 0), np.int64))).log_weights(empty).tolist()
+        >>> CompleteStates.of(empty, EvidenceRows((), np.zeros((2, 0), np.int64))).log_weights({}).tolist()
         [0.0, 0.0]
         """
         column = {v: i for i, v in enumerate(rows.positions)}
@@ -54,17 +55,19 @@ class CompleteStates:
             for v, size in zip(problem.scope(number), shape, strict=True):
                 entry = entry * size + codes[:, column[v]]
             entries.append(entry)
-        return cls(len(rows), tuple(entries), problem.shapes)
+        return cls(problem, len(rows), tuple(entries))
 
-    def log_weights(self, problem: Problem) -> Floats:
-        """The logarithm of the product of all factors in each row."""
+    def log_weights(self, tables: Mapping[int, Floats]) -> Floats:
+        """The logarithm of the product of all factors in each row, some with new values, by their numbers."""
         total = np.zeros(self.num_rows)
-        for factor, entry in zip(problem.factors(), self.entries, strict=True):
-            total += np.ravel(dense(factor).log_values)[entry]
+        with np.errstate(divide="ignore"):
+            for i, entry in enumerate(self.entries):
+                logs = np.log(tables[i]) if i in tables else dense(self.problem.factor(i)).log_values
+                total += logs.reshape(-1)[entry]
         return total
 
     def summed(self, weights: Floats) -> tuple[Floats, ...]:
         """For each factor the total weight of the rows at each of its entries."""
-        pairs = zip(self.entries, self.shapes, strict=True)
+        pairs = zip(self.entries, self.problem.shapes, strict=True)
         sums = [(np.bincount(entry, weights, math.prod(shape)), shape) for entry, shape in pairs]
         return tuple(found.astype(np.float64, copy=False).reshape(shape) for found, shape in sums)

@@ -11,15 +11,17 @@ Reference: Shachter & Kenley (1989), Gaussian influence diagrams.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 from sepset.factors.canonical import EPS
 from sepset.factors.moments import Gaussian
 from sepset.factors.regression import Regression
@@ -48,7 +50,7 @@ class Flat(NamedTuple):
     """All coordinates, concatenated.
 
     Attributes:
-        structure: the start of each coordinate's parents, the parents, and the starts of its parameters and its slopes.
+        structure: where each coordinate's parents and parameters are.
         intercept, slopes, variance: the parameters, one context after the other.
     """
 
@@ -136,7 +138,10 @@ class Coordinates:
                 family, regressions[v].intercept, regressions[v].coefficients, regressions[v].covariance
             )
         ]
-        return replace(self, all=tuple(made))
+        found = replace(self, all=tuple(made))
+        if self.all:
+            carry_over(self, found, "reals", "structure", "layout")
+        return found
 
     def __len__(self) -> int:
         return len(self.all)
@@ -158,15 +163,19 @@ class Coordinates:
         return entry
 
     @lazy
-    def flat(self) -> Flat:
-        """The parameters, concatenated."""
+    def structure(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The start of each coordinate's parents, the parents, and the starts of its parameters and its slopes."""
         parents = [part.parents for part in self.all]
         sizes = [len(part.variance) for part in self.all]
         ends = [np.concatenate([[0], np.cumsum(counts)]).astype(np.int64) for counts in (
             [len(above) for above in parents], sizes, [part.slopes.size for part in self.all])]  # fmt: skip
-        structure = ends[0], np.concatenate([NOTHING, *parents]), ends[1][:-1], ends[2][:-1]
+        return ends[0], np.concatenate([NOTHING, *parents]), ends[1][:-1], ends[2][:-1]
+
+    @lazy
+    def flat(self) -> Flat:
+        """The parameters, concatenated."""
         columns = zip(*((part.intercept, part.slopes.reshape(-1), part.variance) for part in self.all), strict=True)
-        return Flat(structure, *(np.concatenate(column) for column in columns))
+        return Flat(self.structure, *(np.concatenate(column) for column in columns))
 
     @lazy
     def layout(self) -> tuple[Ints, Ints, Ints]:
@@ -179,15 +188,15 @@ class Coordinates:
         return ends[0], np.concatenate(members), ends[1]
 
     def _contexts_of(self, family: Family) -> int:
-        return int(self.cards[list(family.by)].prod())
+        return math.prod(int(self.cards[place]) for place in family.by)
 
     def split(self, moments: Floats) -> dict[int, Floats]:
         """The matrices of each real variable's family, one per context, from their concatenated lower triangles."""
         found = {}
         for (v, family), first in zip(self.families.items(), self.layout[2].tolist(), strict=False):
             num, side = self._contexts_of(family), len(family.parents) + len(family.own) + 1
-            lower = np.tril(moments[first : first + num * side * side].reshape(num, side, side))
-            found[v] = lower + np.swapaxes(np.tril(lower, -1), 1, 2)
+            lower = moments[first : first + num * side * side].reshape(num, side, side)
+            found[v] = np.where(_is_lower(side), lower, lower.transpose(0, 2, 1))
         return found
 
     @lazy
@@ -205,6 +214,12 @@ class Coordinates:
         for i, part in enumerate(self.all):
             found[i, list(part.by)] = True
         return found
+
+
+@cache
+def _is_lower(side: int) -> Bools:
+    """Which entries of a square matrix are on or below its diagonal."""
+    return np.tri(side, dtype=np.bool_)
 
 
 def _scalars(family: Family, a: Floats, B: Floats, C: Floats) -> Iterator[Coordinate]:

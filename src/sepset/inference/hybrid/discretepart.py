@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.factors.block import Single
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.universe import Variables
 
@@ -28,6 +27,7 @@ class DiscretePart(NamedTuple):
 def discrete_part(problem: Problem) -> DiscretePart:
     """The factors over discrete variables only, with those variables.
 
+    >>> from sepset.factors.block import Single
     >>> from sepset.factors.table import Table
     >>> from sepset.variables.variable import Discrete, Real
     >>> mixed = Problem(Variables([Real("x"), Discrete("d")]), (Single(Table(Discrete("d"), [1, 2]), [1]),))
@@ -40,7 +40,7 @@ def discrete_part(problem: Problem) -> DiscretePart:
     if not positions:
         return DiscretePart(None, (), factors)
     place, number = ({old: new for new, old in enumerate(kept)} for kept in (positions, factors))
-    blocks = tuple(Single(problem.factor(i), [place[v] for v in problem.scope(i)]) for i in factors)
+    scopes = [[place[v] for v in problem.scope(i)] for i in factors]
     groups = tuple(
         ConditionalGroup(
             place[g.child],
@@ -52,5 +52,9 @@ def discrete_part(problem: Problem) -> DiscretePart:
         if cards[g.child] > 0
     )
     visible = sum(v < problem.num_visible for v in positions)
-    part = Problem(Variables([problem.variables[v] for v in positions]), blocks, groups, visible)
+    own = Variables([problem.variables[v] for v in positions])
+    part = Problem.of_factors(own, tuple(problem.factors(factors)), scopes, groups, visible)
+    if problem.functions:
+        functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items()}
+        part = part.with_forms(functions, ())
     return DiscretePart(part, positions, factors)

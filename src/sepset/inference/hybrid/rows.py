@@ -25,7 +25,7 @@ from sepset.errors import TooLarge
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
 from sepset.inference import costs
-from sepset.inference.capabilities import answer_rows, summed_marginals
+from sepset.inference.capabilities import answer_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows, draw_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
 from sepset.inference.hybrid.choices import Choices, Part
@@ -98,8 +98,9 @@ class HybridRows:
     Attributes:
         coordinates: the regressions.
         states: the positions of the discrete variables, in the order of the discrete part.
-        discrete: the discrete part, prepared; None if there is none.
+        prepared: the discrete part, prepared; None if there is none.
         log_total: the logarithm of the total weight; zero if it is one.
+        tables: new values for factors of the discrete part, by their numbers there.
 
     Reference: Koller & Friedman 14.2; Lauritzen (1992).
     Guarantee: exact posteriors, moments, statistics, modes and draws.
@@ -108,8 +109,9 @@ class HybridRows:
 
     coordinates: Coordinates
     states: tuple[int, ...] = ()
-    discrete: Prepared | None = None
+    prepared: Prepared | None = field(default=None, repr=False)
     log_total: float = 0.0
+    tables: Mapping[int, Floats] = field(default_factory=dict, repr=False)
     _layouts: Cache[Choices] = field(default_factory=lambda: Cache(2), repr=False)
     _complete: Cache[CompleteStates | None] = field(default_factory=lambda: Cache(2), repr=False)
 
@@ -117,9 +119,15 @@ class HybridRows:
     def _place(self) -> dict[int, int]:
         return {v: i for i, v in enumerate(self.states)}
 
-    def with_values(self, discrete: Prepared | None, regressions: Mapping[int, Regression]) -> HybridRows:
-        """The same structure with new values: the discrete part with new tables, and all regressions."""
-        return replace(self, discrete=discrete, coordinates=self.coordinates.with_values(regressions))
+    @lazy
+    def discrete(self) -> Prepared | None:
+        """The discrete part with its values; None if there is none."""
+        return self.prepared if self.prepared is None or not self.tables else with_values(self.prepared, self.tables)
+
+    def with_values(self, tables: Mapping[int, Floats], regressions: Mapping[int, Regression]) -> HybridRows:
+        """The same structure with new values: tables of the discrete part, already checked, and all regressions."""
+        new = {**self.tables, **tables}
+        return replace(self, tables=new, coordinates=self.coordinates.with_values(regressions))
 
     def num_choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Floats:
         """The number of joint contexts enumerated for each row, with these targets."""
@@ -143,24 +151,27 @@ class HybridRows:
 
     def _log_weights(self, states: EvidenceRows, workers: Workers) -> Floats:
         """The log partition of the discrete part in each row of states."""
+        complete = self._complete_states(states)
+        if complete is not None:
+            return complete.log_weights(self.tables)
         if self.discrete is None:
             return np.full(len(states), self.log_total)
-        complete = self._complete_states(self.discrete, states)
-        if complete is not None:
-            return complete.log_weights(self.discrete.problem)
         return answer_rows(self.discrete, self._inside(states), (), _quiet(workers)).log_partition
 
     def _summed(self, states: EvidenceRows, mass: Floats, workers: Workers) -> tuple[Floats, ...]:
         """The marginals over the factors of the discrete part, summed over the rows of states."""
-        if self.discrete is None:
-            return ()
-        complete = self._complete_states(self.discrete, states)
+        complete = self._complete_states(states)
         if complete is not None:
             return complete.summed(mass)
+        if self.discrete is None:
+            return ()
         return summed_marginals(self.discrete, self._inside(states), mass, _quiet(workers)).factors
 
-    def _complete_states(self, discrete: Prepared, states: EvidenceRows) -> CompleteStates | None:
-        return self._complete.get(states, lambda: CompleteStates.of(discrete.problem, self._inside(states)))
+    def _complete_states(self, states: EvidenceRows) -> CompleteStates | None:
+        if self.prepared is None:
+            return None
+        problem = self.prepared.problem
+        return self._complete.get(states, lambda: CompleteStates.of(problem, self._inside(states)))
 
     def _inside(self, states: EvidenceRows) -> EvidenceRows:
         """Evidence about the discrete part, from evidence about the problem."""

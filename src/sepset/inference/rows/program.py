@@ -65,7 +65,7 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
     """The question over rows of codes, one column per variable position; its findings are among the columns."""
     made = question.contraction
     varies = _varying(question)
-    sizes = np.array([made.size(scope) for scope in made.scopes], dtype=np.int64)
+    sizes = made.sizes.astype(np.int64)
     lanes = _lanes(int(sizes[varies].sum()))
     ends = np.cumsum(sizes * np.where(varies, lanes, 1))
     offsets = np.concatenate([[0], ends[:-1]]).astype(np.int64)
@@ -207,7 +207,7 @@ class LoadedRows:
         old, made = p.question.program.offsets, p.question.contraction
         workspace = np.empty(p.size)
         for t in np.flatnonzero(~p.varies).tolist():
-            size = made.size(made.scopes[t])
+            size = int(made.sizes[t])
             workspace[p.offsets[t] : p.offsets[t] + size] = self.shared[old[t] : old[t] + size]
         return workspace, np.repeat(self.exponents[:, None], p.lanes, axis=1)
 

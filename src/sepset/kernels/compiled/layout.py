@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.kernels.compile import kernel
 from sepset.kernels.compiled.contraction import (
     BATCH,
     COPIES,
@@ -59,6 +58,7 @@ from sepset.kernels.compiled.costs import (
     THREE_LOOPS,
 )
 from sepset.kernels.compiled.steps import ONE
+from sepset.kernels.kernel import kernel, times
 
 NUM_GROUPS, ROOM = 0, 1
 
@@ -394,7 +394,7 @@ def _gather_rows(
         rows[i, FROM], rows[i, FIXED], rows[i, END_FIXED] = places[numbers[i]], begin, top
 
 
-@kernel
+@kernel(work=times(3))
 def assemble(
     cards: Floats,
     bounds: Ints,

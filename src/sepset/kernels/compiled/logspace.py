@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compile import kernel
-from sepset.kernels.compiled.contraction import COUNT, DST, FIRST, SIZE, A, B, advance
+from sepset.kernels.compiled.contraction import COUNT, DST, FIRST, SIZE, A, B, advance, products
+from sepset.kernels.kernel import kernel, sizes
 
 
 @kernel(borrows=True)
@@ -37,7 +37,7 @@ def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: I
             return
 
 
-@kernel
+@kernel(work=lambda w, ops, groups, *_: 20 * len(ops) + 4 * products(ops, groups))
 def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Bytes) -> None:
     """Run the instructions in order, until `cancel` is set.
 
@@ -71,7 +71,7 @@ def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Byte
             w[d + i] += np.log(sums[i]) if sums[i] > 0.0 else 0.0
 
 
-@kernel
+@kernel(work=sizes)
 def normalize_log(w: Floats, places: Ints, starts: Ints) -> tuple[Floats, Floats]:
     """Concatenated distributions, part i from the logarithms at `places[i]`, and the logarithm of each part's total."""
     values, totals = np.empty(starts[-1]), np.empty(len(places))

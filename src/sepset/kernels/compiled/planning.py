@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel, pairs, sizes, times
 
 
 @kernel(inline=True)
@@ -41,7 +41,7 @@ def _local_scopes(start: Ints, members: Ints, rows: Ints, place: Ints, together:
     return found_start, found[: top + len(together)].copy()
 
 
-@kernel
+@kernel(work=sizes)
 def transposed(start: Ints, members: Ints, num: int) -> tuple[Ints, Ints]:
     """For each of `num` members the rows that contain it, ascending."""
     back_start = np.zeros(num + 1, np.int64)
@@ -82,7 +82,7 @@ def _adjacency(start: Ints, members: Ints, num: int) -> tuple[Ints, Ints]:
     return transposed(near_start, near[:top].copy(), num)
 
 
-@kernel
+@kernel(work=lambda start, members, *rest: sizes(*rest) + pairs(start, members))
 def scope_graph(
     start: Ints, members: Ints, rows: Ints, place: Ints, together: Ints, num: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
@@ -97,7 +97,7 @@ def scope_graph(
     return found_start, found, near_start, near
 
 
-@kernel
+@kernel(work=times(4))
 def eliminate(
     start: Ints, neighbors: Ints, order: Ints, cards: Floats, limit: float, patience: int
 ) -> tuple[Ints, Ints, Ints, Ints, Floats, Floats, float]:
@@ -187,7 +187,7 @@ def _absorbers(start: Ints, parents: Ints) -> Ints:
     return keeper
 
 
-@kernel
+@kernel(work=sizes)
 def maximal_cliques(start: Ints, scopes: Ints, absorbed: Ints, num: int) -> tuple[Ints, Ints, Ints]:
     """For each rank its clique, -1 from rank `num` on; and the sepset of each clique (compressed rows).
 

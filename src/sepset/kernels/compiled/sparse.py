@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel, sizes, times
 
 
-@kernel
+@kernel(work=times(4))
 def forbid_states(
     start: Ints,
     members: Ints,
@@ -149,7 +149,7 @@ def _next_allowed(allowed: Bytes, s: int, end: int) -> int:
     return s
 
 
-@kernel
+@kernel(work=sizes)
 def allowed_cells(
     start: Ints, members: Ints, strides: Ints, offsets: Ints, first: Ints, allowed: Bytes
 ) -> tuple[Ints, Ints, Ints]:

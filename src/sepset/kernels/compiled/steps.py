@@ -5,12 +5,12 @@ Tensors are numbered as they are made; the first is the number one, then come th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel, pairs, sizes
 
 ONE = 0
 TENSORS, STEPS, STAMP = 0, 1, 2
@@ -462,7 +462,12 @@ def _new_tape(
     return tape
 
 
-@kernel
+def _trace_work(start: Ints, members: Ints, *others: Any) -> float:
+    """Each operand of a clique is compared with each other one."""
+    return 4 * sizes(start, members, *others) + 4 * pairs(start, members)
+
+
+@kernel(work=_trace_work)
 def trace(
     start: Ints,
     members: Ints,

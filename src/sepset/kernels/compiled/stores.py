@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel, sizes
 
 
-@kernel
+@kernel(work=sizes)
 def settle(
     values: Floats, offsets: Ints, start: Ints, members: Ints, cards: Ints, near: int, safe: int
 ) -> tuple[Ints, Ints, bool]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 # The largest entry stays within 2 to plus or minus LIMIT; a range of more bits than RANGE is flagged.
 LIMIT, RANGE = 60, 450

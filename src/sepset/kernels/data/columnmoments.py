@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 
 @kernel

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints, UInt32s
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 TILE = 2048
 """Rows whose cells are computed before they are counted: they stay in the first-level cache."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """The golden ratio in 64 bits: multiplying by it spreads neighboring integers (Knuth, volume 3, section 6.4)."""

@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 Number = tuple[float, int]
 

@@ -16,10 +16,16 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel, sizes
 
 
-@kernel
+def _order_work(indptr: Ints, indices: Int32s, *others: object) -> float:
+    """The neighbors of each node are compared pairwise, once for each of them."""
+    degrees = np.diff(indptr)
+    return 4 * len(indptr) + 4 * float(np.square(degrees).sum())
+
+
+@kernel(work=_order_work)
 def greedy_order(
     indptr: Ints,
     indices: Int32s,
@@ -77,7 +83,7 @@ def greedy_order(
     return order, _table_total(pool, rows, order, logs), touched[n + 1]
 
 
-@kernel
+@kernel(work=sizes)
 def without_nodes(indptr: Ints, indices: Int32s, gone: Ints) -> tuple[Ints, Ints, Int32s]:
     """The remaining node numbers, and the induced subgraph on them as compressed rows of new numbers."""
     n = len(indptr) - 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Int32s, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel, sizes
 
 
-@kernel
+@kernel(work=sizes)
 def mark_ancestors(parent_indptr: Ints, parent_indices: Int32s, starts: Ints) -> Bytes:
     """1 for `starts` and all their ancestors, 0 otherwise."""
     marks = np.zeros(parent_indptr.size - 1, dtype=np.uint8)
@@ -31,7 +31,7 @@ def mark_ancestors(parent_indptr: Ints, parent_indices: Int32s, starts: Ints) ->
     return marks
 
 
-@kernel
+@kernel(work=sizes)
 def active_states(
     parent_indptr: Ints,
     parent_indices: Int32s,
@@ -76,7 +76,7 @@ def active_states(
     return before
 
 
-@kernel
+@kernel(work=sizes)
 def mark_connected(
     start: Ints,
     members: Ints,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 
 @kernel

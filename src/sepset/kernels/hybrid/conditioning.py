@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 FOUND, MISSING = 1, 2
 ROUNDING = 16.0 * 2.0**-53

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints, UInt64s
-from sepset.kernels.compile import kernel
+from sepset.kernels.kernel import kernel
 
 TILE = 2048
 """Rows sampled together: their parent codes and places stay in the first-level cache."""
@@ -53,7 +53,7 @@ def search(cumulative: Floats, start: int, size: int, u: float) -> int:
     return low
 
 
-@kernel
+@kernel(work=lambda codes, first, last, children, *rest: 4 * (last - first) * len(children))
 def forward(
     codes: AnyInts,
     first: int,

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.logarithms import LN2
-from sepset.kernels.compile import kernel
 from sepset.kernels.compiled.contraction import advance
+from sepset.kernels.kernel import kernel
 
 # Columns of an instruction; offsets are into the workspace, lanes included.
 DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT, LANES_A, LANES_B, GROWTH = range(12)

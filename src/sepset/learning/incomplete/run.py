@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.lazy import lazy
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
@@ -97,7 +98,7 @@ class EMTask:
         """The objective over parameters without constraints."""
         return Objective.of(self.expectation.blocks, self.terms, self.evaluate)
 
-    @property
+    @lazy
     def hidden(self) -> tuple[str, ...]:
         """The variables without any cell."""
         rows = self.task.dataset.num_rows

@@ -1,0 +1,168 @@
+r"""Chains of auxiliary variables: running sums of terms, and running states of constraints.
+
+$$a_i = f_i(a_{i-1}, x_i)$$
+
+Each auxiliary is a function of the one before and of one variable, so that functions of hundreds of variables need only
+factors of three.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.factors.algebra import Factor
+from sepset.factors.block import FactorBlock
+from sepset.factors.decomposition import Decomposition, defined_last
+from sepset.factors.potentials import Automaton
+from sepset.factors.sparse import SparseTable
+from sepset.factors.table import Table
+from sepset.variables.variable import Discrete
+
+PRICE = 4
+"""The factor by which a chain must be smaller than a table to be chosen, since it adds auxiliary variables."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunningSums:
+    r"""The distinct partial sums $s_i = s_{i-1} + t_i(u_i)$ of terms that each depend on one variable.
+
+    Sums repeat where terms do: $n$ binary variables with equal terms have $n + 1$ of them.
+
+    Attributes:
+        levels: for each variable but the last the distinct sums up to it, one row each.
+        steps: which of them each pair of an earlier sum and a state leads to, in C order.
+
+    >>> sums = RunningSums.of(np.zeros(1), [np.array([[0.0], [0.5]])] * 3, most=100)
+    >>> [len(levels) for levels in sums.levels]
+    [2, 3]
+    """
+
+    levels: tuple[Floats, ...]
+    steps: tuple[Ints, ...]
+
+    @classmethod
+    def of(cls, start: Floats, terms: Sequence[Floats], *, most: int) -> RunningSums | None:
+        """The partial sums of terms `[states, numbers]`; None if some place has more than `most` of them.
+
+        Sums that differ by less than 1e-12 are equal up to rounding.
+        """
+        levels, found, steps = start[None, :], [], []
+        for term in terms[:-1]:
+            joint = (levels[:, None, :] + term[None]).reshape(len(levels) * len(term), -1)
+            keys = np.round(joint, 12) + 0.0
+            # Single numbers sort faster than rows.
+            flat, axis = (keys[:, 0], None) if keys.shape[1] == 1 else (keys, 0)
+            _, first, which = np.unique(flat, axis=axis, return_index=True, return_inverse=True)
+            if len(first) > most:
+                return None
+            levels = joint[first]
+            found.append(levels)
+            steps.append(which.reshape(-1))
+        return cls(tuple(found), tuple(steps))
+
+    def chain(self, child: Discrete, parents: Sequence[Discrete], last: Callable[[Floats], Floats]) -> Decomposition:
+        """The sums as auxiliaries of a child, each a function of the one before and a parent.
+
+        Args:
+            parents: one for each term.
+            last: from sums before the last parent to the values `[sums, states of the last parent, child's states]`.
+        """
+        ends = tuple(child.hidden(f"sum {i + 1}", len(levels)) for i, levels in enumerate(self.levels))
+        factors: list[Factor] = []
+        for i, (end, step) in enumerate(zip(ends, self.steps, strict=True)):
+            before = () if i == 0 else (ends[i - 1],)
+            codes = np.indices([v.num_states for v in (*before, parents[i])]).reshape(len(before) + 1, -1).T
+            rows = np.column_stack([codes, step])
+            factors.append(SparseTable((*before, parents[i], end), rows, np.ones(len(rows))))
+        functions = defined_last(factors, ends)
+        values = last(self.levels[-1])
+        return Decomposition((*factors, Table((ends[-1], parents[-1], child), values)), ends, functions)
+
+    def entries(self, parents: Sequence[Discrete]) -> int:
+        """The entries of the chain's tables but the last."""
+        counts = [1, *map(len, self.levels)]
+        return sum(a * p.num_states * b for a, p, b in zip(counts, parents, counts[1:], strict=False))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chains:
+    """A block of equal constraints as chains of running states: blocks of three variables instead of one of many.
+
+    Attributes:
+        blocks: the factors, with positions of auxiliaries after all others.
+        auxiliaries: the running states.
+        functions: the positions that each auxiliary's position is a function of.
+    """
+
+    blocks: tuple[FactorBlock, ...]
+    auxiliaries: tuple[Discrete, ...]
+    functions: Mapping[int, tuple[int, ...]]
+
+
+def is_chained(block: FactorBlock) -> bool:
+    """Whether chains of running states are much smaller than the tables of a block.
+
+    >>> from sepset.factors.potentials import Parity
+    >>> [is_chained(FactorBlock([range(n)], (2,) * n, Parity())) for n in (4, 8)]
+    [False, True]
+    """
+    if block.potential is None or not len(block) or block.arity < 3:
+        return False
+    automata = block.potential.automata(block.cards)
+    if not automata:
+        return False
+    states = math.prod(len(automaton.accepts) for automaton in automata)
+    return PRICE * 2 * states * len(automata) * sum(block.cards) <= math.prod(block.cards)
+
+
+def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: int) -> Chains:
+    """The chains of a block of constraints.
+
+    Args:
+        block: of constraints that have automata.
+        number: the block's number among those of its model, for the names of auxiliaries.
+        owners: the first variable of each factor, which its auxiliaries are named after.
+        first: the position of the first auxiliary.
+    """
+    assert block.potential is not None  # it has automata
+    scopes, places = np.asarray(block.scopes, np.int64), itertools.count(first)
+    blocks: list[FactorBlock] = []
+    hidden: list[Discrete] = []
+    functions: dict[int, tuple[int, ...]] = {}
+    for which, automaton in enumerate(block.potential.automata(block.cards)):
+        states: list[list[int]] = []
+        for row, owner in enumerate(owners):
+            names = (f"state {number}.{row}.{which}.{i}" for i in range(1, block.arity - 1))
+            made = [owner.hidden(name, len(automaton.accepts)) for name in names]
+            hidden += made
+            states.append([next(places) for _ in made])
+        ends = np.array(states, np.int64).reshape(len(scopes), -1)
+        blocks += _links(automaton, scopes, ends, block.cards)
+        functions.update(_inputs(scopes, ends))
+    return Chains(tuple(blocks), tuple(hidden), functions)
+
+
+def _links(automaton: Automaton, scopes: Ints, ends: Ints, cards: Sequence[int]) -> Iterator[FactorBlock]:
+    """The factors (first two variables, state), then (state, variable, next state), then (state, last variable)."""
+    count = len(automaton.accepts)
+    start = automaton.moves(cards[0])
+    first = np.einsum("xs,syt->xyt", start[0], automaton.moves(cards[1]))
+    yield FactorBlock(np.column_stack([scopes[:, :2], ends[:, :1]]), (cards[0], cards[1], count), first)
+    for i in range(2, len(cards) - 1):
+        links = np.column_stack([ends[:, i - 2], scopes[:, i], ends[:, i - 1]])
+        yield FactorBlock(links, (count, cards[i], count), automaton.moves(cards[i]))
+    last = automaton.moves(cards[-1]) @ automaton.accepts
+    yield FactorBlock(np.column_stack([ends[:, -1], scopes[:, -1]]), (count, cards[-1]), last)
+
+
+def _inputs(scopes: Ints, ends: Ints) -> Iterator[tuple[int, tuple[int, ...]]]:
+    for scope, states in zip(scopes.tolist(), ends.tolist(), strict=True):
+        yield states[0], (scope[0], scope[1])
+        for i in range(1, len(states)):
+            yield states[i], (states[i - 1], scope[i + 1])

@@ -1,0 +1,72 @@
+r"""Functions of many variables as products of small factors over their own variables and auxiliary ones.
+
+$$\phi(\mathbf x) = \sum_{\mathbf a} \prod_i f_i(\mathbf x, \mathbf a)$$
+
+If each auxiliary is a function of the others, at most one term of the sum is not zero. Then the sum is a maximum too,
+so that the same factors serve marginals and most probable assignments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Floats
+from sepset.factors.algebra import AnyVariable, Columns, Factor
+from sepset.semiring import Semiring
+from sepset.variables.variable import Discrete
+
+NO_FUNCTIONS: Mapping[Discrete, tuple[AnyVariable, ...]] = MappingProxyType({})
+"""The functions of a decomposition without auxiliaries."""
+
+
+class Decomposition(NamedTuple):
+    """Factors whose product, summed over the auxiliaries, is a function.
+
+    Attributes:
+        functions: for each auxiliary that is a function of others, those others; none of them comes later.
+    """
+
+    factors: tuple[Factor, ...]
+    auxiliaries: tuple[Discrete, ...] = ()
+    functions: Mapping[Discrete, tuple[AnyVariable, ...]] = NO_FUNCTIONS
+
+    @property
+    def is_functional(self) -> bool:
+        """Whether every auxiliary is a function of other variables, so that sums over them are maxima too."""
+        return all(a in self.functions for a in self.auxiliaries)
+
+
+class Decomposable(Protocol):
+    """A conditional of discrete variables, the child last; it chooses factors for what is observed and asked."""
+
+    @property
+    def scope(self) -> tuple[AnyVariable, ...]:
+        """The variables."""
+
+    def decomposed(self, given: Mapping[AnyVariable, int], semiring: Semiring) -> Decomposition:
+        """Factors that equal the conditional wherever the variables in `given` have these codes.
+
+        Raises `TooLarge` if none are small enough. With the semiring `MAX` all auxiliaries are functions.
+        """
+
+    def probabilities(self, rows: Columns, num_rows: int) -> Floats:
+        """The distribution of the child for each row of its parents, `[rows, states]`."""
+
+    def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> AnyArray:
+        """A draw of the child for each row of its parents."""
+
+
+def defined_last(factors: Sequence[Factor], auxiliaries: Sequence[Discrete]) -> dict[Discrete, tuple[AnyVariable, ...]]:
+    """The inputs of each auxiliary, which is defined by the factor that has it last: the others in its scope.
+
+    >>> from sepset.factors.table import Table
+    >>> a, b, both = (Discrete(name) for name in ("a", "b", "both"))
+    >>> defined_last([Table((a, b, both), np.eye(2)[[[0, 0], [0, 1]]])], [both])[both] == (a, b)
+    True
+    """
+    homes = {factor.scope[-1]: factor.scope[:-1] for factor in factors if factor.scope}
+    return {auxiliary: homes[auxiliary] for auxiliary in auxiliaries if auxiliary in homes}

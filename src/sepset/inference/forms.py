@@ -1,0 +1,455 @@
+r"""Questions about problems with functions of many variables: evidence reaches these before they become factors.
+
+A conditional of forty parents has no table, but given its parents it is one distribution, and given all of them but two
+it is a small table. So a problem with such forms is rewritten for each question: parts that do not matter are dropped,
+the remaining forms choose factors for what is observed and asked, and any method answers about the result.
+
+$$P(\mathbf y \mid \mathbf e) \propto \sum_{\mathbf h} \prod_i \phi_i[\mathbf e](\mathbf y, \mathbf h)$$
+
+Reference: Koller & Friedman, sections 5.3, 5.4 and 9.6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
+from sepset.data.missingness import members
+from sepset.errors import NotApplicable, TooLarge
+from sepset.factors.algebra import AnyVariable, Columns
+from sepset.factors.block import Single
+from sepset.factors.decomposition import Decomposition
+from sepset.factors.table import Table
+from sepset.inference import capabilities, completion
+from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.method import (
+    Answer,
+    Best,
+    Calibrated,
+    Calibrates,
+    ContextMoments,
+    Method,
+    Prepared,
+    can,
+    dense,
+    elimination_settings,
+)
+from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
+from sepset.inference.result import Answers
+from sepset.inference.values import Values
+from sepset.problem import Block, ConditionalGroup, Form, Problem
+from sepset.semiring import MAX, SUM, Semiring
+from sepset.variables.evidence import Evidence
+from sepset.variables.universe import Variables
+
+MOST_PER_ROW = 2**12
+"""The largest table of one row's form for which rows are answered together."""
+
+MOST_TOGETHER = 2**22
+"""The most entries of the tables of rows that are answered together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rewritten:
+    """A method prepared for a rewritten problem.
+
+    Attributes:
+        prepared: the method.
+        parts: what each form became.
+        numbers: the numbers of the factors of each form.
+    """
+
+    prepared: Prepared
+    parts: Mapping[int, Decomposition]
+    numbers: Mapping[int, tuple[int, ...]]
+
+    def with_parts(self, parts: Mapping[int, Decomposition]) -> Prepared:
+        """The same plans with other parts of the same scopes."""
+        values = {
+            number: dense(factor).values
+            for form, part in parts.items()
+            for number, factor in zip(self.numbers[form], part.factors, strict=True)
+        }
+        return capabilities.with_values(self.prepared, values)
+
+
+class PreparedForms:
+    """Any method bound to a problem with forms; it has every capability that the method has, and those of questions.
+
+    Args:
+        problem: some of whose factors depend on the question.
+        method: what answers about the rewritten problems.
+
+    Guarantee: as the method.
+    Tested by: inference/test_forms.py::test_every_question_is_enumeration
+    """
+
+    def __init__(self, problem: Problem, method: Method) -> None:
+        self.problem = problem
+        self.method = method
+        self._made: Cache[Prepared] = Cache(16)
+        self._patterns: Cache[Rewritten] = Cache(16)
+
+    @lazy
+    def _whole(self) -> Prepared | None:
+        """The method bound to the problem itself, whose factors serve all sums; None if some are not built yet."""
+        return None if any(form.is_deferred for form in self.problem.forms) else self.method.prepare(self.problem)
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` given the evidence."""
+        return self._about(targets, evidence).query(targets, evidence)
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The logarithm of the total weight consistent with the evidence."""
+        return self._about((), evidence).log_partition(evidence)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of single marginals, and the log partition; one question each if some are about too large a form."""
+        try:
+            return self._about(None, evidence).marginals(evidence)
+        except TooLarge:
+            if self._whole is not None:
+                raise
+            return lambda v: self.query([v], evidence).distribution, self.log_partition(evidence)
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
+        """Independent draws of every unobserved variable; forms that nothing observed depends on are drawn last."""
+        last = () if self._whole is not None else self._barren(evidence)
+        if not last:
+            return self._about(None, evidence).sample(num_rows, evidence, rng)
+        children = {self.problem.conditionals[form.group].child for form in last}
+        rest = [v for v in range(self.problem.num_visible) if v not in children and v not in evidence.codes]
+        drawn = self._about(rest, evidence).sample(num_rows, evidence, rng)
+        known: dict[int, AnyArray] = {v: drawn[v] for v in rest if v in drawn}
+        for form in last:
+            rows: Columns = {v: _column(self.problem, v, known, evidence, num_rows) for v in form.source.scope[:-1]}
+            known[self.problem.conditionals[form.group].child] = form.source.sample(rows, num_rows, rng)
+        return known
+
+    def _barren(self, evidence: Evidence) -> tuple[Form, ...]:
+        """The deferred forms whose children have no evidence and no children of their own."""
+        taken = {*evidence.touched, *(v for group in self.problem.conditionals for v in group.parents)}
+        deferred = [form for form in self.problem.forms if form.is_deferred and form.group >= 0]
+        return tuple(form for form in deferred if self.problem.conditionals[form.group].child not in taken)
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out."""
+        return self._maximizing(over, evidence, _given(self.problem, evidence)).best(evidence, over)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of a query; without targets, of all marginals."""
+        try:
+            return self._about(targets or None, Evidence(dict.fromkeys(observed, 0))).plan(targets, observed)
+        except TooLarge:
+            return self._whole_plan(targets or range(self.problem.num_visible), targets, observed, joint=True)
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of `best`: maxima over `over`, after sums over the rest."""
+        evidence = Evidence(dict.fromkeys(observed, 0))
+        children = {self.problem.conditionals[form.group].child for form in self.problem.forms}
+        given = _given(self.problem, Evidence({v: 0 for v in observed if v not in children}))
+        try:
+            return self._maximizing(over, evidence, given).best_plan(over, observed)
+        except TooLarge:
+            return self._whole_plan(over, over, observed, joint=False)
+
+    def _whole_plan(
+        self, targets: Sequence[int], last: Sequence[int], observed: Sequence[int], *, joint: bool
+    ) -> EliminationPlan:
+        """The plan with the factors that are not built, which tells their size."""
+        order, _ = elimination_settings(self.method)
+        relevant = self.problem.relevant([v for v in targets if v not in set(observed)], observed, constants=True)
+        return make_plan(self.problem, relevant, method=order, targets=last, observed=observed, last=last, joint=joint)
+
+    def with_values(self, values: Values) -> Prepared:
+        """The method with new values of all factors; its maxima sum auxiliaries out, since forms keep their values."""
+        if self._whole is None:
+            raise NotApplicable("Factors that depend on what is observed take no new values. Prepare the new model.")
+        return capabilities.with_values(self._whole, values)
+
+    def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The log partition of every row, and in each the posterior of every target; rows with equal gaps together."""
+        if self._whole is not None:
+            return capabilities.answer_rows(self._whole, rows, targets, workers)
+        different, which = rows.distinct()
+        found = RowAnswers.empty(len(different), targets, self.problem.variables.cards)
+        for places, some in _alike(different):
+            answers = self._answers(some, targets, workers)
+            found.log_partition[places] = answers.log_partition
+            for v, each in found.probabilities.items():
+                each[places] = answers.probabilities[v]
+            for v, (mean, variance) in found.moments.items():
+                mean[places], variance[places] = answers.moments[v]
+        return found.take(which)
+
+    def _answers(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
+        """The answers to rows that observe the same variables."""
+        seen = {*rows.positions, *rows.real_positions}
+        free = [v for v in targets if v not in seen]
+        numbers = self._relevant(free, Evidence(dict.fromkeys(seen, 0)))
+        used = [i for i, form in enumerate(self.problem.forms) if form.is_deferred and form.factors[0] in numbers]
+        entries = max((self._entries(self.problem.forms[i], rows) for i in used), default=1)
+        if entries > MOST_PER_ROW:
+            return capabilities.row_by_row(self, rows, targets, workers)
+        size = MOST_TOGETHER // entries
+        starts = range(0, len(rows), size)
+        answers = (
+            self._together(rows.take(np.arange(start, min(start + size, len(rows)))), targets, numbers, used, workers)
+            for start in starts
+        )
+        return reduce(RowAnswers.joined, answers)
+
+    def _together(
+        self,
+        rows: EvidenceRows,
+        targets: Sequence[int],
+        numbers: Collection[int],
+        used: Sequence[int],
+        workers: Workers,
+    ) -> RowAnswers:
+        """The answers to rows that observe the same variables, each row with a context of its own in every form."""
+        parts, columns = self._stacked(used, rows)
+        problem, places, _ = rewritten(self.problem, numbers, parts)
+        contexts = tuple(places[parts[i].auxiliaries[0]] for i in used)
+        codes = np.column_stack([rows.codes, *columns]).astype(np.int32)
+        told = EvidenceRows((*rows.positions, *contexts), codes, rows.real_positions, rows.reals)
+        return capabilities.answer_rows(self.method.prepare(problem), told, targets, workers)
+
+    def _entries(self, form: Form, rows: EvidenceRows) -> int:
+        """The entries of a form's table over what these rows do not observe."""
+        ids = self.problem.scope(form.factors[0])
+        cards = self.problem.variables.cards
+        return math.prod(int(cards[v]) for v in ids if v not in rows.positions) * int(cards[ids[-1]])
+
+    def _stacked(self, used: Sequence[int], rows: EvidenceRows) -> tuple[dict[int, Decomposition], list[Ints]]:
+        """For each form one table with an axis for the rows' contexts, and the context of every row."""
+        parts: dict[int, Decomposition] = {}
+        columns: list[Ints] = []
+        for i in used:
+            source, ids = self.problem.forms[i].source, self.problem.scope(self.problem.forms[i].factors[0])[:-1]
+            at = [rows.positions.index(v) for v in ids if v in rows.positions]
+            contexts, which = np.unique(rows.codes[:, at], axis=0, return_inverse=True)
+            columns.append(which.reshape(-1))
+            parts[i] = _contextual(source, [v in rows.positions for v in ids], contexts)
+        return parts, columns
+
+    def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
+        """Every variable of the model, missing cells of each row at their jointly most probable values."""
+        if self._whole is not None and all(form.is_functional for form in self.problem.forms):
+            return completion.complete_rows(self._whole, rows, workers)
+        everyone = range(self.problem.num_visible)
+
+        def complete(evidence: Evidence, number: int) -> tuple[Mapping[int, Any], float]:
+            known = {*evidence.codes, *evidence.reals}
+            return self.best(evidence, [v for v in everyone if v not in known])
+
+        return completion.one_by_one(self.problem, rows, everyone, complete, workers)
+
+    def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
+        """The targets, each missing cell at its own most probable value."""
+        if self._whole is not None:
+            return completion.mode_rows(self._whole, rows, targets, workers)
+        return completion.modes_one_by_one(self, rows, targets, workers)
+
+    def draw_rows(
+        self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
+    ) -> RowValues:
+        """The targets, missing cells drawn jointly, independently between rows."""
+        if self._whole is not None:
+            return completion.draw_rows(self._whole, rows, targets, rng, workers)
+        chain = completion.by_chain_rule if self.problem.variables.all_discrete else completion.draw_one_by_one
+        return chain(self, rows, targets, rng, workers)
+
+    def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
+        """The marginal over every factor's scope; raises for factors that are not built."""
+        return capabilities.factor_marginals(self._built(), evidence)
+
+    def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
+        """The weighted sum over the rows of their factor marginals; raises for factors that are not built."""
+        return capabilities.summed_marginals(self._built(), rows, weights, workers)
+
+    def _built(self) -> Prepared:
+        if self._whole is None:
+            wide = next(form.source for form in self.problem.forms if form.is_deferred)
+            raise TooLarge(f"The marginal over all variables of {wide!r} is a table that is too large.")
+        return self._whole
+
+    def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
+        """The moments of real variables in each joint state of discrete ones."""
+        return capabilities.moments(self._about((*reals, *by), Evidence()), reals, by)
+
+    def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
+        """The calibrated tree over every unobserved variable."""
+        return self._tree(evidence).calibrate(evidence, semiring)
+
+    def pairwise_marginals(self, evidence: Evidence) -> Answers[tuple[str, str], Table]:
+        """The joint of every pair of unobserved variables."""
+        return self._tree(evidence).pairwise_marginals(evidence)
+
+    def joint(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> Answer:
+        """The joint of `targets` from the tree calibrated for this evidence."""
+        return self._tree(evidence).joint(targets, evidence, calibration)
+
+    def joint_plan(self, targets: Sequence[int], evidence: Evidence, calibration: Calibrated) -> JointPlan:
+        """The plan of `joint`, with its cost."""
+        return self._tree(evidence).joint_plan(targets, evidence, calibration)
+
+    def _tree(self, evidence: Evidence) -> Calibrates:
+        prepared = self._about(None, evidence)
+        if not can(prepared, Calibrates):
+            raise NotApplicable(f"{type(self.method).__name__} has no calibrated tree. Use CliqueTree.")
+        return prepared
+
+    def _about(self, targets: Sequence[int] | None, evidence: Evidence) -> Prepared:
+        """The method prepared for sums about some variables, or about all."""
+        if self._whole is not None:
+            return self._whole
+        numbers = range(self.problem.num_factors) if targets is None else self._relevant(targets, evidence)
+        used = [i for i, form in enumerate(self.problem.forms) if form.is_deferred and form.factors[0] in numbers]
+        given = _given(self.problem, evidence)
+        return self._rewritten(numbers, dict.fromkeys(used, SUM), given)
+
+    def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, int]) -> Prepared:
+        """The method prepared for the best values of some variables."""
+        asked = {self.problem.variables[v] for v in over}
+        forms = self.problem.forms
+        mixed = [
+            i for i, form in enumerate(forms) if not form.is_functional and asked.intersection(form.source.scope[:-1])
+        ]
+        if self._whole is not None and not mixed:
+            return self._whole
+        numbers = self._relevant(over, evidence)
+        used = [i for i, form in enumerate(forms) if form.factors[0] in numbers]
+        chosen = {i: MAX if i in mixed else SUM for i in used if forms[i].is_deferred or i in mixed}
+        return self._rewritten(numbers, chosen, given)
+
+    def _relevant(self, targets: Sequence[int], evidence: Evidence) -> frozenset[int]:
+        found = self.problem.relevant(targets, evidence.observed, touched=evidence.weighted, constants=True)
+        return frozenset(found.factors)
+
+    def _rewritten(
+        self, numbers: Collection[int], chosen: Mapping[int, Semiring], given: Mapping[AnyVariable, int]
+    ) -> Prepared:
+        """The method prepared for some of the factors, with forms decomposed for what is given."""
+        forms = self.problem.forms
+        codes = {i: {v: given[v] for v in forms[i].source.scope if v in given} for i in chosen}
+        kept = frozenset(numbers)
+        key = kept, tuple((i, one.name, tuple(codes[i].items())) for i, one in chosen.items())
+
+        def make() -> Prepared:
+            parts = {i: self._part(forms[i], codes[i], one) for i, one in chosen.items()}
+            shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in parts.items())
+            found = self._patterns.get((kept, shape), lambda: self._prepared(kept, parts))
+            return found.prepared if found.parts is parts else found.with_parts(parts)
+
+        return self._made.get(key, make)
+
+    def _part(self, form: Form, codes: Mapping[AnyVariable, int], semiring: Semiring) -> Decomposition:
+        """The factors of a form; if maxima have none that fit, those for sums."""
+        try:
+            return form.source.decomposed(codes, semiring)
+        except TooLarge:
+            if semiring is SUM or form.is_deferred:
+                raise
+            return form.source.decomposed(codes, SUM)
+
+    def _prepared(self, numbers: Collection[int], parts: Mapping[int, Decomposition]) -> Rewritten:
+        problem, _, places = rewritten(self.problem, numbers, parts)
+        return Rewritten(self.method.prepare(problem), parts, places)
+
+
+def rewritten(
+    problem: Problem, numbers: Collection[int], parts: Mapping[int, Decomposition]
+) -> tuple[Problem, Mapping[AnyVariable, int], Mapping[int, tuple[int, ...]]]:
+    """A problem with some of its factors, in which forms have become their parts.
+
+    The model's own variables keep their positions. Those whose conditionals are left out remain without factors.
+
+    Returns:
+        The problem, the position of every variable, and the numbers of the factors of each part.
+    """
+    replaced = {n for i in parts for n in problem.forms[i].factors}
+    kept = [n for n in sorted(numbers) if n not in replaced]
+    old = sorted({v for n in kept for v in problem.scope(n) if v >= problem.num_visible})
+    own = [problem.variables[v] for v in range(problem.num_visible)]
+    new = [a for part in parts.values() for a in part.auxiliaries]
+    variables = Variables([*own, *(problem.variables[v] for v in old), *new])
+    place = {v: v for v in range(problem.num_visible)} | {v: problem.num_visible + i for i, v in enumerate(old)}
+    ids: dict[AnyVariable, int] = {v: problem.num_visible + len(old) + i for i, v in enumerate(new)}
+    ids |= {problem.variables[v]: at for v, at in place.items()}
+    blocks: list[Block] = [Single(problem.factor(n), [place[v] for v in problem.scope(n)]) for n in kept]
+    homes: dict[int, tuple[int, ...]] = {}
+    for i, part in parts.items():
+        homes[i] = tuple(range(len(blocks), len(blocks) + len(part.factors)))
+        blocks += [Single(factor, [ids[v] for v in factor.scope]) for factor in part.factors]
+    functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items() if a in place}
+    functions |= {ids[a]: tuple(ids[v] for v in f) for part in parts.values() for a, f in part.functions.items()}
+    groups = tuple(_groups(problem, dict(zip(kept, range(len(kept)), strict=True)), place, parts, homes, ids))
+    return Problem(variables, tuple(blocks), groups, problem.num_visible, functions), ids, homes
+
+
+def _groups(
+    problem: Problem,
+    number: Mapping[int, int],
+    place: Mapping[int, int],
+    parts: Mapping[int, Decomposition],
+    homes: Mapping[int, tuple[int, ...]],
+    ids: Mapping[AnyVariable, int],
+) -> Iterator[ConditionalGroup]:
+    """The conditionals that remain; those left out have no factors."""
+    made = {problem.forms[i].group: i for i in parts}
+    for at, group in enumerate(problem.conditionals):
+        if at in made:
+            new = tuple(ids[a] for a in parts[made[at]].auxiliaries)
+            yield ConditionalGroup(group.child, group.parents, homes[made[at]], new)
+            continue
+        factors = tuple(number[n] for n in group.factors if n in number)
+        hidden = tuple(place[v] for v in group.auxiliaries) if factors else ()
+        yield ConditionalGroup(group.child, group.parents, factors, hidden)
+
+
+def _given(problem: Problem, evidence: Evidence) -> dict[AnyVariable, int]:
+    """The observed codes by variable."""
+    return {problem.variables[v]: code for v, code in evidence.codes.items()}
+
+
+def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Decomposition:
+    """One table of a conditional: contexts of its observed parents, its other parents, the child."""
+    *parents, child = source.scope
+    free = [p for p, is_seen in zip(parents, observed, strict=True) if not is_seen]
+    shape = [p.num_states for p in free]
+    cells = np.indices(shape).reshape(len(shape), math.prod(shape))
+    size = cells.shape[1] if shape else 1
+    rows: Columns = {p: np.tile(cells[i], len(contexts)) for i, p in enumerate(free)}
+    seen = [p for p, is_seen in zip(parents, observed, strict=True) if is_seen]
+    rows |= {p: np.repeat(contexts[:, i], size) for i, p in enumerate(seen)}
+    values = source.probabilities(rows, len(contexts) * size)
+    context = child.hidden("context", len(contexts))
+    return Decomposition((Table((context, *free, child), values.reshape(-1)),), (context,))
+
+
+def _column(
+    problem: Problem, variable: AnyVariable, drawn: Mapping[int, AnyArray], evidence: Evidence, num_rows: int
+) -> AnyArray:
+    """The codes of a variable in every row: drawn, or observed."""
+    position = problem.variables.id(variable)
+    return drawn[position] if position in drawn else np.full(num_rows, evidence.codes[position])
+
+
+def _alike(rows: EvidenceRows) -> Iterator[tuple[Ints, EvidenceRows]]:
+    """The rows that observe the same variables, with the columns of these."""
+    first, which = rows.patterns
+    for row, places in zip(first.tolist(), members(which, len(first)), strict=True):
+        found: Bools = rows.codes[row] >= 0
+        real: Bools = ~np.isnan(rows.reals[row])
+        positions = [v for v, has in zip(rows.positions, found.tolist(), strict=True) if has]
+        reals = [v for v, has in zip(rows.real_positions, real.tolist(), strict=True) if has]
+        yield places, rows.take(places).over(positions, reals)

@@ -1,0 +1,196 @@
+"""The `kernel` decorator: loops that run as plain Python for the first small questions, and compiled from then on.
+
+Loading a compiler takes longer than most first questions, and compiling takes longer still. So a kernel starts as the
+Python function that it is written as. Its work is estimated from the sizes of its arguments before each call, and is
+added up over the process; the call that would exceed `PLAIN_WORK` loads the compiled kernels, and all later calls
+use them. What has been spent until then is at most what loading costs, so that no program takes twice the time of the
+better choice. Which form answers depends on sizes alone, never on a clock, a cache or a background task.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType, ModuleType
+from typing import Any, NamedTuple, TypeVar, cast, overload
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Interpreted passes of a loop, about a microsecond each: together about as long as loading compiled kernels takes.
+PLAIN_WORK = 300_000
+
+Work = Callable[..., float]
+
+
+class Options(NamedTuple):
+    """How a kernel is compiled; see `kernel`."""
+
+    reassociate: bool
+    inline: bool
+    borrows: bool
+
+
+class Kernel:
+    """A function before compiled kernels are loaded.
+
+    Attributes:
+        function: as written.
+        options: how it is compiled.
+        work: the passes of its loops for given arguments; None if it is never interpreted when called from outside.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Options, work: Work | None) -> None:
+        self.function, self.options, self.work = function, options, work
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        self.__module__, self.__wrapped__ = function.__module__, function
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it, interpreted while that is affordable."""
+        if self.work is None or not METER.affords(self.work, args):
+            return load()[self](*args)
+        with np.errstate(all="ignore"):
+            return plain(self)(*args)
+
+
+class Meter:
+    """The work that interpreted kernels have done in this process, and whether compiled ones are loaded.
+
+    Attributes:
+        spent: passes of loops so far.
+        compiled: the compiled kernels once they are loaded.
+    """
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.compiled: dict[Kernel, Callable[..., Any]] | None = None
+        self.lock = threading.RLock()
+
+    def affords(self, work: Work, args: tuple[Any, ...]) -> bool:
+        """Whether a call with these arguments is interpreted; its work is then spent."""
+        if self.compiled is not None:
+            return False
+        spent = self.spent + work(*args)
+        if spent > PLAIN_WORK:
+            return False
+        self.spent = spent
+        return True
+
+
+METER = Meter()
+_KERNELS: list[Kernel] = []
+_PLAIN: dict[str, dict[str, Any]] = {}
+
+
+@overload
+def kernel(function: F) -> F: ...
+@overload
+def kernel(
+    *, reassociate: bool = False, inline: bool = False, borrows: bool = False, work: Work | None = None
+) -> Callable[[F], F]: ...
+def kernel(
+    function: F | None = None,
+    *,
+    reassociate: bool = False,
+    inline: bool = False,
+    borrows: bool = False,
+    work: Work | None = None,
+) -> F | Callable[[F], F]:
+    """A function that is compiled once that is worth it: nopython, nogil, cached on disk. Division by zero is inf.
+
+    Args:
+        reassociate: let the compiler reorder sums, which vectorizing a reduction requires; NaN and inf keep their
+            meaning.
+        inline: inline the function into its callers; one that is called once then compiles faster.
+        borrows: the function neither creates nor returns arrays; references to its arguments are then not counted,
+            which would take longer than a short function.
+        work: about how many passes its loops take for given arguments. Without it, a call from outside always loads
+            the compiled kernels; calls from other kernels are a part of theirs.
+    """
+    options = Options(reassociate, inline, borrows)
+    if function is None:
+        return lambda f: _decorated(f, options, work)
+    return _decorated(function, options, work)
+
+
+def _decorated(function: F, options: Options, work: Work | None) -> F:
+    made = Kernel(function, options, work)
+    if METER.compiled is None:
+        _KERNELS.append(made)
+        return cast(F, made)
+    return cast(F, _compiled(made))
+
+
+def sizes(*args: Any) -> float:
+    """The number of entries of all arrays among the arguments: the work of a kernel that reads each about once."""
+    return float(sum(a.size for a in args if isinstance(a, np.ndarray)))
+
+
+def times(passes: float) -> Work:
+    """The work of a kernel that makes so many passes for each entry of its arguments."""
+    return lambda *args: passes * sizes(*args)
+
+
+def pairs(start: Any, members: Any) -> float:
+    """The number of pairs of places, over all numbers, at which a number is found in compressed rows."""
+    return float(np.square(np.bincount(members)).sum()) if len(members) else float(len(start))
+
+
+TIERS: Mapping[bool, Mapping[str, object]] = {
+    False: MappingProxyType({"tier": "plain"}),
+    True: MappingProxyType({"tier": "compiled"}),
+}
+
+
+def answered() -> Mapping[str, object]:
+    """Which form of kernels answers now, `plain` or `compiled`, as a result says it in `info`.
+
+    >>> answered()["tier"] in ("plain", "compiled")
+    True
+    """
+    return TIERS[METER.compiled is not None]
+
+
+def load() -> dict[Kernel, Callable[..., Any]]:
+    """Load the compiled kernels: every kernel module has them under the names of the interpreted ones."""
+    with METER.lock:
+        if METER.compiled is None:
+            compiled = {k: _compiled(k) for k in _KERNELS}
+            for module in {k.__module__ for k in _KERNELS} & sys.modules.keys():
+                _replace(sys.modules[module], compiled)
+            METER.compiled = compiled
+        return METER.compiled
+
+
+def _compiled(made: Kernel) -> Callable[..., Any]:
+    from sepset.kernels.compile import compiled
+
+    return compiled(made.function, *made.options)
+
+
+def _replace(module: ModuleType, compiled: dict[Kernel, Callable[..., Any]]) -> None:
+    """Bind the names of kernels in a module to their compiled form."""
+    for name, value in list(vars(module).items()):
+        if isinstance(value, Kernel):
+            setattr(module, name, compiled[value])
+
+
+def plain(made: Kernel) -> Callable[..., Any]:
+    """The Python function, with kernels that it calls interpreted as well.
+
+    Its global names are a copy of its module's: it is not affected if another thread loads the compiled kernels.
+    """
+    module = made.__module__
+    if module not in _PLAIN:
+        names = dict(vars(sys.modules[module]))
+        own = {n: v for n, v in names.items() if isinstance(v, Kernel)}
+        names |= {n: _function(v, names) if v.__module__ == module else plain(v) for n, v in own.items()}
+        _PLAIN[module] = names
+    return cast(Callable[..., Any], _PLAIN[module][made.__name__])
+
+
+def _function(made: Kernel, names: dict[str, Any]) -> FunctionType:
+    source = cast(FunctionType, made.function)
+    return FunctionType(source.__code__, names, source.__name__, source.__defaults__, source.__closure__)

@@ -1,0 +1,227 @@
+"""Problems whose factors depend on the question: every verb against enumeration, for every method."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.cpds import discrete
+from sepset.inference.forms import PreparedForms
+from sepset.inference.method import Prepared, prepare
+from support.tolerances import CLOSE, STANDARD_ERRORS
+
+METHODS = [
+    ss.CliqueTree(),
+    ss.VariableElimination(),
+    ss.inference.ShaferShenoy(),
+    ss.inference.BeliefUpdate(),
+    ss.inference.RecursiveConditioning(),
+    ss.inference.CutsetConditioning(),
+]
+
+
+@pytest.fixture(params=[0, 2**20], ids=["deferred", "built"])
+def threshold(request, monkeypatch):
+    """Whether factors of structured CPDs wait for the evidence, or are built first."""
+    monkeypatch.setattr(discrete, "MOST_ENTRIES", request.param)
+    return request.param
+
+
+def network(seed=0):
+    """Two wide CPDs, one below the other, with roots and a leaf of tables; some states are impossible."""
+    rng = np.random.default_rng(seed)
+    a, b, c, d = ss.Discrete("a"), ss.Discrete("b", "xyz"), ss.Discrete("c"), ss.Discrete("d")
+    y, w, z = ss.Discrete("y", 3), ss.Discrete("w"), ss.Discrete("z")
+
+    def rows(*shape):
+        return rng.dirichlet(np.ones(shape[-1]), shape[:-1])
+
+    return ss.BayesNet(
+        ss.TableCPD(z, rows(3, 2), given=y),
+        ss.NoisyOr(w, {y: [0.0, 0.4, 0.9], d: 0.7, a: 1.0, c: 0.3}, leak=0.1),
+        ss.TableCPD(a, rows(2)),
+        ss.LogisticCPD(y, {a: rng.normal(size=(2, 3)), b: rng.normal(size=(3, 3)), c: rng.normal(size=(2, 3))}),
+        ss.TableCPD(b, rows(2, 3), given=a),
+        ss.TableCPD(c, [0.3, 0.7]),
+        ss.TableCPD(d, [[1.0, 0.0], [0.4, 0.6]], given=c),
+        name="wide",
+    )
+
+
+def cells(net):
+    """Every joint assignment in codes, and its probability by the CPDs' own scores."""
+    grid = np.array(list(itertools.product(*(range(v.num_states) for v in net.variables))))
+    rows = ss.Dataset.from_codes(net.variables, grid)
+    return grid, np.exp(net.log_probability(rows))
+
+
+FOUND = [{}, {"w": 1}, {"y": 2}, {"a": 1, "b": "z", "c": 0}, {"z": 1, "a": 0}, {"w": 0, "z": 0, "b": "x"}]
+
+
+def consistent(net, grid, given):
+    places = [(net.variables.id(name), net[name].code(state)) for name, state in given.items()]
+    return np.all([grid[:, i] == code for i, code in places], axis=0) if places else np.ones(len(grid), bool)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_every_question_is_enumeration(threshold, method):
+    net = network()
+    grid, weight = cells(net)
+    for given in FOUND:
+        inside = consistent(net, grid, given)
+        total = weight[inside].sum()
+        assert float(ss.log_probability(net, given=given, method=method)) == pytest.approx(np.log(total), abs=CLOSE)
+        free = [v for v in net.variables if v.name not in given]
+        marginals = ss.marginals(net, given=given, method=method)
+        for v in free:
+            column = grid[inside, net.variables.id(v)]
+            expected = np.bincount(column, weight[inside], v.num_states) / total
+            np.testing.assert_allclose(ss.query(net, v, given=given, method=method).values, expected, atol=CLOSE)
+            np.testing.assert_allclose(marginals[v.name].values, expected, atol=CLOSE)
+        best = ss.map_assignment(net, given=given, method=method)
+        assert best.log_value == pytest.approx(np.log(weight[inside].max()), abs=CLOSE)
+        codes = [net[v.name].code(best.assignment.get(v.name, given.get(v.name))) for v in net.variables]
+        assert weight[(grid == codes).all(axis=1)] == pytest.approx(weight[inside].max())
+
+
+def marginal_map(net, grid, weight, given, over):
+    """The largest sum over everything but `over`."""
+    inside = consistent(net, grid, given)
+    _, which = np.unique(grid[inside][:, [net.variables.id(v) for v in over]], axis=0, return_inverse=True)
+    return np.bincount(which.reshape(-1), weight[inside])
+
+
+@pytest.mark.parametrize("method", [*METHODS[:2], METHODS[4]], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("over", [("a", "c"), ("y",), ("d", "z"), ("a", "b", "d", "y")], ids="".join)
+def test_the_best_of_some_variables(threshold, method, over):
+    net = network(1)
+    grid, weight = cells(net)
+    for given in ({}, {"w": 1}, {"w": 0}):
+        sums = marginal_map(net, grid, weight, given, over)
+        found = ss.map_assignment(net, given=given, over=over, k=3, method=method)
+        expected = np.sort(sums[sums > 0])[::-1][:3]
+        np.testing.assert_allclose(found.log_values, np.log(expected), atol=CLOSE)
+
+
+def test_rows_are_answered_together(threshold):
+    net = network(2)
+    grid, weight = cells(net)
+    rng = np.random.default_rng(0)
+    rows = grid[rng.integers(0, len(grid), 60)]
+    rows = np.where(rng.random(rows.shape) < 0.4, -1, rows)
+    data = ss.Dataset.from_codes(net.variables, rows)
+    possible = [bool(((grid == row) | (row < 0)).all(axis=1) @ weight > 0) for row in rows]
+    data, rows = data.take(np.flatnonzero(possible)), rows[possible]
+    scores = ss.prepare(net).log_probabilities(data)
+    filled = ss.impute(net, data, kind="map").dataset
+    for i, row in enumerate(rows):
+        inside = ((grid == row) | (row < 0)).all(axis=1)
+        assert scores[i] == pytest.approx(np.log(weight[inside].sum()), abs=CLOSE)
+        codes = [int(filled.codes(v)[i]) for v in net.variables]
+        assert weight[(grid == codes).all(axis=1)] == pytest.approx(weight[inside].max(), abs=CLOSE)
+    for target in ("y", "w", "a", "d"):
+        place = net.variables.id(target)
+        found = ss.predict(net, data, targets=target).probabilities(target)
+        for i, row in enumerate(rows):
+            others = row.copy()
+            others[place] = -1
+            inside = ((grid == others) | (others < 0)).all(axis=1)
+            expected = np.bincount(grid[inside, place], weight[inside], net[target].num_states)
+            np.testing.assert_allclose(found[i], expected / expected.sum(), atol=CLOSE)
+
+
+@pytest.mark.parametrize("given", [{}, {"z": 1}, {"w": 1, "b": "y"}], ids=["nothing", "a leaf", "two"])
+def test_draws_have_the_joint_distribution(threshold, given):
+    net = network(3)
+    grid, weight = cells(net)
+    inside = consistent(net, grid, given)
+    num = 20_000
+    rows = ss.prepare(net).sample(num, given=given, seed=0)
+    codes = np.stack([rows.codes(v) for v in net.variables], axis=1)
+    for pair in itertools.combinations(range(len(net.variables)), 2):
+        cards = [net.variables[i].num_states for i in pair]
+        expected = np.bincount(np.ravel_multi_index(grid[inside][:, pair].T, cards), weight[inside], np.prod(cards))
+        expected = expected / expected.sum()
+        shares = np.bincount(np.ravel_multi_index(codes[:, pair].T, cards), minlength=np.prod(cards)) / num
+        assert (np.abs(shares - expected) <= STANDARD_ERRORS * np.sqrt(expected * (1 - expected) / num) + 1e-12).all()
+
+
+def test_permuted_parents_and_cpds_change_nothing(threshold):
+    net = network(4)
+    _, weight = cells(net)
+    shuffled = ss.BayesNet(*reversed(net.cpds))
+    for given in FOUND:
+        best, other = (ss.map_assignment(n, given=given).log_value for n in (net, shuffled))
+        assert best == pytest.approx(other, abs=CLOSE)
+    assert weight.sum() == pytest.approx(1.0)
+
+
+def test_views_and_pairs(threshold):
+    net = network(5)
+    grid, weight = cells(net)
+    seen = ss.prepare(net).observe({"w": 1})
+    inside = consistent(net, grid, {"w": 1})
+    for _ in range(6):
+        joint = seen.query(["a", "z"]).values
+    places = [net.variables.id("a"), net.variables.id("z")]
+    expected = np.bincount(np.ravel_multi_index(grid[inside][:, places].T, (2, 2)), weight[inside], 4)
+    np.testing.assert_allclose(joint.reshape(-1), expected / expected.sum(), atol=CLOSE)
+    pairs = ss.prepare(net).pairwise_marginals(given={"w": 1})
+    np.testing.assert_allclose(pairs["a", "z"].values.reshape(-1), expected / expected.sum(), atol=CLOSE)
+
+
+def test_a_problem_without_forms_is_prepared_as_it_is():
+    problem = ss.datasets.load("asia").problem()
+    assert not isinstance(prepare(ss.CliqueTree(), problem), PreparedForms)
+
+
+def test_the_protocol(threshold):
+    assert isinstance(prepare(ss.CliqueTree(), network().problem()), Prepared)
+
+
+def test_impossible_rows_are_reported(threshold):
+    net = network()
+    with pytest.raises(ss.errors.ImpossibleEvidence):
+        ss.query(net, "a", given={"c": 0, "d": 1})
+    assert float(ss.log_probability(net, given={"c": 0, "d": 1})) == -np.inf
+    with pytest.raises(ss.errors.ImpossibleEvidence):
+        ss.predict(net, {"c": [0, 1], "d": [1, 1]}, targets="y")
+
+
+def wide(number, child):
+    return ss.LogisticCPD(child, {ss.Discrete(f"p{i}"): 0.1 + 0.37 * np.sqrt(i) for i in range(number)}, bias=-1.0)
+
+
+def roots(number):
+    return [ss.TableCPD(ss.Discrete(f"p{i}"), [0.7, 0.3]) for i in range(number)]
+
+
+def test_a_wide_child_that_nothing_observed_depends_on_is_drawn_from_its_parents():
+    net = ss.BayesNet(*roots(40), wide(40, ss.Discrete("y")))
+    rows = ss.sample(net, 4000, given={"p0": 1}, seed=0).to_frame("pandas")
+    assert (rows["p0"] == 1).all()
+    columns = {v: rows[v.name].to_numpy() for v in net.cpds[-1].parents}
+    p = np.exp(net.cpds[-1].log_probability({**columns, net["y"]: np.ones(4000, int)}))
+    assert abs(rows["y"].mean() - p.mean()) < STANDARD_ERRORS * np.sqrt(0.25 / 4000)
+
+
+def test_what_no_evidence_makes_small_is_refused_with_its_size():
+    net = ss.BayesNet(*roots(40), wide(40, ss.Discrete("y")))
+    with pytest.raises(ss.TooLarge, match="parents observed"):
+        ss.query(net, "p0", given={"y": 1})
+    assert ss.plan(net, "p0", given=["y"]).largest >= 2**40
+    assert ss.plan(net, over=["p0", "p1"], given=["y"]).largest >= 2**40
+    assert ss.marginals(net)["p3"].values[1] == pytest.approx(0.3)
+
+
+def test_many_rows_with_all_parents_observed_need_one_entry_each():
+    net = ss.BayesNet(*roots(40), wide(40, ss.Discrete("y")))
+    data = net.sample(2000, seed=1)
+    found = ss.predict(net, data, targets="y").probabilities("y")
+    columns = {v: data.codes(v) for v in net.variables}
+    for code in (0, 1):
+        expected = np.exp(net.cpds[-1].log_probability({**columns, net["y"]: np.full(2000, code)}))
+        np.testing.assert_allclose(found[:, code], expected, atol=CLOSE)

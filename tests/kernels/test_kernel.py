@@ -1,0 +1,84 @@
+"""Kernels as plain Python and compiled: the same numbers, and a rule of sizes that says which."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.kernels import kernel as kernels
+from sepset.kernels.kernel import Kernel, Meter, Options, answered, load, pairs, plain, sizes, times
+
+OPTIONS = Options(False, False, False)
+
+
+def total(values):
+    out = np.float64(0.0)
+    for v in values:
+        out += v
+    return out
+
+
+def doubled(values):
+    return 2 * summed(values)
+
+
+summed = outer = None  # the kernels of a test
+
+
+@pytest.fixture
+def meter(monkeypatch):
+    """A process that has loaded nothing and spent nothing."""
+    fresh = Meter()
+    monkeypatch.setattr(kernels, "METER", fresh)
+    monkeypatch.setattr(kernels, "_PLAIN", {})
+    inner, caller = Kernel(total, OPTIONS, sizes), Kernel(doubled, OPTIONS, None)
+    monkeypatch.setattr(kernels, "_KERNELS", [inner, caller])
+    for name, made in {"total": inner, "summed": inner, "doubled": caller, "outer": caller}.items():
+        monkeypatch.setitem(globals(), name, made)
+    return fresh
+
+
+def test_work_is_spent_until_it_would_exceed_what_loading_costs(meter, monkeypatch):
+    monkeypatch.setattr(kernels, "PLAIN_WORK", 10)
+    assert [meter.affords(sizes, (np.zeros(n),)) for n in (4, 7, 6, 1)] == [True, False, True, False]
+    assert meter.spent == 10
+
+
+def test_a_small_call_is_interpreted_and_a_large_one_loads_all(meter, monkeypatch):
+    monkeypatch.setattr(kernels, "PLAIN_WORK", 10)
+    made, inner, caller = [], summed, outer
+    monkeypatch.setattr(kernels, "_compiled", lambda k: made.append(k) or (lambda *args: -1.0))
+    assert (inner(np.ones(3)), made, kernels.answered()["tier"]) == (3.0, [], "plain")
+    assert (inner(np.ones(8)), made, kernels.answered()["tier"]) == (-1.0, [inner, caller], "compiled")
+    assert summed is not inner, "the module has the compiled one"
+    assert inner(np.ones(1)) == -1.0, "from then on, all calls"
+
+
+def test_a_kernel_without_an_estimate_is_never_interpreted_from_outside(meter, monkeypatch):
+    monkeypatch.setattr(kernels, "_compiled", lambda k: lambda *args: -1.0)
+    assert outer(np.ones(3)) == -1.0
+
+
+def test_kernels_called_by_an_interpreted_one_are_interpreted_as_well(meter):
+    """Another thread may load the compiled kernels in the middle: the names of the running one do not change."""
+    function = plain(outer)
+    globals()["summed"] = None
+    assert function(np.ones(3)) == 6.0
+
+
+def test_warnings_of_numbers_stay_inside(meter):
+    huge = np.full(2, 1e308)
+    with np.errstate(all="raise"):
+        assert summed(huge) == np.inf
+
+
+def test_estimates_of_work():
+    a, b = np.zeros((2, 3)), np.zeros(4)
+    assert (sizes(a, 7, b), times(3)(a, b), sizes()) == (10.0, 30.0, 0.0)
+    assert pairs(np.array([0, 2, 4]), np.array([5, 6, 5, 7])) == 4 + 1 + 1
+
+
+def test_loading_again_changes_nothing():
+    first = load()
+    assert load() is first
+    assert answered() == {"tier": "compiled"}
