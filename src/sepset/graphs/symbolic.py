@@ -135,6 +135,7 @@ def symbolic_elimination(
     method: OrderingMethod,
     limit: float = math.inf,
     last: Ints | None = None,
+    patience: int | None = None,
 ) -> SymbolicElimination:
     """The elimination of a graph in the order that `method` finds.
 
@@ -143,6 +144,7 @@ def symbolic_elimination(
         group: nodes of a smaller group are eliminated before those of a larger one.
         limit: log2 of the largest number of entries that all tables may have together.
         last: the order of the nodes that come last, if it is given.
+        patience: the work done before an order far beyond the limit is refused.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
@@ -153,7 +155,8 @@ def symbolic_elimination(
 
     start, neighbors = rows
     weights = _floats(cards)
-    patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
+    if patience is None:
+        patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
     task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit, patience)
     order = np.array(method.arrange(task), dtype=np.int64)
     if last is not None and len(last) and len(order) == len(nodes):

@@ -12,8 +12,10 @@ import sepset as ss
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder
 from sepset.graphs.symbolic import symbolic_elimination
+from sepset.inference.cliquetree import cutset as module
 from sepset.inference.cliquetree.cutset import CutsetConditioning, choose_cutset
 from sepset.inference.method import Method, Prepared
+from sepset.inference.plan import make_plan
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, resolve
 from support.method_contract import check_method, check_sampling
@@ -159,3 +161,12 @@ def test_continuous_variables_are_refused_and_promises_are_exact():
     assert isinstance(CutsetConditioning(), Method)
     assert isinstance(CutsetConditioning().prepare(problem), Prepared)
     assert set(CutsetConditioning().promises(problem).values()) == {Guarantee.EXACT}
+
+
+def test_a_hopeless_model_is_refused_after_one_plan(monkeypatch):
+    plans = []
+    monkeypatch.setattr(module, "make_plan", lambda *args, **about: plans.append(1) or make_plan(*args, **about))
+    engine = ss.prepare(grid(40), method=CutsetConditioning(order=ss.graphs.MinFill()))
+    with pytest.raises(ss.TooLarge, match=r"would fix 6\d variables"):
+        engine.log_partition()
+    assert len(plans) == 1

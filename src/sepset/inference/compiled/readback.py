@@ -82,7 +82,8 @@ class _Parts:
 
     def __init__(self, run: TensorRun, choice: Choice, context: dict[int, int]) -> None:
         cards = [run.question.contraction.cards[r] for r in choice.residual]
-        first = next(i for i in range(len(cards)) if i + 1 == len(cards) or math.prod(cards[i:]) <= _MOST)
+        most = costs.STATES_READ_BY_CLIQUE
+        first = next(i for i in range(len(cards)) if i + 1 == len(cards) or math.prod(cards[i:]) <= most)
         self._head, self._tail = cards[:first], cards[first:]
         self._is_log = run.is_log
         self._tensors = [self._at(run, t, choice.residual, context) for t in choice.tensors]
@@ -123,9 +124,6 @@ class _Parts:
 def _log_sum(logs: Floats) -> float:
     top = float(logs.max())
     return top if top == -np.inf else top + float(np.log(np.exp(logs - top).sum()))
-
-
-_MOST = costs.STATES_READ_BY_CLIQUE
 
 
 def _weights(run: TensorRun, choice: Choice, context: dict[int, Ints], num: int) -> Floats:
