@@ -25,6 +25,7 @@ SUITES = (
     "tables",
     "inference",
     "exact",
+    "best",
     "uai",
     "memory",
     "sparse",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks import networks
-from benchmarks.measure import Timing, measure
+from benchmarks.measure import Timing, measure, now
 from benchmarks.posteriors import AGRUM, Findings, settings
 from benchmarks.report import Comparison, Figure, Report, seconds
 from benchmarks.worker import Lab
 
+FRESH = 9  # rounds of questions to models that were never asked
+NUM_TARGETS = 5
 SMALL = (
     "cancer",
     "earthquake",
@@ -38,6 +41,43 @@ def query_sepset(path: str, target: str, found: Sequence[Findings]) -> Timing:
     net = networks.load(path)
     given = _states(net, found[0])
     return measure(lambda: ss.prepare(net).query(target, given=given).values)
+
+
+def first_sepset(path: str, targets: Sequence[str], found: Sequence[Findings]) -> Timing:
+    """`ss.query` of models that were never asked anything, once each; seconds per question."""
+    import sepset as ss
+
+    networks.compile_kernels()
+    net = networks.load(path)
+    given = _states(net, found[0])
+    rounds = []
+    for _ in range(FRESH):
+        models = [ss.BayesNet(*net.cpds) for _ in targets]
+        start = now()
+        for model, target in zip(models, targets, strict=True):
+            ss.query(model, target, given=given)
+        rounds.append((now() - start) / len(targets))
+    return Timing(min(rounds), statistics.median(rounds), FRESH)
+
+
+def first_pyagrum(path: str, targets: Sequence[str], found: Sequence[Findings], kind: str) -> Timing:
+    """A new engine for each question; seconds per question."""
+    import pyagrum as gum
+
+    from benchmarks.peers import pyagrum_of
+
+    bn = pyagrum_of(path)
+    evidence = _codes(found[0])
+
+    def answers() -> None:
+        for target in targets:
+            engine = getattr(gum, kind)(bn)
+            engine.setTargets({target})
+            engine.setEvidence(evidence)
+            engine.makeInference()
+            engine.posterior(target)
+
+    return measure(answers, at_least=FRESH, calls=len(targets))
 
 
 def again_sepset(path: str, target: str, found: Sequence[Findings]) -> Timing:
@@ -145,14 +185,30 @@ def compared(lab: Lab, name: str, path: str, share: float) -> dict[str, Comparis
     return rows
 
 
+def first(lab: Lab, name: str, path: str) -> Comparison:
+    """The first question to a model, a tenth observed, over several targets: all prepared is for this one."""
+    import numpy as np
+
+    found = settings(path, 0.1)
+    free = [v for v in networks.load(path).variables.names if v not in found[0]]
+    targets = [str(t) for t in np.random.default_rng(0).choice(free, min(NUM_TARGETS, len(free)), replace=False)]
+    peers = {
+        kind: seconds(lab.ask("pyagrum", first_pyagrum, path, targets, found, engine)) for kind, engine in AGRUM.items()
+    }
+    return Comparison(name, seconds(lab.ask("sepset", first_sepset, path, targets, found)), peers)
+
+
 def run(lab: Lab) -> list[Report]:
-    """Two tables; the best peer of each case counts, which varies."""
+    """Three tables; the best peer of each case counts, which varies."""
     known = networks.paths()
     chosen = lab.wanted(name for name in known if lab.long or name in SMALL)
     rows = [compared(lab, name, known[name], share) for name in chosen for share in (0.0, 0.1)]
     tables = {table: [row[table] for row in rows if table in row] for table in ("cold", "again")}
     again = "An engine in memory; new values of the same variables in each call."
+    once = "`ss.query` of a model that was never asked, a tenth observed, five targets; a new engine for each peer."
+    firsts = [first(lab, name, known[name]) for name in chosen]
     return [
+        Report("One question, once", firsts, once, headline="one question to a model just read"),
         Report("One query, cold", tables["cold"], "A model in memory; plan, run, read one posterior."),
         Report("One query, engine in memory", tables["again"], again),
     ]

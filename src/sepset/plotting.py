@@ -15,10 +15,16 @@ import numpy as np
 from sepset.base.axes import axes_of
 from sepset.base.extras import require
 from sepset.errors import FileFormatError
-from sepset.graphs.graph import DAG
+from sepset.graphs.base import Graph, required_graph
+from sepset.graphs.clusters import ClusterGraph
+from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.learning.evaluation.calibration import CalibrationResult
 from sepset.learning.fit import FitResult
 from sepset.models.bayesnet import BayesNet
+from sepset.models.chaingraph import ChainGraph
+from sepset.models.factorgraph import FactorGraph
+from sepset.models.markovnet import MarkovNet
+from sepset.models.model import NamedModel
 
 __all__ = ["calibration_curves", "graph", "layered", "save", "traces"]
 
@@ -93,11 +99,11 @@ def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
     return axes
 
 
-def graph(model: DAG | BayesNet, ax: Any = None) -> Any:
-    """A plot of a directed graph in layers: every node is below its parents.
+def graph(model: Graph | ClusterGraph | NamedModel, ax: Any = None) -> Any:
+    """A plot of a graph in layers: in a DAG every node is below its parents, in others below its nearest center.
 
     Args:
-        model: a graph, or the network whose graph is drawn.
+        model: a graph of any kind, a cluster graph or clique tree, or the model whose graph is drawn.
         ax: matplotlib axes.
 
     >>> import matplotlib.figure
@@ -105,11 +111,12 @@ def graph(model: DAG | BayesNet, ax: Any = None) -> Any:
     5
     """
     axes = axes_of(ax)
-    dag = model.dag if isinstance(model, BayesNet) else model
-    places = layered(dag)
-    for parent, child in dag.edges:
-        arrow = {"arrowstyle": "-|>", "color": "0.5", "shrinkA": 12, "shrinkB": 12}
-        axes.annotate("", places[child], places[parent], arrowprops=arrow)
+    drawn = _graph_of(model)
+    places = layered(drawn)
+    for pairs, style in ((drawn.directed, "-|>"), (drawn.undirected, "-")):
+        for start, end in pairs:
+            arrow = {"arrowstyle": style, "color": "0.5", "shrinkA": 12, "shrinkB": 12}
+            axes.annotate("", places[end], places[start], arrowprops=arrow)
     box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.3"}
     for name, place in places.items():
         axes.text(*place, name, ha="center", va="center", bbox=box)
@@ -119,25 +126,73 @@ def graph(model: DAG | BayesNet, ax: Any = None) -> Any:
     return axes
 
 
-def layered(dag: DAG) -> dict[str, tuple[float, float]]:
+def _graph_of(model: Graph | ClusterGraph | NamedModel) -> Graph:
+    """The graph that is drawn of a model or a cluster graph, whose nodes are named by their variables; or itself.
+
+    >>> from sepset.graphs.clusters import tree_decomposition
+    >>> _graph_of(tree_decomposition(UndirectedGraph.parse("a - b - c")))
+    UndirectedGraph("a, b" - "b, c")
+    """
+    if isinstance(model, ClusterGraph):
+        names = _distinct([", ".join(cluster) for cluster in model.clusters])
+        return UndirectedGraph(names, [(names[i], names[j]) for i, j in model.edges])
+    if isinstance(model, BayesNet):
+        return model.dag
+    if isinstance(model, MarkovNet | ChainGraph):
+        return model.graph
+    if isinstance(model, FactorGraph):
+        return _graph_of(model.model)  # type: ignore[arg-type]  # the model of a factor graph
+    return required_graph(model)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """The names, with a number where they are equal."""
+    return [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names)]
+
+
+def layered(graph: Graph) -> dict[str, tuple[float, float]]:
     """Coordinates for every node: one row below its lowest parent, near the middle of its parents.
+
+    In a graph that is not directed rows are distances from the node with the most neighbors in its component.
 
     >>> layered(DAG.parse("a -> b <- c"))
     {'a': (0.0, 0.0), 'c': (1.0, 0.0), 'b': (0.5, -1.0)}
+    >>> layered(UndirectedGraph.parse("a - b - c"))
+    {'b': (0.5, 0.0), 'a': (0.0, -1.0), 'c': (1.0, -1.0)}
     """
-    depth: dict[str, int] = {}
-    for name in dag.topological_order:
-        depth[name] = 1 + max((depth[p] for p in dag.parents(name)), default=-1)
+    depth = _depths(graph) if isinstance(graph, DAG) else _distances(graph)
     widest = max((list(depth.values()).count(d) for d in set(depth.values())), default=1)
     places: dict[str, tuple[float, float]] = {}
     for level in range(max(depth.values(), default=-1) + 1):
-        row = [name for name in dag.topological_order if depth[name] == level]
-        row.sort(key=lambda name: _middle(dag, name, places))
+        row = [name for name in depth if depth[name] == level]
+        row.sort(key=lambda name: _middle(graph, name, places))
         for place, name in enumerate(row):
             places[name] = (place + (widest - len(row)) / 2.0, 0.0 - level)
     return places
 
 
-def _middle(dag: DAG, name: str, places: Mapping[str, tuple[float, float]]) -> float:
-    parents = dag.parents(name)
-    return sum(places[p][0] for p in parents) / len(parents) if parents else 0.0
+def _depths(dag: DAG) -> dict[str, int]:
+    depth: dict[str, int] = {}
+    for name in dag.topological_order:
+        depth[name] = 1 + max((depth[p] for p in dag.parents(name)), default=-1)
+    return depth
+
+
+def _distances(graph: Graph) -> dict[str, int]:
+    """The distance of each node from the node with the most neighbors that it is connected with."""
+    depth: dict[str, int] = {}
+    for root in sorted(graph.nodes, key=lambda name: -len(graph.adjacent(name))):
+        queue = [] if root in depth else [root]
+        depth.setdefault(root, 0)
+        for name in queue:
+            for other in graph.adjacent(name):
+                if other not in depth:
+                    depth[other] = depth[name] + 1
+                    queue.append(other)
+    return depth
+
+
+def _middle(graph: Graph, name: str, places: Mapping[str, tuple[float, float]]) -> float:
+    """The mean of the neighbors that have a place: those above."""
+    above = [places[other][0] for other in graph.adjacent(name) if other in places]
+    return sum(above) / len(above) if above else 0.0

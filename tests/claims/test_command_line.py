@@ -20,7 +20,6 @@ PROGRAM = """
 """
 
 
-@pytest.mark.xfail(strict=True, reason="there is no --version", raises=AssertionError)
 def test_the_command_tells_its_version():
     done = CliRunner().invoke(app, ["--version"])
     assert (done.exit_code, VERSION in done.output) == (0, True)
@@ -38,7 +37,6 @@ def test_commands_are_completed():
     assert completions("qu") == ["query"]
 
 
-@pytest.mark.xfail(strict=True, reason="only commands and files are completed", raises=AssertionError)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -51,9 +49,6 @@ def test_networks_variables_and_states_are_completed(words, expected):
     assert set(completions(*words)) >= expected
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the k best are columns, squeezed until nothing can be read", raises=AssertionError
-)
 def test_a_list_of_many_explanations_can_be_read():
     done = CliRunner().invoke(app, ["map", "asia", "--best", "20"], env={"COLUMNS": "80"})
     assert done.exit_code == 0

@@ -270,7 +270,6 @@ def test_a_drawing_of_hugin_survives(tmp_path, kept):
     assert re.search(kept, rewritten(tmp_path, ".net", text))
 
 
-@pytest.mark.xfail(strict=True, reason="GeNIe shows node_0 where a name is no identifier", raises=AssertionError)
 def test_a_name_that_is_no_identifier_is_the_title_in_genie(tmp_path):
     pressure = ss.Discrete("blood pressure", ("very low", "high"))
     ss.write(ss.BayesNet(ss.TableCPD(pressure, [0.5, 0.5])), tmp_path / "one.xdsl")

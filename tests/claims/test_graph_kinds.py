@@ -122,7 +122,6 @@ def test_chain_components_of_a_directed_graph():
     assert found == REFUSED or {tuple(component) for component in found} == {(name,) for name in NODES}
 
 
-@pytest.mark.xfail(strict=True, reason="only what has a topological order is drawn", raises=AttributeError)
 @pytest.mark.parametrize(
     "drawn",
     [

@@ -53,21 +53,14 @@ def counted(net, k, given=None, over=None):
     return method.num_maximizations
 
 
-PARTITIONED = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="every cell of the partition after a solution is maximized by itself"
-)
-
-
 @pytest.mark.parametrize(
     ("name", "given"),
     [("asia", {}), ("asia", {"xray": "yes"}), ("alarm", {}), ("alarm", {"HRBP": "HIGH", "PRESS": "LOW"})],
 )
-@PARTITIONED
 def test_each_further_assignment_takes_a_bounded_number_of_maximizations(name, given):
     assert counted(ss.datasets.load(name), 12, given) <= 2 * 12 + 1
 
 
-@PARTITIONED
 def test_the_work_does_not_grow_with_the_number_of_variables():
     """Chains of 6 and of 24 variables, the same eight best."""
     found = []

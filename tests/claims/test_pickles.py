@@ -14,7 +14,6 @@ import sepset as ss
 from support.tolerances import EXACT
 
 JOINT = np.array([[0.06, 0.14], [0.48, 0.32]])
-LOCAL = pytest.mark.xfail(strict=True, reason="the answer holds a local function", raises=AttributeError)
 
 
 def model() -> ss.BayesNet:
@@ -39,42 +38,36 @@ def copied(value):
             lambda copy: copy["b"].values,
             JOINT.sum(axis=0),
             id="marginals",
-            marks=LOCAL,
         ),
         pytest.param(
             lambda: ss.marginals(model(), given={"b": 1}),
             lambda copy: copy["a"].values,
             JOINT[:, 1] / JOINT[:, 1].sum(),
             id="marginals with evidence",
-            marks=LOCAL,
         ),
         pytest.param(
             lambda: ss.prepare(model()).observe({"a": 0}).marginals(),
             lambda copy: copy["b"].values,
             [0.3, 0.7],
             id="marginals of a view",
-            marks=LOCAL,
         ),
         pytest.param(
             lambda: ss.prepare(model()).pairwise_marginals(),
             lambda copy: copy["a", "b"].values,
             JOINT,
             id="pairs",
-            marks=LOCAL,
         ),
         pytest.param(
             lambda: ss.map_assignment(model()),
             lambda copy: [copy.assignment["a"], copy.assignment["b"], copy.probability],
             [1, 0, 0.48],
             id="best state",
-            marks=LOCAL,
         ),
         pytest.param(
             lambda: ss.map_assignment(model(), k=3),
             lambda copy: [[found["a"], found["b"]] for found in copy.assignments],
             [[1, 0], [1, 1], [0, 1]],
             id="three best states",
-            marks=LOCAL,
         ),
     ],
 )
@@ -82,16 +75,11 @@ def test_answers_survive_pickling(answer, read, expected):
     np.testing.assert_allclose(read(copied(answer())), expected, atol=EXACT)
 
 
-UNEQUAL = pytest.mark.xfail(strict=True, reason="models are equal only to themselves", raises=AssertionError)
-
-
-@UNEQUAL
 @pytest.mark.parametrize("name", ["alarm", "misconception"])
 def test_a_model_loaded_twice_is_equal(name):
     assert ss.datasets.load(name) == ss.datasets.load(name)
 
 
-@UNEQUAL
 @pytest.mark.parametrize("name", ["alarm", "misconception"])
 def test_a_pickled_model_is_equal(name):
     original = ss.datasets.load(name)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import sepset as ss
 from sepset.api.learning import fit
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.kerneldensity import KernelCPD
@@ -189,3 +190,69 @@ def test_functions_of_many_states_take_part():
     found = fit(net, rows, EM(start="model"), until=Until(steps=5, tolerance=None))
     assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
     assert_allclose(found.log_likelihood, log_likelihood(found.model, rows), rtol=1e-10)
+
+
+WIDE = 25
+
+
+def wide_roots(shares):
+    return [ss.TableCPD(ss.Discrete(f"p{i}"), [1.0 - q, q]) for i, q in enumerate(shares)]
+
+
+def rows_of(net, num, seed, *, gaps):
+    """Draws with some missing parents in each row, as codes."""
+    drawn = net.sample(num, seed=seed)
+    codes = np.stack([drawn.codes(v) for v in net.variables], axis=1).astype(np.int64)
+    rng = np.random.default_rng(seed)
+    for row in codes:
+        row[rng.choice(WIDE, gaps, replace=False)] = -1
+    return codes
+
+
+def wide_logistic(alike):
+    weights = np.full(WIDE, 0.7) if alike else np.linspace(-1.5, 1.5, WIDE)
+    parents = [ss.Discrete(f"p{i}") for i in range(WIDE)]
+    return ss.LogisticCPD(ss.Discrete("y"), dict(zip(parents, weights.tolist(), strict=True)), bias=-1.0)
+
+
+@pytest.mark.parametrize("alike", [False, True], ids=["distinct weights", "equal weights"])
+def test_em_of_a_wide_logistic_cpd_is_its_definition(alike):
+    """Each step fits the completions of every row, weighted by their posteriors; written out by enumeration."""
+    net = ss.BayesNet(*wide_roots(np.linspace(0.2, 0.6, WIDE)), wide_logistic(alike))
+    codes = rows_of(net, 40, 3, gaps=2)
+    prior = ss.priors.NormalWeights(1.0)
+    prior = [prior, ss.priors.Dirichlet(1.0)]
+    found = ss.fit(
+        net,
+        ss.Dataset.from_codes(net.variables, codes),
+        ss.EM(prior=prior, start="model"),
+        until=ss.Until(steps=1, tolerance=None),
+    ).model
+    filled, weights = [], []
+    for row in codes:
+        blank = np.flatnonzero(row < 0)
+        cells = np.repeat(row[None], 2 ** len(blank), axis=0)
+        cells[:, blank] = np.array(list(itertools.product((0, 1), repeat=len(blank))))
+        p = np.exp(net.log_probability(ss.Dataset.from_codes(net.variables, cells)))
+        filled.append(cells)
+        weights.append(p / p.sum())
+    complete = ss.Dataset.from_codes(net.variables, np.concatenate(filled), weights=np.concatenate(weights))
+    expected = ss.fit(net, complete, ss.PosteriorMode(prior)).model
+    for cpd, other in zip(found.cpds, expected.cpds, strict=True):
+        for name, array in cpd.parameters.arrays.items():
+            np.testing.assert_allclose(array, other.parameters.arrays[name], atol=2e-4)
+
+
+def test_hard_em_of_a_wide_logistic_cpd_raises_the_likelihood_of_completed_rows():
+    net = ss.BayesNet(*wide_roots(np.full(WIDE, 0.4)), wide_logistic(False))
+    data = ss.Dataset.from_codes(net.variables, rows_of(net, 30, 5, gaps=2))
+    method = ss.HardEM(prior=[ss.priors.NormalWeights(1.0), ss.priors.Dirichlet(1.0)], start="model")
+    values = [ss.fit(net, data, method, until=ss.Until(steps=steps, tolerance=None)).log_likelihood for steps in (1, 4)]
+    assert values[1] >= values[0] - 1e-9
+
+
+def test_too_many_missing_parents_are_refused_before_they_are_counted():
+    net = ss.BayesNet(*wide_roots(np.full(WIDE, 0.4)), wide_logistic(False))
+    data = ss.Dataset.from_codes(net.variables, rows_of(net, 2, 5, gaps=WIDE - 1))
+    with pytest.raises(ss.TooLarge, match="joint state"):
+        ss.fit(net, data, ss.EM(start="model"), until=ss.Until(steps=1, tolerance=None))

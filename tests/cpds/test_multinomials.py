@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.cpds.multinomials import Multinomials, exponents, from_logits, logits
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -96,3 +97,47 @@ def test_modes_of_probabilities_need_pseudo_counts_of_at_least_one():
     assert exponents(np.array([0.5, 3.0]), False, "me").tolist() == [0.5, 3.0]
     with pytest.raises(NotApplicable, match="no mode"):
         exponents(np.array([0.5, 3.0]), True, "me")
+
+
+def combs(num):
+    """A tree and rules that look at one parent after the other until one is on."""
+    parents, y = [ss.Discrete(f"p{i}") for i in range(num)], ss.Discrete("y")
+    at = np.linspace(0.1, 0.9, num + 1)
+
+    def split(place):
+        row = [1.0 - at[place], at[place]]
+        return row if place == num else ss.cpds.Split(parents[place], {0: split(place + 1), 1: row})
+
+    contexts = [dict.fromkeys(parents[:i], 0) | ({parents[i]: 1} if i < num else {}) for i in range(num + 1)]
+    rules = [({**context, y: x}, p) for context, q in zip(contexts, at, strict=True) for x, p in ((0, 1 - q), (1, q))]
+    roots = [ss.TableCPD(p, [0.8, 0.2]) for p in parents]
+    forms = {"tree": ss.TreeCPD(y, split(0), given=parents), "rules": ss.RuleCPD(y, rules, given=parents)}
+    return {name: ss.BayesNet(*roots, cpd) for name, cpd in forms.items()}
+
+
+@pytest.mark.parametrize("num", [9, 10])
+@pytest.mark.parametrize("form", ["tree", "rules"])
+@pytest.mark.parametrize("method", [ss.EM, ss.HardEM], ids=lambda m: m.__name__)
+def test_cells_counted_by_factors_are_those_counted_by_joint_states(form, method, num, monkeypatch):
+    net = combs(num)[form]
+    rows = net.sample(80, seed=0).matrix().astype(np.int64)
+    rows[np.random.default_rng(0).random(rows.shape) < 0.3] = -1
+    data = ss.Dataset.from_codes(net.variables, rows)
+
+    def fitted():
+        return ss.fit(net, data, method(start="model"), until=ss.Until(steps=3, tolerance=None)).model
+
+    expected = fitted()
+    monkeypatch.setattr(Multinomials, "is_factored", property(lambda own: not own.is_table))
+    assert net.cpds[-1].parameters.for_rows({}).entry_cells is not None
+    for cpd, other in zip(fitted().cpds, expected.cpds, strict=True):
+        np.testing.assert_allclose(cpd.parameters.probabilities, other.parameters.probabilities, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["tree", "rules"])
+def test_pseudo_counts_of_a_prior_network_by_factors(form, monkeypatch):
+    net = combs(9)[form]
+    prior = ss.priors.BDe(ss.BayesNet.random(net.dag, seed=3), 5.0)
+    expected = prior.hyperparameters([net.cpds[-1]])
+    monkeypatch.setattr(Multinomials, "is_factored", property(lambda own: not own.is_table))
+    np.testing.assert_allclose(prior.hyperparameters([net.cpds[-1]]), expected, atol=1e-9)

@@ -3,6 +3,7 @@ import datetime
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.data.binding import bind_column, bind_frame, infer_variable, missing_message
 from sepset.data.columns import Cells, Levels, from_array, from_objects
 from sepset.data.frames import open_frame
@@ -112,3 +113,11 @@ def test_absent_columns():
 def test_messages_about_missing_cells():
     assert "1,200 cells." in missing_message("Fitting", "a", 1200)
     assert "misses one cell (first in row 2)" in missing_message("Fitting", "a", 1, 2)
+
+
+@pytest.mark.parametrize("text", ["NA", "None", "nan", "N/A"])
+def test_a_text_that_often_means_missing_is_a_state_with_a_note(text):
+    rows = ss.Dataset({"a": [text, "x", None], "b": ["y", "z", "y"]})
+    assert rows.variables["a"].states == tuple(sorted([text, "x"]))
+    (note,) = rows.notes
+    assert f"'a' holds the text {text!r}" in note

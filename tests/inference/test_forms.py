@@ -225,3 +225,34 @@ def test_many_rows_with_all_parents_observed_need_one_entry_each():
     for code in (0, 1):
         expected = np.exp(net.cpds[-1].log_probability({**columns, net["y"]: np.full(2000, code)}))
         np.testing.assert_allclose(found[:, code], expected, atol=CLOSE)
+
+
+@pytest.mark.parametrize("form", ["noisy-or", "tree", "parity"])
+def test_the_best_of_wide_forms_are_ranked(form):
+    """Thirty bits: the ten best by ranking all subsets of few changes from the best."""
+    num = 30
+    bits = [ss.Discrete(f"b{i}") for i in range(num)]
+    chances = np.linspace(0.05, 0.45, num)
+    if form == "parity":
+        unary = [ss.Table(b, [1.0 - q, q]) for b, q in zip(bits, chances, strict=True)]
+        net, given = ss.MarkovNet(*unary, ss.potentials.over_scopes([bits], ss.potentials.Parity())), {}
+    else:
+        child = ss.Discrete("y")
+        tables = [ss.TableCPD(b, [1.0 - q, q]) for b, q in zip(bits, chances, strict=True)]
+        last = [0.1, 0.9] if form == "tree" else None
+        for b in reversed(bits):
+            last = ss.cpds.Split(b, {0: last, 1: [0.3, 0.7]}) if form == "tree" else None
+        wide = ss.TreeCPD(child, last, given=bits) if form == "tree" else ss.NoisyOr(child, dict.fromkeys(bits, 0.5))
+        net, given = ss.BayesNet(*tables, wide), {"y": 1}
+    words = [np.isin(np.arange(num), on) for size in range(5) for on in itertools.combinations(range(num), size)]
+    words = np.array(words)
+    logs = np.where(words, np.log(chances), np.log(1.0 - chances)).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        if form == "parity":
+            logs = np.where(words.sum(axis=1) % 2 == 0, logs, -np.inf)
+        elif form == "tree":
+            logs = logs + np.log(np.where(words.any(axis=1), 0.7, 0.9))
+        else:
+            logs = logs + np.log(1.0 - 0.5 ** words.sum(axis=1))
+    found = ss.map_assignment(net, given=given, k=10)
+    np.testing.assert_allclose(found.log_values, np.sort(logs)[::-1][:10], atol=CLOSE)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from hypothesis import given, settings
 
+import sepset as ss
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.gaussian import CanonicalGaussian
@@ -58,3 +61,45 @@ def test_membership_is_read_from_the_type():
     assert is_cpd(TableCPD(Discrete("a"), [0.5, 0.5]))
     assert not is_cpd(improper)
     assert offers(Discrete("a"), "name")
+
+
+def every_kind_of_model():
+    """One of each class, built from the same objects twice."""
+    a, b, x = ss.Discrete("a"), ss.Discrete("b"), ss.Real("x")
+    table = ss.TableCPD(a, [0.25, 0.75])
+    line = ss.LinearGaussian(x, [0.0, 1.0], covariance=[1.0, 2.0], by=a)
+    net = ss.BayesNet(table, ss.NoisyOr(b, {a: 0.5}), line)
+    kernel = ss.BayesNet(table, ss.KernelCPD(x, {"a": [0, 1], "x": [0.5, 1.5]}, width=0.5, by=a))
+    pair = ss.ChainComponent((a, b), ss.Table((a, b), [[5, 1], [1, 5]]))
+    return {
+        "BayesNet": net,
+        "kernels": kernel,
+        "MarkovNet": net.markov_net(),
+        "log-linear": ss.MarkovNet.log_linear([ss.models.Feature(a, [0, 1])], [0.75]),
+        "grid": ss.MarkovNet.potts(ss.Discrete.array("pixel", (3, 3), states=4), 1.5),
+        "FactorGraph": ss.FactorGraph(net),
+        "ChainGraph": ss.ChainGraph(pair),
+        "empty": ss.BayesNet(),
+    }
+
+
+@pytest.mark.parametrize("kind", every_kind_of_model())
+def test_models_are_equal_by_value(kind):
+    """Also where one of them has been used, was copied, or has another name."""
+    first, second = every_kind_of_model()[kind], every_kind_of_model()[kind]
+    if kind not in ("kernels", "empty"):
+        ss.marginals(first)
+    assert first == second
+    assert hash(first) == hash(second)
+    assert pickle.loads(pickle.dumps(first)) == second
+    assert {first: 1}[second] == 1
+
+
+def test_models_of_other_kinds_numbers_or_orders_differ():
+    models = list(every_kind_of_model().values())
+    assert all((m == n) == (i == j) for i, m in enumerate(models) for j, n in enumerate(models))
+    net = models[0]
+    assert net != net.cpds
+    assert net != ss.BayesNet(*reversed(net.cpds))
+    assert net == ss.BayesNet(*net.cpds, name="another", notes=["a note"])
+    assert net != net.with_cpds(ss.TableCPD(net.cpd("a").child, [0.5, 0.5]))

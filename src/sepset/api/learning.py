@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from sepset.base.foreign import translated
 from sepset.data.sources import Weights
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
@@ -43,6 +44,7 @@ def fit(
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> F: ...
+@translated
 def fit(
     structure: DAG | BayesNet,
     data: object,

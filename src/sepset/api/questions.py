@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.foreign import translated
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
 from sepset.variables.evidence import Given
@@ -37,6 +38,7 @@ class Samples(Protocol):
         """Independent draws."""
 
 
+@translated
 def prepare(model: Model, *, method: Method | None = None) -> Engine:
     """An engine for the model: plans are made once, for many questions, which compiled kernels answer.
 
@@ -56,6 +58,7 @@ def prepare(model: Model, *, method: Method | None = None) -> Engine:
     return Engine(model, method)
 
 
+@translated
 def query(
     model: Model,
     targets: VariableLike | Iterable[VariableLike],
@@ -80,9 +83,16 @@ def query(
     >>> round(ss.query(student, "intelligence", given={"grade": "C"})["high"], 4)
     0.0789
     """
+    if method is None:
+        from sepset.engine.once import answer_once
+
+        first = answer_once(model, targets, given)
+        if first is not None:
+            return first
     return engine_for(model, method).query(targets, given=given)
 
 
+@translated
 def marginals(model: Model, *, given: Given = None, method: Method | None = None) -> MarginalsResult:
     """The marginal of every variable given the evidence, as a lazy mapping; observed ones are point masses.
 
@@ -97,6 +107,7 @@ def marginals(model: Model, *, given: Given = None, method: Method | None = None
     return engine_for(model, method).marginals(given=given)
 
 
+@translated
 def log_probability(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbabilityResult:
     r"""$\log P(\mathbf e)$, the logarithm of the probability of the evidence; -inf if it is impossible.
 
@@ -111,6 +122,7 @@ def log_probability(model: Model, *, given: Given = None, method: Method | None 
     return engine_for(model, method).log_probability(given=given)
 
 
+@translated
 def log_partition(model: Model, *, given: Given = None, method: Method | None = None) -> LogProbabilityResult:
     r"""$\log Z(\mathbf e)$, the logarithm of the total weight of the assignments consistent with the evidence.
 
@@ -125,6 +137,7 @@ def log_partition(model: Model, *, given: Given = None, method: Method | None = 
     return engine_for(model, method).log_partition(given=given)
 
 
+@translated
 def map_assignment(
     model: Model,
     *,
@@ -152,6 +165,7 @@ def map_assignment(
     return engine_for(model, method).map_assignment(given=given, over=over, k=k)
 
 
+@translated
 def sample(
     model: Model,
     num_rows: int,
@@ -179,6 +193,7 @@ def sample(
     return engine_for(model, method).sample(num_rows, given=given, seed=seed)
 
 
+@translated
 def plan(
     model: Model,
     targets: VariableLike | Iterable[VariableLike] = (),
@@ -216,6 +231,7 @@ def plan(
     return engine_for(model, method).plan(targets, given=given, over=over)
 
 
+@translated
 def predict(
     model: Model,
     data: object,
@@ -239,6 +255,7 @@ def predict(
     return engine.predict(data, targets=targets, on_impossible=on_impossible, threads=threads, progress=progress)
 
 
+@translated
 def sensitivity(
     model: Model, target: VariableLike, *, state: State, given: Given = None, method: Method | None = None
 ) -> SensitivityResult:
@@ -262,6 +279,7 @@ def sensitivity(
     return engine_for(model, method).sensitivity(target, state=state, given=given)
 
 
+@translated
 def value_of_information(
     model: Model,
     targets: VariableLike | Iterable[VariableLike],
@@ -287,6 +305,7 @@ def value_of_information(
     return engine_for(model, method).value_of_information(targets, candidates=candidates, given=given)
 
 
+@translated
 def expected_counts(
     model: Model,
     data: object,

@@ -55,6 +55,9 @@ class Tabulated(ABC):
     def _shown(self) -> Shown:
         """The table."""
 
+    def __str__(self) -> str:
+        return text_table(self._shown())
+
     def __rich__(self) -> RichGroup:
         return rich_table(self._shown())
 

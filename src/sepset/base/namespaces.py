@@ -24,10 +24,11 @@ def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
 
     def find(name: str) -> Any:
         if name not in homes:
-            from sepset.base.text import nearest  # only for a wrong name
+            from sepset.base.foreign import hint  # only for a wrong name
+            from sepset.base.text import nearest
 
-            hint = surface.elsewhere(name) or nearest(name, names)
-            raise AttributeError(f"module {module!r} has no attribute {name!r}.{hint}")
+            advice = surface.elsewhere(name) or hint(name) or nearest(name, names)
+            raise AttributeError(f"module {module!r} has no attribute {name!r}.{advice}")
         home = import_module(f"sepset.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)
         setattr(import_module(module), name, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ import typer
 
 from sepset.base.display import Shown, rich_table, text_table
 from sepset.base.text import listing
+from sepset.cli.completion import findings, variables
 from sepset.cli.shared import AsJson, File, Seed, Target, app, load, require_model_file, require_rows_file, show
 from sepset.errors import NotApplicable, ScopeError, StateError
 
@@ -35,12 +36,35 @@ class MethodName(StrEnum):
     elimination = "elimination"
     clique_tree = "clique-tree"
     brute_force = "brute-force"
+    belief_update = "belief-update"
+    shafer_shenoy = "shafer-shenoy"
+    recursive_conditioning = "recursive-conditioning"
+    cutset_conditioning = "cutset-conditioning"
 
 
 Given = Annotated[
     list[str] | None,
     typer.Option(
-        "--given", "-g", help="Evidence: NAME=STATE, NAME!=STATE, or NAME=STATE|STATE for a subset. Repeatable."
+        "--given",
+        "-g",
+        help="Evidence: NAME=STATE, NAME!=STATE, or NAME=STATE|STATE for a subset. Repeatable.",
+        autocompletion=findings,
+    ),
+]
+LikelihoodText = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--likelihood",
+        help="Uncertain evidence: NAME=NUMBER,NUMBER,... or NAME=STATE:NUMBER,..., a weight per state. Repeatable.",
+        autocompletion=findings,
+    ),
+]
+SoftText = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--soft",
+        help="A posterior that is given: NAME=NUMBER,NUMBER,... or NAME=STATE:NUMBER,... Repeatable.",
+        autocompletion=findings,
     ),
 ]
 Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorithm.")]
@@ -80,13 +104,19 @@ def convert(
 
 @app.command()
 def query(
-    file: File, target: Target = None, given: Given = None, method: Chosen = MethodName.auto, as_json: AsJson = False
+    file: File,
+    target: Target = None,
+    given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
+    method: Chosen = MethodName.auto,
+    as_json: AsJson = False,
 ) -> None:
     """The joint distribution of the targets given the evidence; without a target, every marginal."""
     from sepset.api import questions as verbs
 
     model = load(file)
-    evidence = _evidence(model, given)
+    evidence = _evidence(model, given, likelihood, soft)
     if not target:
         answers = verbs.marginals(model, given=evidence, method=_method(method))
         tables = [answers[name] for name in answers]
@@ -103,8 +133,11 @@ def query(
 def map_(
     file: File,
     given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
     over: Annotated[
-        list[str] | None, typer.Option("--over", help="Variables to assign; the rest are summed out.")
+        list[str] | None,
+        typer.Option("--over", help="Variables to assign; the rest are summed out.", autocompletion=variables),
     ] = None,
     k: Annotated[int, typer.Option("--best", "-k", min=1, help="The number of best assignments.")] = 1,
     method: Chosen = MethodName.auto,
@@ -114,7 +147,8 @@ def map_(
     from sepset.api import questions as verbs
 
     model = load(file)
-    best = verbs.map_assignment(model, given=_evidence(model, given), over=over or None, k=k, method=_method(method))
+    evidence = _evidence(model, given, likelihood, soft)
+    best = verbs.map_assignment(model, given=evidence, over=over or None, k=k, method=_method(method))
     payload = {
         "assignments": [dict(one) for one in best.assignments],
         "log_values": list(best.log_values),
@@ -129,6 +163,8 @@ def sample(
     file: File,
     rows: Annotated[int, typer.Option("--rows", "-n", min=0, help="The number of rows.")] = 10,
     given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
     seed: Seed = 0,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default a table on the terminal.")
@@ -141,7 +177,7 @@ def sample(
     if out is not None:
         require_rows_file(out)
     model = load(file)
-    drawn = verbs.sample(model, rows, given=_evidence(model, given), seed=seed)
+    drawn = verbs.sample(model, rows, given=_evidence(model, given, likelihood, soft), seed=seed)
     if out is not None:
         from sepset.data.files import write_dataset
 
@@ -181,34 +217,77 @@ def plan(
 
 
 def _method(name: MethodName) -> Method | None:
+    from sepset.inference.cliquetree.cutset import CutsetConditioning
     from sepset.inference.cliquetree.method import CliqueTree
+    from sepset.inference.exact.beliefupdate import BeliefUpdate
     from sepset.inference.exact.bruteforce import BruteForce
     from sepset.inference.exact.elimination import VariableElimination
+    from sepset.inference.exact.recursive import RecursiveConditioning
+    from sepset.inference.exact.shafershenoy import ShaferShenoy
 
     makers: dict[MethodName, Callable[[], Method]] = {
         MethodName.elimination: VariableElimination,
         MethodName.clique_tree: CliqueTree,
         MethodName.brute_force: BruteForce,
+        MethodName.belief_update: BeliefUpdate,
+        MethodName.shafer_shenoy: ShaferShenoy,
+        MethodName.recursive_conditioning: RecursiveConditioning,
+        MethodName.cutset_conditioning: CutsetConditioning,
     }
     return makers[name]() if name in makers else None
 
 
-def _evidence(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
+def _evidence(
+    model: Model,
+    given: Sequence[str] | None,
+    likelihoods: Sequence[str] | None = None,
+    soft: Sequence[str] | None = None,
+) -> dict[str, Finding]:
+    """Texts as evidence: `NAME=STATE`, and weights or posterior probabilities `NAME=NUMBER,NUMBER`."""
+    from sepset.variables.evidence import Likelihood, Soft
+
+    found = _findings(model, given)
+    for texts, kind in ((likelihoods, Likelihood), (soft, Soft)):
+        for text in texts or ():
+            name, numbers = _numbers_per_state(model, text)
+            _refuse_twice(name, found)
+            found[name] = kind(numbers)
+    return found
+
+
+def _numbers_per_state(model: Model, text: str) -> tuple[str, dict[State, float]]:
+    """A variable with a number for each of its states, in their order or by state: `NAME=0.2,0.8`, `NAME=yes:0.8`."""
+    name, excluded, value = _split_finding(model.variables, text)
+    variable: Any = model.variables[name]
+    if excluded or not variable.is_discrete:
+        raise StateError(f"Numbers per state are written NAME=NUMBER,NUMBER for a discrete variable; found {text!r}.")
+    parts = [part.rpartition(":") for part in value.split(",")]
+    if all(colon for _, colon, _ in parts):
+        return name, {_state(variable, state): _number(number, name) for state, _, number in parts}
+    numbers = [_number(part, name) for part in value.split(",")]
+    if len(numbers) != variable.num_states:
+        raise StateError(f"{name} has {variable.num_states} states; found {len(numbers)} numbers in {text!r}.")
+    return name, dict(zip(variable.states, numbers, strict=True))
+
+
+def _refuse_twice(name: str, found: Mapping[str, Finding]) -> None:
+    if name in found:
+        raise ScopeError(f"{name} appears twice in the evidence. Give one finding for it, as in {name}=STATE|STATE.")
+
+
+def _findings(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
     """`NAME=STATE` texts as evidence; states are matched by their printed form."""
     from sepset.variables.evidence import Not
 
     found: dict[str, Finding] = {}
     for text in given or ():
         name, excluded, value = _split_finding(model.variables, text)
-        if name in found:
-            raise ScopeError(
-                f"{name} appears twice in the evidence. Give one finding for it, as in {name}=STATE|STATE."
-            )
+        _refuse_twice(name, found)
         variable: Any = model.variables[name]
         if not variable.is_discrete:
             if excluded:
                 raise StateError(f"{name} is continuous and cannot be {text!r}. Give a number, as in {name}=1.5.")
-            found[name] = _number(value, name)
+            found[name] = _number(value, f"{name} is continuous and")
             continue
         whole = {str(s): s for s in variable.states}
         states = [whole[value]] if value in whole else [_state(variable, part) for part in value.split("|")]
@@ -237,11 +316,11 @@ def _state(variable: Discrete, text: str) -> State:
     raise StateError(f"Unknown state {text!r} for {variable.name}.")
 
 
-def _number(text: str, name: str) -> float:
+def _number(text: str, what: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise StateError(f"{name} is continuous and was given {text!r}. Give a number.") from None
+        raise StateError(f"{what} was given {text!r}. Give a number.") from None
 
 
 def _answer_json(answer: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sepset.base.text import nearest
+from sepset.cli.completion import networks, variables
 from sepset.errors import FileFormatError, ScopeError, SepsetError
 
 if TYPE_CHECKING:
@@ -28,10 +29,30 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    """Probabilistic graphical models: fit them to data and query them; every answer states its guarantee."""
+    if version:
+        from sepset import __version__
+
+        typer.echo(f"sepset {__version__}")
+        raise typer.Exit
+
+
 File = Annotated[
-    str, typer.Argument(help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.")
+    str,
+    typer.Argument(
+        help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.",
+        autocompletion=networks,
+    ),
 ]
-Target = Annotated[list[str] | None, typer.Option("--target", "-t", help="A target variable. Repeatable.")]
+Target = Annotated[
+    list[str] | None,
+    typer.Option("--target", "-t", help="A target variable. Repeatable.", autocompletion=variables),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 MissingText = Annotated[
     list[str] | None, typer.Option("--missing", help="A text that means an empty cell, such as NA. Repeatable.")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.base.checks import row_weights
 from sepset.data.duplicates import group_words
-from sepset.errors import DataError
+from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.variables.variable import Discrete
 
@@ -147,6 +147,35 @@ class Configurations:
         codes = np.column_stack([*decode(seen, variables).values()]).astype(np.int64)
         return cls(variables, codes, flat[seen])
 
+    @classmethod
+    def allowed(cls, rows: Columns, variables: tuple[Discrete, ...], most: int, owner: object) -> Configurations:
+        """The joint states that agree with some row, whose missing codes are -1, with counts of zero.
+
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> Configurations.allowed({a: np.array([1, 0]), b: np.array([-1, 0])}, (a, b), 9, "me").codes.tolist()
+        [[0, 0], [1, 0], [1, 1]]
+        """
+        codes = np.unique(np.column_stack([np.asarray(rows[v], np.int64) for v in variables]), axis=0)
+        for place, variable in enumerate(variables):
+            blank = codes[:, place] < 0
+            if len(codes) + blank.sum() * (variable.num_states - 1) > most:
+                raise TooLarge(
+                    f"EM keeps an expected count for each joint state of {owner!r} that its rows allow, more than "
+                    f"{most:,}. Give it fewer parents, or rows with fewer missing cells."
+                )
+            filled = np.repeat(codes[blank], variable.num_states, axis=0)
+            filled[:, place] = np.tile(np.arange(variable.num_states), int(blank.sum()))
+            codes = np.concatenate([codes[~blank], filled])
+        codes = np.unique(codes, axis=0)
+        return cls(variables, codes, np.zeros(len(codes)))
+
+    def places(self, codes: Ints) -> Ints:
+        """The index of each of these joint states, all of which occur here."""
+        first, which = group_words(np.concatenate([self.codes, codes]))
+        own = np.empty(len(first), np.int64)
+        own[which[: len(self.codes)]] = np.arange(len(self.codes))
+        return np.asarray(own[which[len(self.codes) :]])
+
     def __add__(self, other: Configurations) -> Configurations:
         if not isinstance(other, Configurations):
             return NotImplemented
@@ -190,12 +219,19 @@ def states_of(variable: Discrete) -> Callable[[int], str]:
     return lambda code: f"{variable.name}={variable.states[code]!r}"
 
 
+NO_PRIOR = "Give a prior such as Dirichlet(1), or unseen='uniform'."
+"""The advice about contexts without rows where no prior was given."""
+
+FLAT_PRIOR = "The prior is flat there; give more pseudo-counts, such as Dirichlet(2), or unseen='uniform'."
+"""The advice about contexts without rows where the prior does not determine their parameters."""
+
+
 def unseen_message(
     owner: object,
     unseen: Iterable[int],
     num_contexts: int,
     name: Callable[[int], str],
-    remedy: str = "Give a prior such as Dirichlet(1), or unseen='uniform'.",
+    remedy: str = NO_PRIOR,
 ) -> str:
     """The message about contexts without rows: their number, the first few, what to do, and where all are listed.
 

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Node, Partition
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
@@ -53,6 +54,7 @@ class DeterministicCPD(DiscreteCPD):
     __slots__ = ("codes",)
     codes: Ints
 
+    @translated
     def __init__(
         self,
         child: Discrete,
@@ -143,6 +145,7 @@ class MultiplexerCPD(DiscreteCPD):
     inputs: tuple[Discrete, ...]
     partition: Partition
 
+    @translated
     def __init__(
         self,
         child: Discrete,

@@ -68,6 +68,10 @@ class DiscreteCPD(Frozen, Tabulated):
         """The same CPD with other values of these fields, which are not checked."""
         return changed(self, **fields)
 
+    def _over(self, parents: tuple[Discrete, ...], **fields: object) -> Self:
+        """The same kind of CPD over other parents, with these values of its fields, which are not checked."""
+        return changed(self, parents=parents, scope=(*parents, self.child), **fields)
+
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         """Distributions of the child `[contexts, states]`, and which of them each row of parents has."""

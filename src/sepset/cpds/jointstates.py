@@ -2,13 +2,14 @@ r"""Parameters of discrete CPDs: a table for the inference engine, and counts of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.frozen import fill
 from sepset.cpds.counts import (
     Configurations,
     checked_configurations,
@@ -20,17 +21,54 @@ from sepset.cpds.counts import (
     unseen_message,
 )
 from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.parameters import Contexts, Parameters, PriorTerm, S, expected_log, weighted
+from sepset.cpds.parameters import AnyParameters, Contexts, Parameters, PriorTerm, S, expected_log, weighted
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
+from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete
 
 LARGEST = 2**20
 """The largest number of joint states of a family that are counted one by one, if the CPD is not a table."""
 
 D = TypeVar("D", bound=DiscreteCPD)
+
+
+class Undivided(DiscreteCPD):
+    """A CPD as one factor over all its variables, which is built with evidence: its marginal has all joint states."""
+
+    __slots__ = ("cpd",)
+    cpd: DiscreteCPD
+
+    def __init__(self, cpd: DiscreteCPD) -> None:
+        self._init(cpd.child, cpd.parents, cpd.block)
+        fill(self, cpd=cpd)
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
+        return self.cpd._select(rows, num_rows)
+
+    @property
+    def num_parameters(self) -> int:
+        """Those of the CPD."""
+        return self.cpd.num_parameters
+
+    @property
+    def parameters(self) -> AnyParameters:
+        """Those of the CPD."""
+        return self.cpd.parameters
+
+    def decomposition(self) -> None:
+        """None: there are no factors without evidence."""
+
+    def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
+        """The factors of the CPD in a context."""
+        return self.cpd.decomposed(given, semiring)
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents that drop out of the CPD in a context."""
+        return self.cpd.irrelevant(context)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +119,12 @@ class JointStates(DiscreteParameters[D, Configurations]):
     A subclass defines the fit to these counts (`fitted`); an EM step then never lowers the objective:
 
     $$\theta' = \arg\max \sum_{x, \mathbf u} \bar M[x, \mathbf u] \log P(x \mid \mathbf u; \theta).$$
+
+    Attributes:
+        possible: the joint states that the rows allow, if there are too many in all; flat statistics are over these.
     """
+
+    possible: Configurations | None = field(default=None, kw_only=True)
 
     def fitted(self, stats: Configurations, prior: PriorTerm | None) -> D:
         """The CPD of maximum likelihood, or posterior; parents' states that never occur get some parameters."""
@@ -155,34 +198,77 @@ class JointStates(DiscreteParameters[D, Configurations]):
         """The state of a parent."""
         return [f"({p.name}={state!r})" for p in self.cpd.parents for state in p.states][context]
 
+    def for_rows(self, columns: Columns) -> Self:
+        """The same parameters, with the joint states that the rows allow if there are too many in all."""
+        if num_entries(self.cpd.scope) <= LARGEST or not all(v in columns for v in self.cpd.scope):
+            return super().for_rows(columns)
+        return replace(self, possible=Configurations.allowed(columns, self.cpd.scope, LARGEST, self.cpd))
+
+    def about(self, first: Self) -> Self:
+        """The same operations; too many joint states are not counted for CPDs that share parameters."""
+        if self.possible is not None:
+            raise self.refusal("has too many joint states to share its parameters in EM", "Give it its own block.")
+        return self
+
+    @property
+    def engine_form(self) -> DiscreteCPD:
+        """The table of the CPD; one factor that is built with evidence if it has too many joint states."""
+        return Undivided(self.cpd) if self.possible is not None else super().engine_form
+
+    @property
+    def engine_values(self) -> Sequence[Floats]:
+        """The table; an empty array if it is not built."""
+        return (np.zeros(0),) if self.possible is not None else super().engine_values
+
     @property
     def zero(self) -> Floats:
         """Zeros, one per joint state."""
-        return np.zeros(num_entries(self.cpd.scope))
+        return np.zeros(num_entries(self.cpd.scope) if self.possible is None else len(self.possible.counts))
 
-    def expected(self, marginals: Sequence[Floats]) -> Floats:
+    def expected(self, marginals: Sequence[Any]) -> Floats:
         """The expected counts of joint states."""
-        return marginals[0].reshape(-1)
+        if self.possible is None:
+            return np.asarray(marginals[0]).reshape(-1)
+        codes, counts = marginals[0]
+        return count(self.possible.places(codes), len(self.possible.counts), counts)
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The counts of joint states."""
+        if self.possible is not None:
+            found = self.statistics(columns, weights)
+            return count(self.possible.places(found.codes), len(self.possible.counts), found.counts)
         places = joint_codes(columns, self.cpd.scope, len(weights), self.cpd)
         return count(places, num_entries(self.cpd.scope), checked_weights(weights, len(weights), self.cpd))
 
     def score(self, stats: Floats) -> float:
         r"""$\sum \bar M[x, \mathbf u] \log P(x \mid \mathbf u)$."""
-        return expected_log(self.cpd.to_table().values.reshape(-1), stats)
+        if self.possible is None:
+            return expected_log(self.cpd.to_table().values.reshape(-1), stats)
+        return weighted(self.cpd, self.possible.columns, stats)
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
         """The better of this CPD and the one fitted to expected counts: a generalized M-step."""
-        total = self.joined(stats, prior)
+        known = self._configurations(stats)
+        if prior is not None and prior.rows is not None:
+            known = known + self.statistics(prior.rows.of(self.cpd), prior.rows.weights)
         rest = None if prior is None else replace(prior, rows=None)
-        made = self.fitted(Configurations.of_table(total, self.cpd.scope), rest)
-        old, new = (own.score(total) + own.log_prior(rest) for own in (self, self.of(made)))
+        made = self.fitted(known, rest)
+        old, new = (
+            weighted(own.cpd, known.columns, known.counts) + own.log_prior(rest) for own in (self, self.of(made))
+        )
         return made if new >= old else self.cpd
+
+    def _configurations(self, stats: Floats) -> Configurations:
+        """The joint states with a positive count."""
+        if self.possible is None:
+            return Configurations.of_table(stats, self.cpd.scope)
+        seen = stats > 0
+        return Configurations(self.cpd.scope, self.possible.codes[seen], stats[seen])
 
     def expected_contexts(self, stats: Floats) -> Contexts:
         """The counts of each parent's states, one parent after another."""
+        if self.possible is not None:
+            return self.contexts(self._configurations(stats))
         counts = stats.reshape([v.num_states for v in self.cpd.scope])
         axes = range(counts.ndim)
         parts = [counts.sum(axis=tuple(a for a in axes if a != axis)) for axis in axes[:-1]]

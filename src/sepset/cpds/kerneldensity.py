@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made, read_only
 from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import LOG_2PI, log_sum
@@ -142,6 +143,7 @@ class KernelCPD:
     width: Floats | None
     samples: Samples
 
+    @translated
     def __init__(
         self,
         child: Vector,

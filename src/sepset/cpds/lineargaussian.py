@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import LinearFit, least_squares
 from sepset.base.logarithms import LOG_2PI
@@ -72,6 +73,7 @@ class LinearGaussian:
     coefficients: Floats
     covariance: Floats
 
+    @translated
     def __init__(
         self,
         child: Vector,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.counts import Configurations, column
@@ -56,6 +57,7 @@ class LogisticCPD(DiscreteCPD):
     bias: Floats
     weights: tuple[Floats, ...]
 
+    @translated
     def __init__(
         self,
         child: Discrete,
@@ -96,7 +98,7 @@ class LogisticCPD(DiscreteCPD):
         pairs = list(zip(self.parents, self.weights, strict=True))
         bias = self.bias + sum((w[given[p]] for p, w in pairs if p in given), np.zeros_like(self.bias))
         rest = [(p, w) for p, w in pairs if p not in given]
-        return self._with(parents=tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
+        return self._over(tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.

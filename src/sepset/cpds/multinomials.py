@@ -21,10 +21,20 @@ from typing import Self
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.cpds.counts import checked_counts, checked_weights, column, count, decode, num_rows_of, unseen_message
+from sepset.cpds.counts import (
+    FLAT_PRIOR,
+    NO_PRIOR,
+    checked_counts,
+    checked_weights,
+    column,
+    count,
+    decode,
+    num_rows_of,
+    unseen_message,
+)
 from sepset.cpds.dirichletposterior import DirichletPosterior
-from sepset.cpds.discrete import check_rows
-from sepset.cpds.jointstates import D, DiscreteParameters
+from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, dense_values
 from sepset.cpds.parameters import Contexts, PriorTerm, complete_rows, expected_log
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
@@ -62,9 +72,12 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     Attributes:
         cell_of: the cell of each joint state in C order of the scope, if it was computed before.
+        entry_cells: for each of the CPD's own factors the cell that each entry is the probability of, or -1; None if
+            the table is used, since it is not too large.
     """
 
     cell_of: Ints | None = None
+    entry_cells: tuple[Ints, ...] | None = None
 
     @property
     @abstractmethod
@@ -169,15 +182,16 @@ class Multinomials(DiscreteParameters[D, Floats]):
         r"""The estimate $\theta_c = (M[c] + \alpha_c) / n_c (M + \alpha)$, with the sums $M + \alpha$ of its group."""
         counts = checked_counts(stats, len(self.probabilities), self.cpd)
         total = counts if prior is None or prior.counts is None else counts + prior.counts
-        return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd])))
+        return self.from_probabilities(self.ratios(self._filled(total, unseen, cpds or [self.cpd], prior is not None)))
 
-    def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
+    def _filled(self, counts: Floats, unseen: object, cpds: Sequence[D], has_prior: bool) -> Floats:
         """The counts, with contexts without any filled as `unseen` says."""
         empty = np.bincount(self.groups, weights=counts) == 0
         if unseen == "uniform" or not empty.any():
             return counts
         if unseen == "raise":
-            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context))
+            remedy = FLAT_PRIOR if has_prior else NO_PRIOR
+            raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.describe_context, remedy))
         return np.where(empty[self.groups], self._filling(counts, unseen, cpds), counts)
 
     def _filling(self, counts: Floats, unseen: object, cpds: Sequence[D]) -> Floats:
@@ -232,9 +246,26 @@ class Multinomials(DiscreteParameters[D, Floats]):
         return Contexts(sums, int(((stats == 0) & (sums[groups] > 0)).sum()))
 
     def for_rows(self, columns: Columns) -> Self:
-        """The same parameters, with the cell of each joint state computed once."""
+        """The same parameters, with the cell of each joint state, or of each entry of its factors, computed once."""
+        if self.is_factored:
+            return replace(self, entry_cells=self._marked())
         ready = super().for_rows(columns)
         return ready if self.is_table else replace(ready, cell_of=self._cell_of)
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether cells are counted by the CPD's own factors, since its joint states are too many to be listed."""
+        return not self.is_table and self.cpd.size <= LARGEST < num_entries(self.cpd.scope)
+
+    def _marked(self) -> tuple[Ints, ...]:
+        """The cells of the entries of the CPD's factors, found by marking each cell with a number above one."""
+        marked = dense_values(self.from_probabilities(np.arange(2.0, len(self.probabilities) + 2.0)))
+        return tuple(np.where(values >= 2.0, values - 2.0, -1.0).astype(np.int64) for values in marked)
+
+    @property
+    def engine_form(self) -> DiscreteCPD:
+        """The table of the CPD, or the CPD itself if that is too large; marginals contain all statistics."""
+        return self.cpd if self.entry_cells is not None else super().engine_form
 
     @property
     def _cell_of(self) -> Ints:
@@ -249,12 +280,18 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     @property
     def engine_values(self) -> Sequence[Floats]:
-        """The table."""
+        """The table, or the CPD's own factors."""
+        if self.entry_cells is not None:
+            return dense_values(self.cpd)
         return (self.probabilities[self._cell_of].reshape([v.num_states for v in self.cpd.scope]),)
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of the cells."""
-        return count(self._cell_of, len(self.probabilities), marginals[0].reshape(-1))
+        if self.entry_cells is None:
+            return count(self._cell_of, len(self.probabilities), marginals[0].reshape(-1))
+        pairs = [(cells[cells >= 0], one[cells >= 0]) for cells, one in zip(self.entry_cells, marginals, strict=True)]
+        places, weights = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        return count(places, len(self.probabilities), weights)
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The counts of the cells."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
 from sepset.cpds.counts import Configurations, column, decode
@@ -77,7 +78,7 @@ class NoisyCPD(DiscreteCPD):
         if len(free) == len(self.parents):
             return self
         known = {i: given[p] for i, p in enumerate(self.parents) if p in given}
-        return self._with(parents=free, influences=self.influences.absorbing(known))
+        return self._over(free, influences=self.influences.absorbing(known))
 
     def decomposed(self, given: Mapping[Any, int], semiring: Semiring = SUM) -> Decomposition:
         r"""The chain for sums; for maxima the form in which auxiliaries are functions of the parents.
@@ -138,6 +139,7 @@ class NoisyOr(NoisyCPD):
 
     __slots__ = ()
 
+    @translated
     def __init__(
         self,
         child: Discrete,
@@ -214,6 +216,7 @@ class NoisyMax(NoisyCPD):
 
     __slots__ = ()
 
+    @translated
     def __init__(
         self,
         child: Discrete,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
@@ -50,6 +51,7 @@ class PartitionCPD(DiscreteCPD):
     parts: Ints
     distributions: Floats
 
+    @translated
     def __init__(
         self,
         child: Discrete,

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Gates, Node, Partition
 from sepset.cpds.counts import checked_counts, column, count, num_rows_of, unseen_message
@@ -74,6 +75,7 @@ class RuleCPD(DiscreteCPD):
     rule_of: Ints
     probability: Floats
 
+    @translated
     def __init__(
         self,
         child: Discrete,

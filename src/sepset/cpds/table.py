@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.cpds.counts import (
@@ -55,6 +56,7 @@ class TableCPD(DiscreteCPD):
     __slots__ = ("table",)
     table: Table
 
+    @translated
     def __init__(
         self,
         child: Discrete,

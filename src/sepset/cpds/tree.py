@@ -11,6 +11,7 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition
@@ -77,6 +78,7 @@ class TreeCPD(DiscreteCPD):
     partition: Partition
     distributions: Floats
 
+    @translated
     def __init__(
         self,
         child: Discrete,

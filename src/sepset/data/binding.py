@@ -80,6 +80,10 @@ def inference_note(variable: Discrete | Real, column: Column) -> str | None:
 give variables=[Real('x')]."
     """
     name, is_float = variable.name, has_floats(column)
+    doubtful = [s for s in variable.states if s in READ_AS_MISSING] if isinstance(variable, Discrete) else []
+    if doubtful:
+        found = f"Column {name!r} holds the text {listing(doubtful)}: taken as a state."
+        return f"{found} If it means a missing cell, put None there, or use read_dataset(path, missing=...)."
     whole = whole_numbers(column) if is_float else None
     if isinstance(variable, Discrete) and is_float:
         found = f"holds whole numbers as floats, with {variable.num_states} distinct values: taken as states"

@@ -14,7 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.data.dataset import Dataset
+from sepset.data.sources import as_dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.variables.evidence import resolve
 from sepset.variables.variable import Discrete
@@ -27,18 +27,20 @@ class Empirical:
     cell is empty, which is why models are learned at all.
 
     Args:
-        data: complete rows over discrete variables; their weights count.
+        data: complete rows over discrete variables, a dataset, any frame or a mapping of columns; the weights of a
+            dataset count.
 
     Reference: Koller & Friedman, equation 16.4 and theorem 16.1.
     Guarantee: exact.
     Tested by: data/test_empirical.py::test_shares_of_rows
 
-    >>> found = Empirical(Dataset({"a": [0, 1, 1, 1], "b": ["x", "x", "y", "x"]}))
+    >>> found = Empirical({"a": [0, 1, 1, 1], "b": ["x", "x", "y", "x"]})
     >>> found.probability({"a": 1}), found.num_cells, found.log_likelihood.__round__(4)
     (0.75, 4, -4.1589)
     """
 
-    def __init__(self, data: Dataset) -> None:
+    def __init__(self, data: object) -> None:
+        data = as_dataset(data)
         real = [v.name for v in data.variables if not isinstance(v, Discrete)]
         if real:
             raise NotApplicable(f"An empirical distribution over cells needs states; {listing(real)} are continuous.")

@@ -72,13 +72,7 @@ class Bound:
 
     def positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
         """The positions of variables, each named at most once."""
-        if not isinstance(targets, str | Discrete | Vector | Iterable):
-            raise ScopeError(f"A variable, its name, or several of them were expected; found {targets!r}.")
-        positions = [self.model.variables.id(v) for v in listed(targets)]
-        if len(set(positions)) != len(positions):
-            twice = next(v for v in positions if positions.count(v) > 1)
-            raise ScopeError(f"{self.model.variables[twice].name} is asked for twice. Name each target once.")
-        return positions
+        return positions_of(self.model, targets)
 
     def point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
         """The point mass of an observed variable at its value."""
@@ -110,6 +104,17 @@ class Bound:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, {type(self.method).__name__})"
+
+
+def positions_of(model: Model, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
+    """The positions of a model's variables, each named at most once."""
+    if not isinstance(targets, str | Discrete | Vector | Iterable):
+        raise ScopeError(f"A variable, its name, or several of them were expected; found {targets!r}.")
+    positions = [model.variables.id(v) for v in listed(targets)]
+    if len(set(positions)) != len(positions):
+        twice = next(v for v in positions if positions.count(v) > 1)
+        raise ScopeError(f"{model.variables[twice].name} is asked for twice. Name each target once.")
+    return positions
 
 
 def remedy(found: Any) -> str:

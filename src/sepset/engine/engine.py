@@ -12,13 +12,31 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
 from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Answer, Best, Calibrates, Method, ReadsAll, can, dense, elimination_settings
-from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
+from sepset.inference.method import (
+    LARGEST_RESIDUAL,
+    Answer,
+    Calibrates,
+    MeasuresResiduals,
+    Method,
+    ReadsAll,
+    can,
+    dense,
+    elimination_settings,
+)
+from sepset.inference.result import (
+    Guarantee,
+    Guarantees,
+    LogProbabilityResult,
+    MapResult,
+    MarginalsResult,
+    QueryResult,
+)
 from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -51,6 +69,7 @@ class Engine(RowQuestions):
     def __init__(self, model: Model, method: Method | None = None) -> None:
         super().__init__(model, method)
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
+        self._is_measured = can(self.prepared, MeasuresResiduals)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
@@ -73,9 +92,25 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        return QueryResult(
-            distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
-        )
+        if not self._is_measured:
+            return QueryResult(
+                distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
+            )
+        about = self._about(guarantees, positions, evidence)
+        return QueryResult(distribution, answer.log_partition, method=self.method, **about)
+
+    def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
+        """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
+        prepared, info = self.prepared, answered()
+        if not can(prepared, MeasuresResiduals):
+            return {"guarantees": guarantees, "info": info}
+        hidden = [v for v in targets if v not in evidence.reals and v not in evidence.codes]
+        residual = prepared.residual(hidden, evidence)
+        if residual is None:
+            return {"guarantees": guarantees, "info": info}
+        if not residual <= LARGEST_RESIDUAL:
+            guarantees = dict.fromkeys(guarantees, Guarantee.ESTIMATE)
+        return {"guarantees": guarantees, "info": {**info, "residual": residual}}
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
@@ -101,9 +136,12 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        return MarginalsResult(
-            self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
-        )
+        if not self._is_measured:
+            return MarginalsResult(
+                self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
+            )
+        about = self._about(self.promises, self._place.values(), evidence)
+        return MarginalsResult(self._place, read, log_partition, method=self.method, **about)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
@@ -113,15 +151,17 @@ class Engine(RowQuestions):
 
     def log_partition(self, *, given: Given = None) -> LogProbabilityResult:
         r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
-        return self._log(self.prepared.log_partition(self.weighted_evidence(given)))
+        evidence = self.weighted_evidence(given)
+        return self._log(self.prepared.log_partition(evidence), evidence)
 
     def log_probability(self, *, given: Given = None) -> LogProbabilityResult:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
-        return self._log(self.prepared.log_partition(self.weighted_evidence(given)) - self.log_total)
+        evidence = self.weighted_evidence(given)
+        return self._log(self.prepared.log_partition(evidence) - self.log_total, evidence)
 
-    def _log(self, value: float) -> LogProbabilityResult:
-        guarantee = {"log_partition": self.promises["log_partition"]}
-        return LogProbabilityResult(float(value), float(value), float(value), method=self.method, guarantees=guarantee)
+    def _log(self, value: float, evidence: Evidence) -> LogProbabilityResult:
+        about = self._about({"log_partition": self.promises["log_partition"]}, (), evidence)
+        return LogProbabilityResult(float(value), float(value), float(value), method=self.method, **about)
 
     def map_assignment(
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
@@ -134,24 +174,18 @@ class Engine(RowQuestions):
         observed = set(evidence.observed)
         asked = range(len(self.model.variables)) if over is None else self.positions(over)
         found = k_best(self.prepared, evidence, [v for v in asked if v not in observed], k)
+        known = {**evidence.codes, **evidence.reals} if over is not None else {}
+        variables = {v: self.model.variables[v] for v in asked if v not in observed or v in known}
         if found[0].log_value == -np.inf:
             raise impossible(self.prepared, evidence)
         return MapResult(
-            tuple(self._assignment(best, asked, evidence, over is not None) for best in found),
+            tuple(_assignment(variables, {**best.values, **known}) for best in found),
             tuple(best.log_value for best in found),
             lambda: self.prepared.log_partition(evidence),
             upper=found[0].log_value,
             method=self.method,
-            guarantees={"assignment": self.promises["assignment"]},
-            info=answered(),
+            **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
         )
-
-    def _assignment(self, best: Best, asked: Iterable[int], evidence: Evidence, fixed: bool) -> dict[str, Any]:
-        """States by name; observed variables only if they were asked for."""
-        values = {**best.values, **evidence.codes, **evidence.reals} if fixed else best.values
-        return {
-            self.model.variables[v].name: _readable(self.model.variables[v], values[v]) for v in asked if v in values
-        }
 
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
@@ -174,6 +208,7 @@ class Engine(RowQuestions):
     ) -> dict[str, AnyArray]:
         """The draws of `sample` as arrays by name: codes, real values, and `[rows, size]` arrays of vectors."""
         whole("num_rows", num_rows, least=0)
+        check_rows_fit(num_rows, 8 * len(self.model.variables))
         evidence = self.evidence(given)
         if self.prepared.log_partition(evidence) == -np.inf:
             raise impossible(self.prepared, evidence)
@@ -469,6 +504,11 @@ class Engine(RowQuestions):
         from sepset.engine import invariants
 
         return invariants.check(self, given, seed, num_points)
+
+
+def _assignment(variables: Mapping[int, Discrete | Vector], values: Mapping[int, Any]) -> dict[str, Any]:
+    """States by name of the variables that have a value."""
+    return {variable.name: _readable(variable, values[v]) for v, variable in variables.items() if v in values}
 
 
 def _readable(variable: Discrete | Vector, value: Any) -> Any:

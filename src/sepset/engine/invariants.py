@@ -3,7 +3,7 @@ r"""Invariants of exact inference, checked on the user's own model: clique trees
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,20 @@ import numpy as np
 
 from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated, text_table
+from sepset.base.logarithms import LOG_2PI
 from sepset.errors import BrokenInvariant, ModelError
 from sepset.factors.algebra import Factor
+from sepset.factors.canonical import EPS
+from sepset.factors.moments import Gaussian
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.conflict import impossible
 from sepset.inference.exact.beliefupdate import BeliefUpdate
+from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.exact.messages import project, tree_factors
 from sepset.inference.exact.tree import PreparedTree
-from sepset.inference.method import Calibrated, dense, elimination_settings
+from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.method import Calibrated, MeasuresResiduals, can, dense, elimination_settings
+from sepset.problem import Problem
 from sepset.semiring import SUM
 from sepset.variables.evidence import Evidence, Given
 
@@ -70,6 +76,19 @@ class CheckReport(Tabulated):
 def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckReport:
     """The report, or `BrokenInvariant` naming the first invariant that fails."""
     evidence = engine.evidence(given)
+    made = _moment_checks if Coordinates.of(engine.prepared.problem) is not None else _tree_checks
+    checks = made(engine, evidence, seed, num_points)
+    for one in checks:
+        if not one.holds:
+            raise BrokenInvariant(
+                f"{engine!r} breaks an invariant: {one.name} is off by {one.deviation:.3g}, more than "
+                f"{one.tolerance:.0e}. Please report it with the model."
+            )
+    return CheckReport(tuple(checks))
+
+
+def _tree_checks(engine: Engine, evidence: Evidence, seed: int, num_points: int) -> list[Check]:
+    """The invariants of a clique tree of explicit beliefs."""
     tree = _plain_tree(engine)
     calibration = tree.calibrate(evidence)
     if calibration.log_partition == -math.inf:
@@ -88,13 +107,99 @@ def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckRepo
         if tree.problem.is_normalized:
             total = abs(math.expm1(derivatives.gradient(Evidence()).log_partition))
             checks.append(Check("total of one", total, 1e-12 + 2 * _row_errors(derivatives)))
-    for one in checks:
-        if not one.holds:
-            raise BrokenInvariant(
-                f"{engine!r} breaks an invariant: {one.name} is off by {one.deviation:.3g}, more than "
-                f"{one.tolerance:.0e}. Please report it with the model."
-            )
-    return CheckReport(tuple(checks))
+    return checks
+
+
+def _moment_checks(engine: Engine, evidence: Evidence, seed: int, num_points: int) -> list[Check]:
+    """The invariants of a network of regressions, whose beliefs need not have a canonical form."""
+    if engine.prepared.log_partition(evidence) == -math.inf:
+        raise impossible(engine.prepared, evidence)
+    everyone = range(len(engine.prepared.problem.variables))
+    drawn = engine.prepared.sample(num_points, evidence, generator(seed))
+    cases = [{v: column[i] for v, column in drawn.items()} for i in range(num_points)]
+    residual = engine.prepared.residual(everyone, evidence) if can(engine.prepared, MeasuresResiduals) else None
+    return [
+        Check("reparameterization", max((_product_gap(engine, evidence, c) for c in cases), default=0.0), TOLERANCE),
+        Check("log partition", max((_chain_gap(engine, evidence, c) for c in cases[:3]), default=0.0), TOLERANCE),
+        Check("marginals", _query_gap(engine, evidence), TOLERANCE),
+        Check("residual", residual or 0.0, TOLERANCE),
+        Check("total of one", abs(math.expm1(engine.prepared.log_partition(Evidence()))), TOLERANCE),
+    ]
+
+
+Case = Mapping[int, Any]
+"""Codes and values by position."""
+
+
+def _with(problem: Problem, evidence: Evidence, case: Case) -> Evidence:
+    """The evidence with further findings."""
+    discrete = {v: int(x) for v, x in case.items() if problem.variables[v].is_discrete}
+    reals = {v: np.atleast_1d(x) for v, x in case.items() if v not in discrete}
+    weights = {v: w for v, w in evidence.weights.items() if v not in case}
+    return Evidence({**evidence.codes, **discrete}, weights, {}, {**evidence.reals, **reals})
+
+
+def _log_likelihood(evidence: Evidence, case: Case) -> float:
+    """The logarithm of the likelihoods that the evidence has for the states of a case."""
+    weights = (float(evidence.weights[v][int(x)]) for v, x in case.items() if v in evidence.weights)
+    return sum(map(math.log, weights))
+
+
+def _product_gap(engine: Engine, evidence: Evidence, case: Case) -> float:
+    r"""The log density of a complete case against $\sum \log \phi$, relative to its size."""
+    problem = engine.prepared.problem
+    everything = _with(problem, evidence, case)
+    factors = reduced_factors(problem, everything)
+    product = float(sum(f.log_total for f in factors))
+    found = engine.prepared.log_partition(everything)
+    return _gap(found - product) / max(1.0, abs(product))
+
+
+def _chain_gap(engine: Engine, evidence: Evidence, case: Case) -> float:
+    r"""$\log p(\mathbf e) + \sum_i \log p(x_i \mid \mathbf x_{<i}, \mathbf e) = \log p(\mathbf x, \mathbf e)$."""
+    prepared, problem = engine.prepared, engine.prepared.problem
+    order = sorted(case, key=lambda v: not problem.variables[v].is_discrete)
+    total, slack, known = prepared.log_partition(evidence), 1.0, dict[int, Any]()
+    for v in order:
+        seen = _with(problem, evidence, known)
+        log, error = _log_answer(prepared.query([v], seen).distribution, case[v])
+        known[v] = case[v]
+        if log is None:
+            log = prepared.log_partition(_with(problem, evidence, known)) - prepared.log_partition(seen)
+        total, slack = total + log, slack + abs(log) + error
+    expected = prepared.log_partition(_with(problem, evidence, case)) + _log_likelihood(evidence, case)
+    return _gap(total - expected) / slack
+
+
+def _log_answer(answer: Any, value: Any) -> tuple[float | None, float]:
+    """The log probability or density of a value, None if there is none, and its rounding relative to the tolerance."""
+    if not isinstance(answer, Gaussian):
+        return float(np.ravel(dense(answer).log_values)[int(value)]), 0.0
+    variance = np.diagonal(answer.covariance)
+    if len(variance) > 1 or not variance.all():
+        return (None, 0.0) if len(variance) > 1 else (0.0, 0.0)
+    deviation = math.sqrt(float(variance[0]))
+    away = (float(value) - float(answer.mu[0])) / deviation
+    rounding = EPS * (abs(float(value)) + abs(float(answer.mu[0]))) / deviation
+    return -0.5 * (LOG_2PI + away**2) - math.log(deviation), 8.0 * rounding * (1.0 + abs(away)) / TOLERANCE
+
+
+def _query_gap(engine: Engine, evidence: Evidence) -> float:
+    """The largest difference of marginals from single queries: of probabilities, and of moments in deviations."""
+    read, _ = engine.prepared.marginals(evidence)
+    observed = set(evidence.observed)
+    hidden = [(v, x) for v, x in enumerate(engine.model.variables) if v not in observed]
+    pairs = ((dense(read(v)), dense(engine.prepared.query([v], evidence).distribution), x) for v, x in hidden)
+    return max((_distance(a, b, ()) if x.is_discrete else _moment_gap(a, b) for a, b, x in pairs), default=0.0)
+
+
+def _moment_gap(mine: Any, theirs: Any) -> float:
+    """The largest difference of means and deviations, relative to both."""
+    (mean, deviation), (center, spread) = (
+        (np.ravel(x.mean()), np.sqrt(np.ravel(x.variance()))) for x in (mine, theirs)
+    )
+    gap, scale = np.abs(mean - center) + np.abs(deviation - spread), np.abs(center) + spread
+    return float(np.max(np.divide(gap, scale, out=np.zeros_like(gap), where=scale > 0), initial=0.0))
 
 
 def _is_discrete(engine: Engine) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from sepset.engine.information import InformationValues
 
 
-class View(Frozen):
+class View(Frozen, Tabulated):
     """A model with findings, calibrated once: each answer is computed when first read, and cached.
 
     `observe` returns a new view and leaves this one unchanged. Views share the engine, and so its factors and compiled
@@ -121,6 +122,11 @@ class View(Frozen):
     ) -> InformationValues:
         """How much each unobserved candidate is expected to tell about the targets, most informative first."""
         return self.engine.value_of_information(targets, candidates=candidates, given=self.given)
+
+    def _shown(self) -> Shown:
+        found = self.marginals()._shown()
+        told = ", ".join(f"{name}={finding!r}" for name, finding in self.given.items())
+        return found._replace(title=f"given {told}" if told else "without findings")
 
     def __repr__(self) -> str:
         findings = ", ".join(f"{name}={finding!r}" for name, finding in list(self.given.items())[:6])

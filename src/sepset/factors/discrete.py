@@ -254,6 +254,16 @@ class DiscreteFactor(Frozen, Tabulated):
         for row, value in zip(codes.tolist(), values.tolist(), strict=True):
             yield tuple(v.states[code] for v, code in zip(self.scope, row, strict=True)), value
 
+    def in_words(self, limit: int = 6) -> str:
+        """The first values with their states in one line.
+
+        >>> from sepset.factors.table import Table
+        >>> Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]).in_words()
+        'head 0.25, tail 0.75'
+        """
+        parts = [" ".join([*map(str, states), f"{value:.4g}"]) for states, value in self._entries(limit)]
+        return ", ".join([*parts, *(["..."] if self.size > limit else [])])
+
     def _shown(self) -> Shown:
         entries = list(self._entries(MOST_SHOWN))
         cells = [(*map(str, states), f"{value:.6g}") for states, value in entries]
@@ -263,8 +273,8 @@ class DiscreteFactor(Frozen, Tabulated):
         return Shown(head, cells, repr(self), more, words=len(self.scope), bars=bars)
 
     def _bars(self, values: list[float]) -> list[float]:
-        """Each value as a share of the largest."""
-        top = float(self.values.max(initial=0.0))
+        """Each value as a share of one, or of the largest if that is more."""
+        top = max(float(self.values.max(initial=0.0)), 1.0)
         return [value / top if 0.0 < top < np.inf else float(value == top > 0.0) for value in values]
 
     def __repr__(self) -> str:

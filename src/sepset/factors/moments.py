@@ -161,6 +161,15 @@ class Gaussian:
         logs = theirs.half_log_det()[0] - mine.half_log_det()[0]
         return max(float(0.5 * (spread + shift - len(self.mu)) + logs), 0.0)
 
+    def in_words(self) -> str:
+        """The mean and standard deviation of each coordinate in one line.
+
+        >>> from sepset.variables.variable import Real
+        >>> Gaussian(Real("x"), 1.5, covariance=4.0).in_words()
+        'mean 1.5, deviation 2'
+        """
+        return _moments_in_words(self.mu, self.covariance)
+
     def plot(self, ax: Any = None) -> Any:
         """The density over one coordinate, or its contours over two, on matplotlib axes."""
         return self._as_mixture().plot(ax)
@@ -211,6 +220,10 @@ class GaussianMixture:
         check_covariances(mu, sigma)
         fill(self, scope=variables, weights=shares, means=mu, covariances=sigma)
 
+    @classmethod
+    def _make(cls, scope: tuple[Vector, ...], weights: Floats, means: Floats, covariances: Floats) -> GaussianMixture:
+        return made(cls, scope=scope, weights=weights, means=means, covariances=symmetric(covariances))
+
     @property
     def num_components(self) -> int:
         """The number of components."""
@@ -228,6 +241,10 @@ class GaussianMixture:
     def variance(self) -> Any:
         """The variance of each coordinate, in the shape of the mean."""
         return self.to_gaussian().variance()
+
+    def in_words(self) -> str:
+        """The mean and standard deviation of each coordinate in one line."""
+        return self.to_gaussian().in_words()
 
     def log_densities(self, rows: Floats) -> Floats:
         """The logarithm of the density at each row of coordinates."""
@@ -360,6 +377,11 @@ class GaussianMixture:
     def __repr__(self) -> str:
         names = short(self).removesuffix(")")
         return f"{names}; {self.num_components} components)"
+
+
+def _moments_in_words(mean: Floats, covariance: Floats) -> str:
+    parts = zip(mean.tolist(), np.sqrt(np.diagonal(covariance)).tolist(), strict=True)
+    return "; ".join(f"mean {mu:.4g}, deviation {sigma:.4g}" for mu, sigma in parts)
 
 
 def check_covariances(

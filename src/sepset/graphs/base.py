@@ -248,10 +248,15 @@ MixedGraph.parse.
     """
     if isinstance(value, Graph):
         return value
-    raise ModelError(f"A graph is wanted; found a {type(value).__name__}.{_way_to_graph(value)}")
+    raise ModelError(f"A graph is wanted; found a {type(value).__name__}.{way_to_graph(value)}")
 
 
-def _way_to_graph(value: object) -> str:
+def way_to_graph(value: object) -> str:
+    """A clause that says how a graph is made of what was given instead of one.
+
+    >>> way_to_graph(3)
+    ' Make one by DAG, UndirectedGraph or MixedGraph.'
+    """
     if isinstance(value, str):
         return " Texts are read by DAG.parse, UndirectedGraph.parse and MixedGraph.parse."
     if type(value).__module__.startswith("networkx."):

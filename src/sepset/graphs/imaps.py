@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sepset.base.checks import one_of
+from sepset.base.display import html_text
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.base import name_of, required_graph, unique_names
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, UndirectedGraph
@@ -45,6 +46,9 @@ class Independence:
     def __str__(self) -> str:
         given = f" | {', '.join(map(quoted, self.given))}" if self.given else ""
         return f"({quoted(self.x)} ⊥ {quoted(self.y)}{given})"
+
+    def _repr_html_(self) -> str:
+        return html_text(str(self))
 
 
 def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Independence, ...]:

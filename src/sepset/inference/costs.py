@@ -146,6 +146,18 @@ CHOICES_AT_ONCE = 2**17
 GAIN_ENTRIES_AT_ONCE = 2**22
 """About how many entries of loadings and gains are in memory at a time."""
 
+GAIN_ENTRIES_CACHED = 2**22
+"""Entries of loadings and gains up to which they are cached for the next question with the same observed variables."""
+
+NUMBERS_SWEPT = 1024
+"""Hidden numbers up to which one sweep over a part of a network computes their covariances; more are eliminated."""
+
+MOST_CONTEXT_ENTRIES = 2**28
+"""The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""
+
+REALS_TOGETHER = 2**12
+"""Joint contexts up to which all real marginals are read from one sweep."""
+
 CHOICES_CACHED = 2**20
 """Choices up to which their layout is cached for the next question about the same rows."""
 
@@ -179,3 +191,15 @@ STATES_UNINTERRUPTED = 1_000_000
 
 CONTEXTS_AT_ONCE = 4096
 """Contexts in one call of the compiled recursion."""
+
+# One question by NumPy, without a plan (inference.exact.direct).
+
+DIRECT_VARIABLES = 48
+"""The most variables, ancestors of targets and findings, of a question that is answered without a plan. Each takes
+about 8 microseconds; a program takes about 500 for the first and 10 for each further one."""
+
+DIRECT_ENTRIES = 4096
+"""The most entries of one product of such a question: NumPy's loops take about 5 nanoseconds for each."""
+
+DIRECT_OPERANDS = 8
+"""The most tables that are multiplied in one pass; the pass is over all their variables."""

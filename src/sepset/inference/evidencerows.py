@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -84,16 +84,24 @@ class RowValues(NamedTuple):
         return RowValues(self.rows.joined(other.rows), log_value)
 
 
+class JointCounts(NamedTuple):
+    """The joint states of a factor's scope that can occur, one row of codes each, and their expected counts."""
+
+    codes: Ints
+    counts: Floats
+
+
 class RowCounts(NamedTuple):
     r"""Weighted sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes.
 
     Attributes:
         factors: one array per factor, with an axis per variable of its scope; for a regression the expected products
-            of (1, real parents, child), one matrix per joint state of its discrete parents.
+            of (1, real parents, child), one matrix per joint state of its discrete parents. For a factor that is too
+            large for an array, `JointCounts`.
         log_partition: of every row; -inf for an impossible one, which contributes nothing.
     """
 
-    factors: tuple[Floats, ...]
+    factors: tuple[Any, ...]
     log_partition: Floats
 
 

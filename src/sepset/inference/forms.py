@@ -29,7 +29,7 @@ from sepset.factors.block import Single
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.method import (
     Answer,
     Best,
@@ -142,7 +142,11 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        return self._maximizing(over, evidence, _given(self.problem, evidence)).best(evidence, over)
+        return self.for_best(evidence, over).best(evidence, over)
+
+    def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
+        """The method prepared for the problem rewritten for the best values of `over`."""
+        return self._maximizing(over, evidence, _given(self.problem, evidence))
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of all marginals."""
@@ -218,9 +222,7 @@ class PreparedForms:
         """The answers to rows that observe the same variables, each row with a context of its own in every form."""
         parts, columns = self._stacked(used, rows)
         problem, places, _ = rewritten(self.problem, numbers, parts)
-        contexts = tuple(places[parts[i].auxiliaries[0]] for i in used)
-        codes = np.column_stack([rows.codes, *columns]).astype(np.int32)
-        told = EvidenceRows((*rows.positions, *contexts), codes, rows.real_positions, rows.reals)
+        told = _with_contexts(rows, [places[parts[i].auxiliaries[0]] for i in used], columns)
         return capabilities.answer_rows(self.method.prepare(problem), told, targets, workers)
 
     def _entries(self, form: Form, rows: EvidenceRows) -> int:
@@ -273,8 +275,55 @@ class PreparedForms:
         return capabilities.factor_marginals(self._built(), evidence)
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
-        """The weighted sum over the rows of their factor marginals; raises for factors that are not built."""
-        return capabilities.summed_marginals(self._built(), rows, weights, workers)
+        """The weighted sum over the rows of their factor marginals; `JointCounts` for factors that are not built."""
+        if self._whole is not None:
+            return capabilities.summed_marginals(self._whole, rows, weights, workers)
+        deferred = {form.factors[0]: i for i, form in enumerate(self.problem.forms) if form.is_deferred}
+        shapes = enumerate(self.problem.shapes)
+        totals: list[Any] = [[] if number in deferred else np.zeros(shape) for number, shape in shapes]
+        log_partition = np.empty(len(rows))
+        for places, some in _alike(rows):
+            found = self._counted(some, [*deferred.values()], weights[places], workers)
+            log_partition[places] = found.log_partition
+            for number, (total, one) in enumerate(zip(totals, found.factors, strict=True)):
+                if number in deferred:
+                    total.append(one)
+                else:
+                    total += one
+        joined = [_joined(total) if number in deferred else total for number, total in enumerate(totals)]
+        return RowCounts(tuple(joined), log_partition)
+
+    def _counted(self, rows: EvidenceRows, used: Sequence[int], weights: Floats, workers: Workers) -> RowCounts:
+        """The marginals of rows that observe the same variables, those of forms as `JointCounts`."""
+        wide = [self.problem.forms[i] for i in used if self._entries(self.problem.forms[i], rows) > MOST_PER_ROW]
+        if wide:
+            raise TooLarge(f"{wide[0].source!r} has too many missing parents in a row to count its joint states.")
+        parts, columns = self._stacked(used, rows)
+        problem, places, homes = rewritten(self.problem, range(self.problem.num_factors), parts)
+        told = _with_contexts(rows, [places[parts[i].auxiliaries[0]] for i in used], columns)
+        found = capabilities.summed_marginals(self.method.prepare(problem), told, weights, workers)
+        forms = {self.problem.forms[i].factors[0]: i for i in used}
+        rest = iter(found.factors)
+        made = [
+            _joint_counts(found.factors[homes[forms[n]][0]], self._joint_states(forms[n], rows))
+            if n in forms
+            else next(rest)
+            for n in range(self.problem.num_factors)
+        ]
+        return RowCounts(tuple(made), found.log_partition)
+
+    def _joint_states(self, form: int, rows: EvidenceRows) -> AnyInts:
+        """The codes of all variables of a form, for each entry of its table over contexts and missing parents."""
+        ids = self.problem.scope(self.problem.forms[form].factors[0])
+        cards = self.problem.variables.cards
+        seen = [place for place, v in enumerate(ids[:-1]) if v in rows.positions]
+        free = [place for place in range(len(ids)) if place not in seen]
+        contexts = np.unique(rows.codes[:, [rows.positions.index(ids[place]) for place in seen]], axis=0)
+        shape = [len(contexts), *(int(cards[ids[place]]) for place in free)]
+        cells = np.indices(shape).reshape(len(shape), -1)
+        codes = np.empty((cells.shape[1], len(ids)), np.int64)
+        codes[:, free], codes[:, seen] = cells[1:].T, contexts[cells[0]]
+        return codes
 
     def _built(self) -> Prepared:
         if self._whole is None:
@@ -366,6 +415,15 @@ class PreparedForms:
         return Rewritten(self.method.prepare(problem), parts, places)
 
 
+def functional(problem: Problem) -> Problem:
+    """The problem with factors in which every auxiliary is a function of other variables, whatever the question.
+
+    Then exactly one product of factors belongs to each joint state, so that their logarithms add up to its own.
+    """
+    parts = {i: form.source.decomposed({}, MAX) for i, form in enumerate(problem.forms)}
+    return rewritten(problem, range(problem.num_factors), parts)[0] if parts else problem
+
+
 def rewritten(
     problem: Problem, numbers: Collection[int], parts: Mapping[int, Decomposition]
 ) -> tuple[Problem, Mapping[AnyVariable, int], Mapping[int, tuple[int, ...]]]:
@@ -434,6 +492,23 @@ def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Dec
     values = source.probabilities(rows, len(contexts) * size)
     context = child.hidden("context", len(contexts))
     return Decomposition((Table((context, *free, child), values.reshape(-1)),), (context,))
+
+
+def _with_contexts(rows: EvidenceRows, positions: Sequence[int], columns: Sequence[Ints]) -> EvidenceRows:
+    """The rows with one more column for each form: its context."""
+    codes = np.column_stack([rows.codes, *columns]).astype(np.int32)
+    return EvidenceRows((*rows.positions, *positions), codes, rows.real_positions, rows.reals)
+
+
+def _joint_counts(marginal: Floats, codes: AnyInts) -> JointCounts:
+    """The joint states with a positive count."""
+    counts = marginal.reshape(-1)
+    return JointCounts(codes[counts > 0].astype(np.int64), counts[counts > 0])
+
+
+def _joined(parts: Sequence[JointCounts]) -> JointCounts:
+    codes, counts = zip(*parts, strict=True)
+    return JointCounts(np.concatenate(codes), np.concatenate(counts))
 
 
 def _column(

@@ -301,7 +301,8 @@ def run(
             keeper.begin(method, task)
             while keeper.goes_on(rule):
                 info = keeper.advance(method, task)
-                bar.report(keeper.num_steps, rule.steps, f"step {keeper.num_steps}: {info.objective:.8g}")
+                limit = rule.steps if rule.tolerance is None else None  # what converges does not arrive at its limit
+                bar.report(keeper.num_steps, limit, f"step {keeper.num_steps}: {info.objective:.8g}")
                 if callback is not None and callback(keeper.num_steps, info, keeper.state) is True:
                     keeper.status = Status.COMPLETED
         except (KeyboardInterrupt, SystemError) as error:

@@ -1,9 +1,9 @@
 """The protocols of direct methods: prepared once, for many questions. Variables are given by position.
 
 `Prepared` is the protocol of every method. What some can do beyond it is a named capability: `ReadsAll`, `TakesValues`,
-`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments` and `Calibrates`. Callers test `can(prepared, capability)`,
-or use the functions of `inference.capabilities` and `inference.completion`, which fall back on plain questions if a
-method lacks it.
+`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments`, `MeasuresResiduals` and `Calibrates`. Callers test
+`can(prepared, capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which fall
+back on plain questions if a method lacks it.
 """
 
 from __future__ import annotations
@@ -170,6 +170,18 @@ class ReadsAll(Protocol):
 
 
 @runtime_checkable
+class MeasuresResiduals(Protocol):
+    """A prepared method that measures how well its answers about real variables solve their equations."""
+
+    def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
+        """The largest relative residual of the answer about `targets`; None if it was not measured."""
+
+
+LARGEST_RESIDUAL = 1e-6
+"""The residual above which an answer about real variables is an estimate."""
+
+
+@runtime_checkable
 class EliminationMethod(Method, Protocol):
     """A method that eliminates variables in an order, within a limit of memory."""
 
@@ -279,6 +291,14 @@ class FindsMoments(Protocol):
 
         A context of probability zero has zeros.
         """
+
+
+@runtime_checkable
+class Rewrites(Protocol):
+    """A prepared method that rewrites its problem for each question, since factors depend on what is asked."""
+
+    def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
+        """The method prepared for the best values of `over`."""
 
 
 class Calibrated(Protocol):

@@ -25,6 +25,9 @@ from sepset.variables.universe import Variables
 ENTRY_BYTES = 8
 """Bytes of a table entry, a float64."""
 
+RECURSIVE_ENTRIES = 10**10
+"""The largest plan for which recursive conditioning, which visits every entry, is advised: about ten minutes."""
+
 
 @dataclass(frozen=True)
 class EliminationPlan(Tabulated):
@@ -95,10 +98,11 @@ class EliminationPlan(Tabulated):
         """Raise if the plan needs more than `limit` bytes; by default, for its largest step."""
         need = self.step_memory if need is None else need
         if need > limit:
+            slower = ", or use RecursiveConditioning" if self.total_size <= RECURSIVE_ENTRIES else ""
             raise TooLarge(
                 f"The largest of the plan's tables has {_readable(self.largest)} entries (width {self.width}), about "
-                f"{readable(need)} in total; the limit is {readable(limit)}. Observe more "
-                "variables, ask for fewer targets, raise `memory=` on the method, or use RecursiveConditioning."
+                f"{readable(need)} in total; the limit is {readable(limit)}. Observe more variables, ask for fewer "
+                f"targets, raise `memory=` on the method{slower}."
             )
 
     def _facts(self) -> Iterator[tuple[str, str]]:

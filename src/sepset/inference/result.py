@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Shown, Tabulated, html_text, rich_table, rich_text
+from sepset.base.axes import axes_of
+from sepset.base.display import Shown, Tabulated, html_text, rich_text
+from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError
+from sepset.errors import ScopeError, SepsetError, StateError
 from sepset.factors.algebra import Scope
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -50,6 +54,9 @@ class Status(Enum):
     def __repr__(self) -> str:
         return self.name
 
+
+MOST_SHOWN = 50
+"""The largest number of variables that an answer lists when it is printed."""
 
 Guarantees = Mapping[str, Guarantee]
 """From `log_partition`, `marginals`, `moments` or `assignment` to its guarantee."""
@@ -91,6 +98,14 @@ class IterativeResult(Result):
     state: object = field(default=None, kw_only=True, repr=False)
 
 
+@runtime_checkable
+class InWords(Protocol):
+    """A distribution that can be told in one line."""
+
+    def in_words(self) -> str:
+        """Its numbers in one line."""
+
+
 @dataclass(frozen=True)
 class QueryResult(Result):
     """A joint distribution over the targets; indexing, `values` and `scope` are its own.
@@ -113,8 +128,10 @@ class QueryResult(Result):
         """The probabilities, one axis per target."""
         return np.asarray(self.distribution.values)
 
-    def __getitem__(self, key: State | Mapping[Any, Any]) -> float:
-        """The probability of a state of one target, or of an assignment of all of them."""
+    def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
+        """The probability of a state of one target, or of an assignment of all of them, as a mapping or in order."""
+        if isinstance(key, tuple) and len(key) == len(self.scope) > 1:
+            key = {v.name: state for v, state in zip(self.scope, key, strict=True)}
         found = self.distribution[key]
         if not isinstance(found, float):
             missing = listing([v.name for v in found.scope])
@@ -160,6 +177,33 @@ class QueryResult(Result):
         """The matplotlib axes with the distribution."""
         return self.distribution.plot(ax)
 
+    def keys(self) -> tuple[Any, ...]:
+        """The states of one discrete target, or the joint states of several as tuples: `dict(answer)` has them all."""
+        domains = [_states_of(v) for v in self.scope]
+        return tuple(domains[0]) if len(domains) == 1 else tuple(itertools.product(*domains))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
+    def __len__(self) -> int:
+        return math.prod(len(_states_of(v)) for v in self.scope)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[key]  # type: ignore[index]  # of any kind, as for every mapping
+        except (StateError, ScopeError):
+            return False
+        return True
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.values, dtype=dtype, copy=True) if copy else np.asarray(self.values, dtype=dtype)
+
+    def __str__(self) -> str:
+        return str(self.distribution) if isinstance(self.distribution, Tabulated) else repr(self)
+
     def __rich__(self) -> Any:
         return self.distribution.__rich__() if isinstance(self.distribution, Tabulated) else rich_text(repr(self))
 
@@ -169,7 +213,16 @@ class QueryResult(Result):
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part}: {guarantee.value}" for part, guarantee in self.guarantees.items())
-        return f"QueryResult({self.distribution!r}; {parts})"
+        numbers = f"; {self.distribution.in_words()}" if isinstance(self.distribution, InWords) else ""
+        return f"QueryResult({self.distribution!r}; {parts}{numbers})"
+
+
+def _states_of(variable: Any) -> tuple[State, ...]:
+    if not isinstance(variable, Discrete):
+        raise ScopeError(
+            f"{variable.name} is continuous and has no states to list. Use mean(), interval() or sample()."
+        )
+    return variable.states
 
 
 K = TypeVar("K")
@@ -207,7 +260,7 @@ class Answers(Mapping[K, V]):
             return default
 
 
-class MarginalsResult(Answers[str, Any]):
+class MarginalsResult(Answers[str, Any], Tabulated):
     """The marginal of every variable, by name or variable; computed when read.
 
     Attributes:
@@ -273,8 +326,69 @@ class MarginalsResult(Answers[str, Any]):
     def __len__(self) -> int:
         return len(self._place)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled with all marginals, which are computed first."""
+        known = tuple(self[name] for name in self._place)
+        return _restored, (tuple(self._place), known, self.log_partition, self._about)
+
     def __repr__(self) -> str:
         return f"MarginalsResult({len(self)} variables)"
+
+    def _shown(self) -> Shown:
+        rows = [(name, self[name].in_words()) for name in itertools.islice(self, MOST_SHOWN)]
+        more = f"first {MOST_SHOWN} of {len(self)} variables" if len(self) > MOST_SHOWN else ""
+        return Shown(("variable", "distribution"), rows, caption=more, words=2)
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per variable and state: its probability; of a real variable, mean and deviation.
+
+        >>> import sepset as ss
+        >>> ss.marginals(ss.datasets.load("student")).to_frame().query("variable == 'sat'").value.round(3).tolist()
+        [0.725, 0.275]
+        """
+        rows = [(name, *row) for name in self for row in _rows_of(self[name])]
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        return frame({name: list(c) for name, c in zip(("variable", "state", "value"), columns, strict=True)}, kind)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The matplotlib axes with a horizontal bar for the probability of every state of the discrete variables."""
+        axes = axes_of(ax)
+        rows = [(f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name])]
+        axes.barh(range(len(rows)), [p for _, p in rows])
+        axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+        axes.set(xlim=(0.0, 1.0), xlabel="probability")
+        axes.invert_yaxis()
+        return axes
+
+
+def _probabilities_of(marginal: Any) -> list[tuple[Any, float]]:
+    """The states of a discrete variable with their probabilities; none of a continuous one."""
+    states = getattr(marginal.scope[0], "states", ())
+    return list(zip(states, np.asarray(marginal.values).tolist(), strict=True)) if states else []
+
+
+def _rows_of(marginal: Any) -> list[tuple[Any, Any]]:
+    """The states of a discrete variable with their probabilities; of a continuous one its mean and deviation."""
+    return _probabilities_of(marginal) or [("mean", marginal.mean()), ("deviation", np.sqrt(marginal.variance()))]
+
+
+def _restored(
+    names: tuple[str, ...], known: tuple[Any, ...], log_partition: float | None, about: dict[str, Any]
+) -> MarginalsResult:
+    place = {name: position for position, name in enumerate(names)}
+    return MarginalsResult(place, known.__getitem__, log_partition, **about)
+
+
+def _evaluated(log_partition_of: Callable[[], float]) -> Callable[[], float]:
+    """The same number without what it is computed from."""
+    try:
+        return partial(float, log_partition_of())
+    except SepsetError as refusal:
+        return partial(_refused, refusal)
+
+
+def _refused(refusal: SepsetError) -> float:
+    raise refusal
 
 
 def _exp(value: float) -> float:
@@ -307,7 +421,7 @@ class LogProbabilityResult(Result):
 
 
 @dataclass(frozen=True)
-class MapResult(Result):
+class MapResult(Tabulated, Result):
     """The most probable assignments, best first.
 
     Attributes:
@@ -341,6 +455,10 @@ class MapResult(Result):
         """The probability (for continuous variables, the density) of the best assignment given the evidence."""
         return _exp(self.log_value - self.log_partition_of())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled with the log partition, which is computed first; where that is too large, with the refusal."""
+        return {**self.__dict__, "log_partition_of": _evaluated(self.log_partition_of)}
+
     def __getitem__(self, key: VariableLike | VariableArray) -> Any:
         if isinstance(key, VariableArray):
             codes = [v.code(self.assignment[v.name]) for v in key]
@@ -355,8 +473,21 @@ class MapResult(Result):
         more = f", ... {len(self.assignment)} variables" if len(self.assignment) > 6 else ""
         return f"MapResult({shown}{more}; log value {self.log_value:.6g}; {self.guarantees['assignment'].value})"
 
-    def __rich__(self) -> Any:
-        ranks = ["state", *(f"#{rank + 2}" for rank in range(len(self.assignments) - 1))]
-        rows = [(name, *(str(one[name]) for one in self.assignments)) for name in self.assignment]
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The probability (for continuous variables, the density) of each assignment given the evidence."""
+        total = self.log_partition_of()
+        return tuple(_exp(value - total) for value in self.log_values)
+
+    def _shown(self) -> Shown:
         title = f"log value {self.log_value:.6g}, {self.guarantees['assignment'].value}"
-        return rich_table(Shown(("variable", *ranks), rows, title, words=1 + len(ranks)))
+        if len(self.assignments) == 1:
+            rows = [(name, str(state)) for name, state in self.assignment.items()]
+            return Shown(("variable", "state"), rows, title, words=2)
+        listed = [(f"#{rank + 1}", f"{p:.6g}", self._difference(rank)) for rank, p in enumerate(self.probabilities)]
+        return Shown(("rank", "probability", "assignment"), listed, title, "each with what differs from the first", 3)
+
+    def _difference(self, rank: int) -> str:
+        """The states of an assignment that differ from the best one; of the best one, all."""
+        found, best = self.assignments[rank], self.assignment
+        return ", ".join(f"{name}={s}" for name, s in found.items() if rank == 0 or s != best[name])

@@ -244,9 +244,17 @@ def render(model: Model) -> bytes:
     orders = {name: _file_order(net.cpd(name), view) for name, view in seen.items()}
     for name in net.dag.topological_order:
         lines += _node_lines(net, name, keys, seen, orders)
-    genie = f'<genie version="1.0" app="sepset" name={attribute(net.name, "XDSL")} />'
-    lines += ["</nodes>", f"<extensions>{genie}</extensions>", "</smile>"]
+    genie = f'<genie version="1.0" app="sepset" name={attribute(net.name, "XDSL")}>'
+    titles = [_titled(place, keys[name], name) for place, name in enumerate(net.variables.names) if keys[name] != name]
+    lines += ["</nodes>", f"<extensions>{genie}", *titles, "</genie></extensions>", "</smile>"]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _titled(place: int, key: str, title: str) -> str:
+    """A node of the drawing: GeNIe shows the title instead of the identifier, in a grid of ten columns."""
+    left, top = 120 * (place % 10), 80 * (place // 10)
+    position = f"<position>{left} {top} {left + 100} {top + 50}</position>"
+    return f'  <node id="{key}">{tagged("name", title, "XDSL")}{position}</node>'
 
 
 Orders: TypeAlias = Mapping[str, list[int]]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from types import FunctionType, MappingProxyType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
@@ -138,19 +138,13 @@ def pairs(start: Any, members: Any) -> float:
     return float(np.square(np.bincount(members)).sum()) if len(members) else float(len(start))
 
 
-TIERS: Mapping[bool, Mapping[str, object]] = {
-    False: MappingProxyType({"tier": "plain"}),
-    True: MappingProxyType({"tier": "compiled"}),
-}
-
-
 def answered() -> Mapping[str, object]:
     """Which form of kernels answers now, `plain` or `compiled`, as a result says it in `info`.
 
     >>> answered()["tier"] in ("plain", "compiled")
     True
     """
-    return TIERS[METER.compiled is not None]
+    return {"tier": "plain" if METER.compiled is None else "compiled"}
 
 
 def load() -> dict[Kernel, Callable[..., Any]]:

@@ -20,11 +20,12 @@ from numpy.random import SeedSequence
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.checks import generator, whole
+from sepset.base.memory import check_rows_fit
 from sepset.base.threads import in_order
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.factors.algebra import Columns
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, Vector
 
 CHUNK = 1 << 14
 """The number of rows per random stream. Changing it changes every sample."""
@@ -127,6 +128,8 @@ def forward_sample(
     num_rows = whole("num_rows", num_rows)
     discrete = [cpd.child for cpd in cpds if isinstance(cpd.child, Discrete)]
     largest = max((v.num_states for v in discrete), default=1)
+    code_bytes = 1 if largest <= LARGEST_INT8 else 4
+    check_rows_fit(num_rows, code_bytes * len(discrete) + 8 * _num_reals(cpds))
     codes = np.empty((len(discrete), num_rows), np.int8 if largest <= LARGEST_INT8 else np.int32)
     row_of = {v: row for row, v in enumerate(discrete)}
     columns: Columns = {}
@@ -139,6 +142,10 @@ def forward_sample(
         else:
             _draw_singly(run, columns, codes, row_of, np.random.default_rng(source))
     return columns
+
+
+def _num_reals(cpds: Sequence[CPD]) -> int:
+    return sum(cpd.child.size for cpd in cpds if isinstance(cpd.child, Vector))
 
 
 def _draw_singly(

@@ -14,17 +14,17 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete, State, VariableLike, listed
+from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
@@ -56,13 +56,16 @@ class BayesNet(NamedModel):
     (BayesNet(2 variables, 1 edges, 3 parameters), DAG(rain -> wet), 0.16)
     """
 
+    _CONTENTS = ("cpds",)
+
     cpds: tuple[CPD, ...]
     dag: DAG
 
     def __init__(self, *cpds: CPD, name: str = "", notes: Iterable[str] = ()) -> None:
         for cpd in cpds:
             if not is_cpd(cpd):
-                raise ModelError(f"A Bayesian network is made of CPDs; found {cpd!r} of type {type(cpd).__name__}.")
+                found = f"{brief(cpd)} of type {type(cpd).__name__}"
+                raise ModelError(f"A Bayesian network is made of CPDs; found {found}.{_way_in(cpd)}")
         by_name = _by_child(cpds)
         for cpd in cpds:
             _check_parents(cpd, by_name)
@@ -176,6 +179,11 @@ class BayesNet(NamedModel):
         from sepset.data.dataset import Dataset
         from sepset.models.ancestral import forward_sample
 
+        wide = [v.name for v in self.variables if isinstance(v, Vector) and v.size > 1]
+        if wide:
+            raise NotApplicable(
+                f"A dataset has one column per variable, and {listing(wide)} are vectors. Use sample_columns."
+            )
         columns = forward_sample(self._ancestral, num_rows, seed, threads)
         if not columns:
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
@@ -310,6 +318,13 @@ class BayesNet(NamedModel):
         yield "edges", str(self.dag.num_edges)
         yield "parameters", str(self.num_parameters)
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
+
+
+def _way_in(found: object) -> str:
+    """How a network is made of what was given, where that is known."""
+    if isinstance(found, Iterable) and not isinstance(found, str | NamedModel):
+        return " Give several CPDs one by one: BayesNet(*cpds)."
+    return " fit(dag, data) learns the CPDs of a graph." if isinstance(found, DAG) else ""
 
 
 def _functions(variables: Variables, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:

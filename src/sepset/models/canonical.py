@@ -9,29 +9,35 @@ Hammersley-Clifford theorem, and shows why it needs a positive P.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import ModelError
+from sepset.base.text import brief
+from sepset.errors import ModelError, NotApplicable
+from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
-from sepset.models.markovnet import MarkovNet
+from sepset.models.markovnet import MarkovNet, markov_graph
+from sepset.models.model import Model, NamedModel
 from sepset.variables.variable import Discrete
 
 
 def canonical_form(
-    joint: Table, graph: UndirectedGraph | None = None, *, reference: Mapping[Any, Any] | None = None
+    joint: Table | Model, graph: UndirectedGraph | None = None, *, reference: Mapping[Any, Any] | None = None
 ) -> MarkovNet:
     """The Markov network with one factor per clique of `graph`, for a positive joint of which the graph is an I-map.
 
     Args:
-        joint: a positive table over all variables.
-        graph: its cliques get factors; without it every subset gets one, and factors that P does not need equal one.
+        joint: a positive table over all variables, or a small discrete model, whose joint is computed and normalized.
+        graph: its cliques get factors. By default that of the model; for a table every subset gets a factor, and those
+            that P does not need equal one.
         reference: the assignment $\\xi^*$ relative to which factors are defined; the first states by default.
 
     Cost: the number of cliques times their subsets.
@@ -44,6 +50,11 @@ def canonical_form(
     >>> [len(net.problem().scope(i)) for i in range(4)]
     [0, 1, 1, 2]
     """
+    if isinstance(joint, NamedModel):
+        graph = markov_graph(joint.problem()) if graph is None else graph
+        joint = _joint_table(joint)
+    if not isinstance(joint, Table):
+        raise ModelError(f"The canonical parameterization is of a Table or a model; found {brief(joint)}.")
     logs = joint.log_values
     if (logs == -math.inf).any():
         raise ModelError("The canonical parameterization needs a positive distribution; this table has zeros.")
@@ -51,6 +62,18 @@ def canonical_form(
     base = tuple(v.code((reference or {}).get(v.name, v.states[0])) for v in scope)
     factors = [_energy(logs, scope, base, axes) for axes in _cliques(scope, graph)]
     return MarkovNet(*factors, variables=scope)
+
+
+def _joint_table(model: NamedModel) -> Table:
+    """The normalized product of a model's factors, its hidden variables summed out."""
+    if not model.variables.all_discrete:
+        raise NotApplicable("The canonical parameterization is of a Table; continuous variables have none.")
+    scope = tuple(v for v in model.variables if isinstance(v, Discrete))
+    check_size(scope)
+    factors = model.problem().factors()
+    product = functools.reduce(operator.mul, factors, Table.ones(scope))
+    assert isinstance(product, Table)  # a product with a table is one
+    return product.marginalize([v for v in product.scope if v not in scope]).align(scope).normalize()
 
 
 def _cliques(scope: tuple[Discrete, ...], graph: UndirectedGraph | None) -> Iterator[tuple[int, ...]]:

@@ -54,6 +54,8 @@ class ChainGraph(NamedModel):
     (ChainGraph(3 variables, 2 components, 2 edges), MixedGraph(u -> a; a - b))
     """
 
+    _CONTENTS = ("components",)
+
     components: tuple[ChainComponent, ...]
     graph: MixedGraph
 

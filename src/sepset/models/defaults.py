@@ -18,6 +18,7 @@ from sepset.data.sources import names_of
 from sepset.data.suggestions import suggested_variables
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, check_size, num_entries
+from sepset.graphs.base import way_to_graph
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -58,7 +59,7 @@ class Template(NamedTuple):
                 raise ModelError("A network knows its variables; variables= goes with a graph.")
             return cls(structure, None)
         if not isinstance(structure, DAG):
-            advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else ""
+            advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
         known, coded, notes = _variables(structure, data, variables or ())
         return cls(default_network(structure, known, notes=notes), coded)

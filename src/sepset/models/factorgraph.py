@@ -39,6 +39,8 @@ class FactorGraph(NamedModel):
     (FactorGraph(2 variables, 2 factors, 3 edges), (0, 1), ('a', 'b'))
     """
 
+    _CONTENTS = ("model",)
+
     model: Model
 
     def __init__(self, model: Model) -> None:

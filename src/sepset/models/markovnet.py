@@ -63,6 +63,8 @@ class MarkovNet(NamedModel):
     (MarkovNet(2 variables, 1 factors), [3.4012, 0.0])
     """
 
+    _CONTENTS = ("blocks", "auxiliaries", "features", "weights")
+
     blocks: tuple[Block, ...]
     auxiliaries: tuple[Discrete | Vector, ...]
     features: tuple[Feature, ...]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sepset.base.display import Shown, Tabulated
+from sepset.base.equality import same_value
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.errors import ModelError
@@ -74,7 +75,14 @@ def is_cpd(value: object) -> bool:
 
 
 class NamedModel(Frozen, Tabulated):
-    """Shared parts of the models: lookup by name, a cached problem, immutability, and printing."""
+    """Shared parts of the models: lookup by name, a cached problem, immutability, equality, and printing.
+
+    Models are equal if they are of one class and have the same variables in the same order and the same numbers; their
+    names and notes do not count.
+    """
+
+    _CONTENTS: ClassVar[tuple[str, ...]]
+    """The attributes, besides the variables, that make two models of this class equal."""
 
     variables: Variables
     name: str
@@ -121,6 +129,18 @@ class NamedModel(Frozen, Tabulated):
 
     def __bool__(self) -> bool:
         return True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NamedModel):
+            return NotImplemented
+        if self is other:
+            return True
+        if type(self) is not type(other) or self.variables != other.variables:
+            return False
+        return all(same_value(getattr(self, name), getattr(other, name)) for name in self._CONTENTS)
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.variables))
 
     def __repr__(self) -> str:
         title = f"{self.name!r}: " if self.name else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -114,6 +114,17 @@ class Evidence:
         return bool(self.codes or self.weights or self.soft or self.reals)
 
 
+@runtime_checkable
+class Row(Protocol):
+    """A row of a frame, such as a pandas Series: labels with values, as in a mapping."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """The labels with their values."""
+
+    def keys(self) -> Iterable[Any]:
+        """The labels."""
+
+
 def resolve(given: Given, variables: Variables) -> Evidence:
     """`given` as codes and weights; an unknown name or state raises an error that names the nearest valid one.
 
@@ -122,11 +133,11 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     [1.0, 1.0, 0.0]
     """
     found: tuple[dict[int, int], dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {}, {})
-    if given is not None and not isinstance(given, Mapping):
+    if given is not None and not isinstance(given, Mapping | Row):
         raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
     seen: set[int] = set()
     codes = found[0]
-    for name, finding in (given or {}).items():
+    for name, finding in () if given is None else given.items():
         usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
         position = variables.id(name) if usual is None else usual[0]
         if position in seen:

@@ -17,13 +17,16 @@ import numpy as np
 from sepset.base.checks import whole
 from sepset.base.frozen import Frozen, fill, setters
 from sepset.base.text import listing, nearest
-from sepset.errors import ModelError, StateError
+from sepset.errors import ModelError, StateError, TooLarge
 
 if TYPE_CHECKING:
     from sepset.variables.array import VariableArray
 
 State: TypeAlias = str | int | bool | float
 """The types a state may have."""
+
+MAX_STATES = 10_000_000
+"""The largest number of states of one variable; each is an object."""
 
 
 def _kind(state: object) -> type:
@@ -84,7 +87,12 @@ class Domain:
 
 def _counted(states: int | np.integer, owner: str) -> tuple[State, ...]:
     name = f"The number of states of {owner}"
-    return tuple(range(whole(name, states, least=1, otherwise="give the states themselves", error=ModelError)))
+    number = whole(name, states, least=1, otherwise="give the states themselves", error=ModelError)
+    if number > MAX_STATES:
+        raise TooLarge(
+            f"{owner} would have {number:,} states; the limit is {MAX_STATES:,}. Group them, or use Real for a number."
+        )
+    return tuple(range(number))
 
 
 def _check_state(state: object, owner: str) -> None:

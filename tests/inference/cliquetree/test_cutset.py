@@ -154,7 +154,7 @@ def test_impossible_models_and_constants():
 
 
 def test_continuous_variables_are_refused_and_promises_are_exact():
-    net = linear_net(oracle.random_linear_gaussian(np.random.default_rng(0), 3))
+    net = linear_net(oracle.random_linear_gaussian(np.random.default_rng(0), 3)).markov_net()
     with pytest.raises(ss.errors.NotApplicable, match=r"CutsetConditioning enumerates states; 'x0' is continuous"):
         ss.prepare(net, method=CutsetConditioning())
     problem = ss.datasets.load("asia").problem()

@@ -121,3 +121,23 @@ def test_sparse_factors_meet_soft_evidence_too():
     pair = ss.factors.SparseTable.from_table(ss.Table((A, C), [[0.5, 0.0], [0.25, 0.25]]))
     answer = ss.query(ss.MarkovNet(pair), ["a", "c"], given={"a": ss.Soft([0.2, 0.8])})
     np.testing.assert_allclose(answer.values, [[0.2, 0.0], [0.4, 0.4]], atol=EXACT)
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-9, 1e-4])
+def test_findings_at_the_border_of_what_is_possible(gap):
+    """x and y with 1/3 each in three states, equal with 1 - gap: the joint is diagonal up to the gap."""
+    x, y, same = ss.Discrete("x", 3), ss.Discrete("y", 3), ss.Discrete("same", 2)
+    equal = np.eye(3)
+    model = ss.BayesNet(
+        ss.TableCPD(x, [0.5, 0.3, 0.2]),
+        ss.TableCPD(y, [[0.2, 0.4, 0.4], [0.3, 0.3, 0.4], [0.1, 0.1, 0.8]], given=x),
+        ss.TableCPD(same, np.stack([1 - equal, equal], axis=-1), given=[x, y]),
+    )
+    third = np.full(3, 1 / 3)
+    given = {"x": ss.Soft(third), "y": ss.Soft(third), "same": ss.Soft([gap, 1 - gap])}
+    found = ss.query(model, ["x", "y"], given=given).values
+    np.testing.assert_allclose(found.sum(axis=0), third, atol=1e-11)
+    np.testing.assert_allclose(found.sum(axis=1), third, atol=1e-11)
+    assert np.trace(found) == pytest.approx(1 - gap, abs=1e-11)
+    if gap == 0.0:
+        np.testing.assert_allclose(found, np.eye(3) / 3, atol=1e-11)

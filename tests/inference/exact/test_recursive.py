@@ -159,7 +159,7 @@ def test_too_many_steps_are_refused_with_the_figure_and_what_memory_would_do():
 
 
 def test_continuous_variables_are_refused():
-    net = linear_net(oracle.random_linear_gaussian(np.random.default_rng(0), 3))
+    net = linear_net(oracle.random_linear_gaussian(np.random.default_rng(0), 3)).markov_net()
     with pytest.raises(ss.errors.NotApplicable, match=r"'x0' is continuous. Use VariableElimination"):
         ss.prepare(net, method=RecursiveConditioning())
 

@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.map.kbest import k_best
+from sepset.inference.map.kbest import k_best, partitioned
 from sepset.variables.evidence import Evidence
 from support.counted_orders import CountedOrders
 from support.random_models import markov_net
@@ -70,3 +70,49 @@ def test_cells_do_not_make_new_plans():
     engine = ss.prepare(model, method=ss.VariableElimination(order=orders))
     engine.map_assignment(k=20)
     assert orders.made == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_partitions_find_the_same(seed):
+    case = markov_net(np.random.default_rng([seed, 2]), ties=False)
+    over = list(range(len(case.cards)))[: 1 + seed % len(case.cards)]
+    prepared = ss.CliqueTree().prepare(case.model.problem())
+    found, expected = k_best(prepared, Evidence(), over, 12), partitioned(prepared, Evidence(), over, 12)
+    np.testing.assert_allclose([b.log_value for b in found], [b.log_value for b in expected], rtol=0, atol=TIE)
+    apart = np.abs(np.diff([b.log_value for b in found])) > TIE
+    for place in range(len(found)):
+        if apart[max(place - 1, 0) : place + 1].all():
+            assert dict(found[place].values) == dict(expected[place].values)
+
+
+@pytest.mark.parametrize("given", [{}, {"xray": "yes"}, {"xray": ss.Likelihood([0.9, 0.2]), "dysp": "no"}], ids=str)
+@pytest.mark.parametrize("over", [["lung", "tub"], ["smoke", "bronc", "either", "asia"], ["dysp", "lung"]], ids=str)
+def test_over_some_variables_the_rest_is_summed_out(over, given):
+    """Against the joint of these variables with the findings."""
+    asia = ss.datasets.load("asia")
+    free = [name for name in over if not isinstance(given.get(name), str)]
+    table = ss.query(asia, free, given=given, method=ss.inference.BruteForce())
+    expected = sorted((p for p in table.values.reshape(-1).tolist() if p > 0), reverse=True)[:5]
+    found = ss.map_assignment(asia, given=given, over=over, k=5)
+    np.testing.assert_allclose(found.probabilities, expected, atol=1e-12)
+    for assignment, probability in zip(found.assignments, found.probabilities, strict=True):
+        assert list(assignment) == over
+        assert table[{name: assignment[name] for name in free}] == pytest.approx(probability, abs=1e-12)
+
+
+def test_tables_that_do_not_fit_are_not_made():
+    """Without room for the elimination the method maximizes again and again; without room for the answers none do."""
+    asia = ss.datasets.load("asia")
+    method = ss.inference.RecursiveConditioning(memory=6000)
+    assert ss.map_assignment(asia, k=3, method=method).log_values == pytest.approx(
+        ss.map_assignment(asia, k=3).log_values
+    )
+    with pytest.raises(ss.TooLarge, match="256 assignments of 8 variables need about"):
+        ss.map_assignment(asia, k=1000, method=ss.CliqueTree(memory=100_000))
+
+
+def test_a_variable_without_factors_is_ranked_too():
+    model = ss.MarkovNet(ss.Table(A, [1, 3]), variables=[A, B])
+    found = ss.map_assignment(model, k=10)
+    assert [one["a"] for one in found.assignments] == [1, 1, 1, 0, 0, 0]
+    assert {one["b"] for one in found.assignments} == {0, 1, 2}

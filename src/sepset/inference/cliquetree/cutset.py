@@ -26,6 +26,7 @@ from sepset.graphs.symbolic import SymbolicElimination
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import check_discrete
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, check_settings, dense
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -98,8 +99,10 @@ class CutsetConditioning:
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
 
-    def prepare(self, problem: Problem) -> PreparedCutset:
-        """The method bound to a problem; raises if it has continuous variables."""
+    def prepare(self, problem: Problem) -> PreparedCutset | RegressionQuestions:
+        """The method bound to a problem; raises if it has continuous variables without a regression."""
+        if (moments := RegressionQuestions.of(problem, self)) is not None:
+            return moments
         check_discrete(problem, "CutsetConditioning")
         return PreparedCutset(problem, self)
 

@@ -101,10 +101,14 @@ class States:
         num = len(codes)
         return self.first[np.fromiter(codes, np.int64, num)] + np.fromiter(codes.values(), np.int64, num)
 
-    def joint(self, flat: Floats, positions: Sequence[int]) -> Floats:
-        """A table over the possible states of some variables extended by zeros to all their states, flat."""
+    def joint(self, flat: Floats, positions: Sequence[int], *, zero: float = 0.0) -> Floats:
+        """A table over the possible states of some variables extended by zeros to all their states, flat.
+
+        Args:
+            zero: the entry of an impossible state, -inf for logarithms.
+        """
         codes = [self.codes(v) for v in positions]
-        whole = np.zeros([int(self.first[v + 1] - self.first[v]) for v in positions])
+        whole = np.full([int(self.first[v + 1] - self.first[v]) for v in positions], zero)
         whole[np.ix_(*codes)] = flat.reshape([len(part) for part in codes])
         return whole.reshape(-1)
 
@@ -143,9 +147,9 @@ class Spread:
         places = {v: slice(stops[i], stops[i + 1]) for i, v in enumerate(positions)}
         return cls(index, places, stops[-1])
 
-    def read(self, values: Floats) -> Floats:
-        """The marginals over all states: read-only, zero where a state is impossible."""
-        whole = np.zeros(self.size)
+    def read(self, values: Floats, *, zero: float = 0.0) -> Floats:
+        """The marginals over all states: read-only, zero (-inf for logarithms) where a state is impossible."""
+        whole = np.full(self.size, zero)
         whole[self.index] = values
         whole.setflags(write=False)
         return whole

@@ -12,7 +12,6 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.factors.algebra import num_entries
 from sepset.factors.table import Table
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
@@ -70,18 +69,22 @@ class TableEngine:
         """The joint of `targets` given the evidence, in the order asked."""
         question = self._question("joint", tuple(targets), evidence)
         kept, scopes = question.joint_positions, self._scopes
+        scope = tuple([scopes[v][0] for v in kept])
         with self._run(question, evidence) as done:
             log_partition = done.log_partition
-            flat = done.joint() if kept and log_partition > -np.inf else None
-        scope = tuple([scopes[v][0] for v in kept])
-        if flat is None:
-            flat = np.ones(num_entries(scope))
-        elif question.states is not None:
-            flat = question.states.joint(flat, kept)
-        table = Table._make(scope, flat)
+            table = self._joint(question, scope, done) if kept and log_partition > -np.inf else Table.ones(scope)
         if len(kept) > 1:
             table = table.align([scopes[v][0] for v in targets])
         return Answer(table, log_partition)
+
+    def _joint(self, question: Question, scope: tuple[Discrete, ...], done: Run) -> Table:
+        """The joint of a run: linear, or with logarithms where a state is beyond the range of floats."""
+        kept, states = question.joint_positions, question.states
+        if done.is_log:
+            logs = done.log_joint()
+            return Table._settled(scope, logs if states is None else states.joint(logs, kept, zero=-np.inf))
+        flat = done.joint()
+        return Table._make(scope, flat if states is None else states.joint(flat, kept))
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
@@ -97,10 +100,12 @@ class TableEngine:
 
     def _read_singles(self, question: Question, evidence: Evidence) -> tuple[Reader, float]:
         with self._run(question, evidence) as done:
-            log_partition, values = done.log_partition, done.singles()
-        scopes, places, single = self._scopes, question.places, Table._single
+            log_partition, is_log = done.log_partition, done.is_log
+            values = done.log_singles() if is_log else done.singles()
+        scopes, places, single = self._scopes, question.places, Table._settled if is_log else Table._single
         if question.spread is not None:
-            values, places = question.spread.read(values), question.spread.places
+            zero = -np.inf if is_log else 0.0
+            values, places = question.spread.read(values, zero=zero), question.spread.places
         return lambda v: single(scopes[v], values[places[v]]), log_partition
 
     def _read_groups(self, groups: Sequence[Positions], evidence: Evidence) -> Reader:

@@ -42,15 +42,8 @@ class LogRun(TensorRun):
         return (np.exp(logs - top), top) if top > -np.inf else (np.zeros(len(logs)), 0.0)
 
     def joint(self) -> Floats:
-        """The normalized joint over the kept variables, flat in rank order; a large one takes the workspace."""
-        root = int(self.question.contraction.roots[0])
-        logs = self.tensor(root)
-        if len(logs) < costs.ENTRIES_TAKEN:
-            return self._normalized(root)[0]
-        logs -= logs.max()
-        np.exp(logs, out=logs)
-        logs /= logs.sum()
-        return logs
+        """The normalized joint over the kept variables, flat in rank order."""
+        return self._normalized(int(self.question.contraction.roots[0]))[0]
 
     def _log_total(self, tensor: int) -> float:
         """The logarithm of a tensor's total, without a copy of it."""
@@ -60,6 +53,25 @@ class LogRun(TensorRun):
             return top
         parts = (logs[first : first + step] for first in range(0, len(logs), step))
         return top + float(np.log(sum(float(np.exp(part - top).sum()) for part in parts)))
+
+    def log_joint(self) -> Floats:
+        """The logarithms of the normalized joint over the kept variables, flat in rank order: once, in its place."""
+        root = int(self.question.contraction.roots[0])
+        logs = self.tensor(root)
+        logs -= self._log_total(root)
+        return logs
+
+    def log_singles(self) -> Floats:
+        """The logarithms of all single marginals, concatenated at the question's `places`."""
+        places = self.question.places
+        found = np.full(self.question.width, -np.inf)
+        if self.log_partition == -np.inf:
+            return found
+        for v, tensor in self.question.singles.items():
+            found[places[v]] = self.tensor(tensor) - self._normalized(tensor)[1]
+        for v in self.question.observed:
+            found[places[v]][self._evidence.codes[v]] = 0.0
+        return found
 
     def factor_marginal(self, number: int) -> Floats:
         """The normalized marginal over the free variables of a relevant factor, flat in rank order."""

@@ -12,6 +12,9 @@ from sepset.inference import costs
 from sepset.inference.compiled.contraction import Choice, Ranks
 from sepset.inference.compiled.run import TensorRun
 
+SAFE_PARTS = 2
+"""Tensors whose product stays within the range of floats; a zero in a larger product may be none."""
+
 Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
 
@@ -118,7 +121,7 @@ class _Parts:
         return np.broadcast_to(found, self._tail).reshape(-1)
 
     def _positive(self, weights: Floats) -> Floats:
-        return (np.exp(weights - _positive(weights[None], -np.inf)[0]) if self._is_log else weights)[None]
+        return (np.exp(weights - _largest(weights[None], -np.inf)[0]) if self._is_log else weights)[None]
 
 
 def _log_sum(logs: Floats) -> float:
@@ -132,16 +135,18 @@ def _weights(run: TensorRun, choice: Choice, context: dict[int, Ints], num: int)
     whole = (num, *(cards[r] for r in choice.residual))
     if not choice.tensors:
         return np.ones(whole)
-    weights = _part(run, choice.tensors[0], choice.residual, context)
-    for tensor in choice.tensors[1:]:
-        part = _part(run, tensor, choice.residual, context)
-        weights = weights + part if run.is_log else weights * part
-        if len(choice.tensors) > 2 and not run.is_log:
-            weights /= _positive(weights, 0.0)
-    if run.is_log:
-        weights = weights - _positive(weights, -np.inf)
-        np.exp(weights, out=weights)
-    return np.broadcast_to(weights, whole)
+    parts = [_part(run, tensor, choice.residual, context) for tensor in choice.tensors]
+    if not run.is_log:
+        weights = parts[0]
+        for part in parts[1:]:
+            weights = weights * part
+            if len(parts) > SAFE_PARTS:
+                weights /= _largest(weights, 0.0)
+        if len(parts) <= SAFE_PARTS or weights.all():
+            return np.broadcast_to(weights, whole)
+    with np.errstate(divide="ignore"):
+        logs = sum(part if run.is_log else np.log(part) for part in parts)
+    return np.broadcast_to(np.exp(logs - _largest(logs, -np.inf)), whole)
 
 
 def _part(run: TensorRun, tensor: int, residual: Ranks, context: dict[int, Ints]) -> Floats:
@@ -156,7 +161,7 @@ def _part(run: TensorRun, tensor: int, residual: Ranks, context: dict[int, Ints]
     return part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
 
 
-def _positive(weights: Floats, zero: float) -> Floats:
+def _largest(weights: Floats, zero: float) -> Floats:
     """The largest weight of each context, by which products stay in range; neutral if all are zero."""
     top = weights.max(axis=tuple(range(1, weights.ndim)), keepdims=True)
     return np.where(top > zero, top, 1.0 if zero == 0.0 else 0.0)

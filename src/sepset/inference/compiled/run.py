@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Self
 
+import numpy as np
+
 from sepset.base.arraytypes import Floats
 from sepset.inference.compiled.question import Question
 
@@ -17,12 +19,14 @@ class Run(ABC):
     Attributes:
         question: the question that was run.
         log_partition: the logarithm of the product of the roots, summed (or maximized) over the kept variables.
+        is_log: whether tensors hold logarithms; then answers may be beyond the range of floats, and are read as logs.
     """
 
     __slots__ = ()
 
     question: Question
     log_partition: float
+    is_log: bool = False
 
     @abstractmethod
     def joint(self) -> Floats:
@@ -31,6 +35,16 @@ class Run(ABC):
     @abstractmethod
     def singles(self) -> Floats:
         """All single marginals, concatenated at the question's `places`; findings are point masses."""
+
+    def log_joint(self) -> Floats:
+        """The logarithms of `joint`; tiny probabilities keep theirs if tensors hold logarithms."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.joint()))
+
+    def log_singles(self) -> Floats:
+        """The logarithms of `singles`; tiny probabilities keep theirs if tensors hold logarithms."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.singles()))
 
     def __enter__(self) -> Self:
         return self
@@ -41,15 +55,9 @@ class Run(ABC):
 
 
 class TensorRun(Run):
-    """A run that gives access to every tensor of the contraction.
-
-    Attributes:
-        is_log: whether tensors hold logarithms.
-    """
+    """A run that gives access to every tensor of the contraction."""
 
     __slots__ = ()
-
-    is_log: bool
 
     @abstractmethod
     def tensor(self, number: int) -> Floats:

@@ -15,6 +15,7 @@ from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
 from sepset.inference.exact.elimination import VariableElimination, product
 from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -37,9 +38,9 @@ class BruteForce:
 
     limit: int = 2**24
 
-    def prepare(self, problem: Problem) -> PreparedBruteForce:
-        """The method bound to a problem."""
-        return PreparedBruteForce(problem, self)
+    def prepare(self, problem: Problem) -> PreparedBruteForce | RegressionQuestions:
+        """The method bound to a problem; regressions are in moment form, and only their contexts are enumerated."""
+        return RegressionQuestions.of(problem, self) or PreparedBruteForce(problem, self)
 
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact."""

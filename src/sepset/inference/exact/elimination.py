@@ -17,12 +17,14 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray
 from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -162,8 +164,24 @@ class PreparedElimination:
         self.method = method
         self._plans: Cache[EliminationPlan] = Cache()
 
+    @lazy
+    def _regressions(self) -> RegressionQuestions | None:
+        return RegressionQuestions.of(self.problem, self.method, prune=self.method.prune)
+
+    def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
+        """The questions in moment form, if all real variables have regressions and the question is not too wide."""
+        found = self._regressions
+        return found if found is not None and found.covers(targets, evidence) else None
+
+    def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
+        """The largest relative residual of an answer about real variables; None if it was not measured."""
+        found = self.by_moments(targets, evidence)
+        return None if found is None else found.residual(targets, evidence)
+
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
+        if (moments := self.by_moments(targets, evidence)) is not None:
+            return moments.query(targets, evidence)
         variables = [self.problem.variables[v] for v in targets]
         if any(not v.is_discrete for v in variables):
             return self._continuous_query(targets, evidence)
@@ -230,14 +248,20 @@ class PreparedElimination:
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """Each marginal by its own elimination, when it is read."""
+        if (moments := self.by_moments(range(len(self.problem.variables)), evidence)) is not None:
+            return moments.marginals(evidence)
         return lambda target: self.query([target], evidence).distribution, self.log_partition(evidence)
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
+        if (moments := self.by_moments((), evidence)) is not None:
+            return moments.log_partition(evidence)
         return self._reduced(self._plan([], evidence, []), [], evidence).log_total
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
+        if (moments := self.by_moments(over, evidence)) is not None:
+            return moments.best(evidence, over)
         over = (*over, *self.problem.determined((*over, *evidence.observed)))
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
@@ -255,6 +279,8 @@ class PreparedElimination:
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         hidden = [v for v in range(len(self.problem.variables)) if v not in set(evidence.observed)]
+        if (moments := self.by_moments(hidden, evidence)) is not None:
+            return moments.sample(num_rows, evidence, rng)
         plan = self._plan(hidden, evidence, [], joint=False)
         done = self._run(plan, plan.order, evidence, SUM)
         columns = read_back(done.conditionals, num_rows, rng)

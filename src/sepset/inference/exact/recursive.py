@@ -38,6 +38,7 @@ from sepset.inference.exact.dtree import (
 from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, check_settings, dense
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -147,8 +148,10 @@ class RecursiveConditioning:
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
 
-    def prepare(self, problem: Problem) -> PreparedConditioning:
-        """The method bound to a problem; raises if it has continuous variables."""
+    def prepare(self, problem: Problem) -> PreparedConditioning | RegressionQuestions:
+        """The method bound to a problem; raises if it has continuous variables without a regression."""
+        if (moments := RegressionQuestions.of(problem, self)) is not None:
+            return moments
         check_discrete(problem, "RecursiveConditioning")
         return PreparedConditioning(problem, self)
 

@@ -18,6 +18,7 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.messages import homes, initial, is_hybrid, log_total, project, smallest_home
 from sepset.inference.exact.tree import PreparedTree
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import check_settings
 from sepset.inference.result import EVERYTHING_EXACT, Guarantees
 from sepset.problem import Problem
@@ -126,15 +127,15 @@ class ShaferShenoy:
     """Exact answers from messages without division, each computed when it is first read.
 
     It keeps messages over sepsets instead of beliefs over cliques, so it takes less memory than `BeliefUpdate` and
-    never divides by zero; each belief read costs a product. For discrete or Gaussian models: collapsing a mixture of
-    Gaussians in the downward pass needs division.
+    never divides by zero; each belief read costs a product. For discrete or Gaussian models, and networks of both:
+    collapsing a mixture of Gaussians in the downward pass of any other hybrid model needs division.
 
     Args:
         order: how the elimination order behind the tree is chosen.
         memory: the largest number of bytes held at once; a larger plan raises `TooLarge` before anything is allocated.
 
     Reference: Koller & Friedman, section 10.2; Shenoy and Shafer (1990).
-    Guarantee: exact; not for hybrid models.
+    Guarantee: exact; of hybrid models, only networks of regressions.
     Tested by: inference/exact/test_shafershenoy.py::test_only_the_messages_towards_what_is_read_are_sent
 
     >>> import sepset as ss
@@ -149,9 +150,12 @@ class ShaferShenoy:
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
 
-    def prepare(self, problem: Problem) -> PreparedTree:
-        """The method bound to a problem; raises if it is hybrid."""
+    def prepare(self, problem: Problem) -> PreparedTree | RegressionQuestions:
+        """The method bound to a problem; raises if potentials of discrete and continuous variables are mixed in it."""
         if is_hybrid(problem):
+            found = RegressionQuestions.of(problem, self)
+            if found is not None:
+                return found
             raise NotApplicable(
                 "ShaferShenoy does not divide, and so cannot collapse mixtures of Gaussians in the downward pass; this "
                 "model has continuous variables among discrete ones. Use CliqueTree or BeliefUpdate."

@@ -11,9 +11,11 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.factors.moments import GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_tree, tree_factors
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -58,6 +60,20 @@ class PreparedTree:
         self._plans: Cache[EliminationPlan] = Cache()
         self._elimination = VariableElimination(method.order, method.memory).prepare(problem)
 
+    @lazy
+    def _regressions(self) -> RegressionQuestions | None:
+        return RegressionQuestions.of(self.problem, self.method)
+
+    def _by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
+        """The questions in moment form, if all real variables have regressions and the question is not too wide."""
+        found = self._regressions
+        return found if found is not None and found.covers(targets, evidence) else None
+
+    def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
+        """The largest relative residual of an answer about real variables; None if it was not measured."""
+        found = self._by_moments(targets, evidence)
+        return None if found is None else found.residual(targets, evidence)
+
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
         """The calibrated tree over every unobserved variable; `MAX` gives max-marginals."""
         plan = self._elimination.plan((), evidence.observed, to_run=True)
@@ -74,7 +90,11 @@ class PreparedTree:
         return self._send(tree, factors, semiring, root)
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
-        """A reader of single marginals from one tree."""
+        """A reader of single marginals from one tree; mixtures collapse to the Gaussian with their moments."""
+        moments = self._by_moments(range(len(self.problem.variables)), evidence)
+        if moments is not None:
+            each, log_partition = moments.marginals(evidence)
+            return lambda target: _collapsed(each(target)), log_partition
         tree = self.calibrate(evidence)
 
         def read(target: int) -> Any:
@@ -86,6 +106,8 @@ class PreparedTree:
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets`, from a tree over the relevant part in which one clique holds them all."""
+        if (moments := self._by_moments(targets, evidence)) is not None:
+            return moments.query(targets, evidence)
         if not self.problem.variables.all_discrete:
             return self._elimination.query(targets, evidence)
         variables = [self.problem.variables[v] for v in targets]
@@ -114,17 +136,22 @@ class PreparedTree:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
+        if (moments := self._by_moments((), evidence)) is not None:
+            return moments.log_partition(evidence)
         if not self.problem.variables.all_discrete:
             return self._elimination.log_partition(evidence)
         return self._calibrated(self._relevant_plan((), evidence), evidence).log_partition
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        return self._elimination.best(evidence, over)
+        moments = self._by_moments(over, evidence)
+        return self._elimination.best(evidence, over) if moments is None else moments.best(evidence, over)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
-        return self._elimination.sample(num_rows, evidence, rng)
+        moments = self._by_moments(range(len(self.problem.variables)), evidence)
+        drawer = self._elimination if moments is None else moments
+        return drawer.sample(num_rows, evidence, rng)
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of the tree over all variables."""
@@ -150,3 +177,8 @@ class PreparedTree:
     def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
         """The joint of every pair of unobserved variables, in one sweep over the calibrated tree."""
         return self._joints.pairs(evidence, self.calibrate(evidence))
+
+
+def _collapsed(distribution: Any) -> Any:
+    """The distribution, a mixture as the Gaussian with its mean and covariance."""
+    return distribution.to_gaussian() if isinstance(distribution, GaussianMixture) else distribution

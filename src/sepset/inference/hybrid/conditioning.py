@@ -158,9 +158,14 @@ class CompletedRows:
 
         Cost: for each row and coordinate, the number of parents and of values missing so far.
         """
+        return cls.given(coordinates, Spread.of(coordinates, groups), values, group)
+
+    @classmethod
+    def given(cls, coordinates: Coordinates, known: Spread, values: Floats, group: Ints) -> CompletedRows:
+        """The same with the posterior covariances of the groups, which do not depend on the values."""
         from sepset.kernels.hybrid.conditioning import fill
 
-        known = Spread.of(coordinates, groups)
+        groups = known.groups
         constant = -0.5 * (LOG_2PI + np.log(np.where(known.variance > 0, known.variance, 1.0)))
         filled, log, exact = values.copy(), np.zeros(len(values)), np.zeros(len(values), np.int64)
         flat = coordinates.flat

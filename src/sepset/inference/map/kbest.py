@@ -1,37 +1,107 @@
-"""The k most probable assignments, by partitioning the remaining ones after each best one."""
+"""The k most probable assignments, ranked by one max-elimination."""
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.errors import NotApplicable
-from sepset.inference.method import Best, Prepared
+from sepset.base.cache import Slot
+from sepset.errors import NotApplicable, TooLarge
+from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.map.buckets import log_factor, max_buckets, summed_out
+from sepset.inference.map.ranking import Ranking
+from sepset.inference.method import Best, Prepared, Rewrites, can, elimination_settings
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
 from sepset.variables.evidence import Evidence
+
+ASSIGNMENT_BYTES = 100
+"""The memory of one variable in one assignment: its candidate, and its place in the answer."""
+
+
+PLANS: Slot[EliminationPlan] = Slot("plans of the k best assignments", size=32)
+"""The eliminations of a problem that rank assignments, by variables, findings and ordering method."""
 
 
 def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
     """Up to k assignments of `over`, best first; fewer where fewer have positive value.
+
+    One max-elimination, after the other variables are summed out, ranks them all. Where its tables do not fit, the
+    assignments are partitioned after each solution, and the best of each part is found by the method itself.
+
+    Cost: one elimination, and for each further assignment at most one step per variable.
+    Reference: Yanover & Weiss (2004); Nilsson (1998).
+    Guarantee: exact.
+    Tested by: inference/map/test_kbest.py::test_asking_for_all_ranks_the_whole_support
+    """
+    if k == 1 or not len(over):
+        return [prepared.best(evidence, over)]
+    cards = prepared.problem.variables.cards
+    if any(cards[v] == 0 for v in over):
+        raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
+    _check_memory(prepared, [int(cards[v]) for v in over], k)
+    try:
+        ranking = ranked(prepared.for_best(evidence, over) if can(prepared, Rewrites) else prepared, evidence, over)
+    except TooLarge:
+        return partitioned(prepared, evidence, over, k)
+    place = {prepared.problem.variables[v]: v for v in over}
+    found = [
+        Best({place[v]: code for v, code in codes.items() if v in place}, value) for value, codes in ranking.best(k)
+    ]
+    return found or [Best({}, -np.inf)]
+
+
+def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
+    """Raise if k assignments, or all there are, do not fit in memory."""
+    limit = elimination_settings(prepared.method)[1]
+    number = min(k, math.prod(cards))
+    need = ASSIGNMENT_BYTES * len(cards) * number
+    if need > limit:
+        raise TooLarge(
+            f"{number:,} assignments of {len(cards):,} variables need about {readable(need)}; the limit is "
+            f"{readable(limit)}. Ask for fewer, or raise `memory=` on the method."
+        )
+
+
+def ranked(prepared: Prepared, evidence: Evidence, over: Sequence[int]) -> Ranking:
+    """The assignments of discrete variables and their functions, best first, by one max-elimination of the problem."""
+    problem, observed = prepared.problem, evidence.observed
+    over = (*over, *problem.determined((*over, *observed)))
+    order, memory = elimination_settings(prepared.method)
+    touched = tuple(sorted(set(evidence.weights).difference(over)))
+
+    def make() -> EliminationPlan:
+        relevant = problem.relevant(over, observed, touched=touched, constants=True)
+        return make_plan(problem, relevant, method=order, targets=over, observed=observed, last=over, joint=False)
+
+    key = (tuple(over), observed, touched, id(order) if type(order).__hash__ is None else order)
+    plan = problem.kept.get(PLANS, make, key=key)
+    plan.check(memory, ENTRY_BYTES * (2 * plan.total_size + 3 * plan.largest))
+    chosen = {problem.variables[v] for v in over}
+    eliminated: list[Any] = [problem.variables[name] for name in plan.order]
+    factors = reduced_factors(problem, evidence, plan.relevant.factors)
+    left = summed_out(factors, [v for v in eliminated if v not in chosen])
+    return Ranking(max_buckets(map(log_factor, left), [v for v in eliminated if v in chosen]))
+
+
+def partitioned(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) -> list[Best]:
+    """Up to k assignments of `over` by maximizations only.
 
     After each solution the rest of its cell is split by the first variable that differs, so that the best of each cell
     is found by one constrained maximization, and no assignment twice.
 
     Cost: at most k times the number of variables, in maximizations.
     Reference: Lawler (1972); Nilsson (1998).
-    Guarantee: exact.
-    Tested by: inference/map/test_kbest.py::test_asking_for_all_ranks_the_whole_support
     """
     first = prepared.best(evidence, over)
-    if k == 1 or first.log_value == -np.inf:
+    if first.log_value == -np.inf:
         return [first]
     cards = prepared.problem.variables.cards
-    if any(cards[v] == 0 for v in over):
-        raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     counter = itertools.count()
     heap: list[tuple[float, int, Best, dict[int, Floats]]] = [(-first.log_value, next(counter), first, {})]
     found: list[Best] = []

@@ -14,11 +14,12 @@ from sepset.base.display import rich_text
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import NotApplicable, TooLarge
+from sepset.factors.bits import RANGE_BITS
 from sepset.factors.table import Table
 from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared
+from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared, dense
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
@@ -192,4 +193,19 @@ class TreeJoints:
             raise impossible(self._elimination, evidence)
         observed = set(evidence.observed)
         hidden = [v for i, v in enumerate(self.problem.variables) if i not in observed and isinstance(v, Discrete)]
-        return PairSweep(calibration.tree, hidden, memory=self._memory).run(calibration.beliefs)
+        found = PairSweep(calibration.tree, hidden, memory=self._memory).run(calibration.beliefs)
+        if _is_narrow(calibration):
+            return found
+        names = self.problem.variables
+
+        def ask(first: str, second: str) -> Table:
+            answer = self._elimination.query([names.id(first), names.id(second)], evidence)
+            return dense(answer.distribution)  # type: ignore[no-any-return]  # of discrete variables
+
+        return found.with_zeros(ask)
+
+
+def _is_narrow(calibration: Calibrated) -> bool:
+    """Whether products of entries of all beliefs stay within the range of floats."""
+    ends = (dense(belief).bits() for belief in calibration.beliefs)
+    return len(calibration.beliefs) * max((high - low for low, high in ends), default=0.0) < RANGE_BITS

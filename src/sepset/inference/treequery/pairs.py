@@ -12,7 +12,7 @@ for $y$ in the clique and $x, x'$ below different children c, c'. Each pair is c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,16 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 __all__ = ["PairSweep", "Pairs", "PairwiseMarginals"]
 
 
+SMALLEST = 1e-290
+"""Probabilities of pairs below this may have lost digits."""
+
+
 class PairwiseMarginals(Answers[tuple[str, str], Table]):
     """The joint of every pair of variables; tables are made when read.
+
+    Args:
+        matrix: the joints of all pairs, a row and a column per state.
+        ask: answers about one pair with a zero in it, if that may be a probability below the range of floats.
 
     >>> a, b = Discrete("a"), Discrete("b")
     >>> pairs = PairSweep(ClusterTree(["a", "b"]), [a, b]).run([Table(a, [1, 3]), Table(b, [1, 1])])
@@ -41,8 +49,11 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
     [[0.125, 0.125], [0.375, 0.375]]
     """
 
-    def __init__(self, variables: Sequence[Discrete], matrix: Floats) -> None:
+    def __init__(
+        self, variables: Sequence[Discrete], matrix: Floats, ask: Callable[[str, str], Table] | None = None
+    ) -> None:
         matrix.setflags(write=False)
+        self._ask = ask
         self.variables = tuple(variables)
         self.matrix = matrix
         self._place = _offsets(self.variables)
@@ -51,7 +62,14 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
         (first, left), (second, right) = map(self._find, _two_names(pair))
         if first == second:
             raise ScopeError(f"{first.name} is asked for twice. Name two different variables.")
-        return Table((first, second), self.matrix[left, right])
+        values = self.matrix[left, right]
+        if self._ask is not None and not (values > SMALLEST).all():
+            return self._ask(first.name, second.name)
+        return Table((first, second), values)
+
+    def with_zeros(self, ask: Callable[[str, str], Table]) -> PairwiseMarginals:
+        """The same pairs, those with zeros or tiny probabilities answered on their own."""
+        return PairwiseMarginals(self.variables, self.matrix, ask)
 
     def _find(self, name: str) -> tuple[Discrete, slice]:
         if name not in self._place:

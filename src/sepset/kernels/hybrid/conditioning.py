@@ -10,6 +10,8 @@ columns of loadings from `square[g]` on.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
@@ -20,7 +22,19 @@ ROUNDING = 16.0 * 2.0**-53
 """A sum is zero if it is smaller than its terms by this factor times their number."""
 
 
-@kernel
+def _sweep(*args: Any) -> float:
+    """Passes over the loadings: at most one for each coordinate."""
+    entries, loadings, gains = args[6], args[10], args[12]
+    return float(loadings.size * entries.shape[1] + entries.size + gains.size)
+
+
+def _filling(*args: Any) -> float:
+    """Passes over the parents and gains of each row."""
+    above, entries, gains, values = args[1], args[6], args[9], args[14]
+    return float(values.size + len(values) * (above.size + gains.size / max(1, len(entries))))
+
+
+@kernel(work=_sweep)
 def spread(
     start: Ints,
     above: Ints,
@@ -45,6 +59,7 @@ def spread(
     """
     num_groups, size = entries.shape
     slot, f, terms, pull = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
+    turn = np.empty(size)
     for g in range(num_groups):
         used, width = 0, begin[g + 1] - begin[g]
         F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
@@ -75,7 +90,7 @@ def spread(
                 D[used] = total[g, i]
                 used += 1
             elif used > 0:
-                total[g, i] = _measure(F, D, f, used, width, total[g, i], pull)
+                total[g, i] = _measure(F, D, f, used, width, total[g, i], pull, turn)
                 if total[g, i] > 0.0:
                     at = begin[g] * size + i * width
                     for r in range(used):
@@ -83,27 +98,32 @@ def spread(
 
 
 @kernel
-def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: float, pull: Floats) -> float:
-    """Update loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`."""
+def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: float, pull: Floats, turn: Floats) -> float:
+    """Update loadings and noise by a measurement with loadings `f`; its variance, and the covariances in `pull`.
+
+    Rows of loadings are independent of each other, and are updated one after the other. `f` is used up, and `turn` is
+    space.
+    """
     before = noise
-    pull[:used] = 0.0
     for c in range(used):
-        if f[c] == 0.0:
-            continue
+        turn[c] = f[c] / before if before > 0.0 else 0.0
         weight = D[c] * f[c]
         after = before + weight * f[c]
-        turn = f[c] / before if before > 0.0 else 0.0
-        for r in range(used):
-            old = F[r * width + c]
-            F[r * width + c] = old - turn * pull[r]
-            pull[r] += old * weight
-        if after > 0.0:
+        if after > 0.0 and f[c] != 0.0:
             D[c] *= before / after
+        f[c] = weight
         before = after
+    for r in range(used):
+        row, reached = r * width, 0.0
+        for c in range(used):
+            old = F[row + c]
+            F[row + c] = old - turn[c] * reached
+            reached += old * f[c]
+        pull[r] = reached
     return before
 
 
-@kernel
+@kernel(work=_filling)
 def fill(
     start: Ints,
     above: Ints,

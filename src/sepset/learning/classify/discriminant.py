@@ -23,6 +23,7 @@ from sepset.base.checks import one_of, row_weights
 from sepset.base.leastsquares import least_squares
 from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.regression import EPSILON, PERFECT
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter
@@ -46,7 +47,8 @@ def discriminant_analysis(
     $$\pi_c = \frac{M[c] + \alpha_c}{M + \sum_k \alpha_k}, \qquad \mu_c = \bar{\mathbf x}_c, \qquad
     \Sigma = \frac1M \sum_c S_c \text{ or } \Sigma_c = \frac{S_c}{M[c]}$$
 
-    The joint of the features is written as a chain: each has the class and the features before it as parents.
+    The joint of the features is written as a chain: each has the class and the features before it as parents. A feature
+    without variance of its own (constant, or a linear function of those before it) is an error, as for `MLE`.
 
     Args:
         data: complete rows: a dataset, any data frame, or a mapping of columns.
@@ -108,12 +110,26 @@ def _check_counts(root: Discrete, counts: Floats) -> None:
         raise DataError(f"No row has {root.name}={root.states[empty[0]]!r}, so its features have no mean.")
 
 
+def _flat(feature: Vector, root: Discrete, code: int, before: tuple[Vector, ...]) -> DataError:
+    """The error for a feature without variance of its own, as maximum likelihood has it for any regression."""
+    fixed = f" given {listing(v.name for v in before)}" if before else ""
+    return DataError(
+        f"The variance of {feature.name}{fixed} is zero where {root.name}={root.states[code]!r}, so the likelihood is "
+        'unbounded there. Leave the feature out, use covariance="shared" if only one class is constant, or fit the '
+        "network with MLE(min_variance=...) or Bayes."
+    )
+
+
 def _link(
     root: Discrete, reals: tuple[Vector, ...], place: int, means: list[Floats], spreads: list[Floats]
 ) -> LinearGaussian:
     """The CPD of one feature given the class and the features before it."""
     upto = slice(0, place + 1)
     lines = [least_squares(m[upto], s[upto, upto]) for m, s in zip(means, spreads, strict=True)]
+    for code, (line, mean, spread) in enumerate(zip(lines, means, spreads, strict=True)):
+        limit = PERFECT * spread[place, place] + (4.0 * EPSILON * mean[place]) ** 2
+        if line.residual[-1, -1] <= limit:
+            raise _flat(reals[place], root, code, reals[:place])
     return LinearGaussian(
         reals[place],
         np.stack([line.intercept for line in lines]),

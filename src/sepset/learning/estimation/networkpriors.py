@@ -13,6 +13,7 @@ from sepset.base.checks import check_positive
 from sepset.base.text import nearest
 from sepset.cpds.counts import decode
 from sepset.data.sources import bind, refuse_missing
+from sepset.engine.expectedcounts import part_marginals
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, num_entries
@@ -66,6 +67,8 @@ class BDe:
                     f"The prior network of BDe has no {variable!r}.{nearest(variable.name, known.names)} It needs "
                     "every variable, with the same states."
                 )
+        if cpd.parameters.is_factored:
+            return self._of_cells(cpd, cpd.parameters.for_rows({}))
         joint = engine_for(self.network).query(cpd.scope).distribution
         mass = np.asarray(joint.normalize().align(cpd.scope).values, dtype=np.float64).reshape(-1)
         if not (mass > 0).all():
@@ -74,6 +77,16 @@ class BDe:
             raise ModelError(f"The prior network of BDe gives ({states}) probability zero. It must be positive.")
         rows: Columns = decode(np.arange(num_entries(cpd.scope)), cpd.scope)
         return np.asarray(cpd.statistics(rows, self.sample_size * mass))
+
+    def _of_cells(self, cpd: Any, own: Any) -> Floats:
+        """The pseudo-counts of the cells of a CPD whose joint states are too many to be listed."""
+        mass = own.expected(part_marginals(engine_for(self.network), cpd.decomposition()))
+        if not (mass > 0).all():
+            raise ModelError(
+                f"The prior network of BDe gives a cell of {cpd!r} probability zero: {own.names[int(mass.argmin())]}. "
+                "It must be positive."
+            )
+        return np.asarray(self.sample_size * mass)
 
 
 @dataclass(frozen=True, eq=False)

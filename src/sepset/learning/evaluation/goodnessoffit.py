@@ -20,11 +20,12 @@ from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
-from sepset.errors import DataError
-from sepset.inference.method import Method, elimination_settings
+from sepset.errors import DataError, TooLarge
+from sepset.factors.algebra import Factor
+from sepset.inference.forms import functional
+from sepset.inference.method import Method, dense, elimination_settings
 from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment, computed
-from sepset.learning.evaluation.divergence.discrete import conditional_table
 from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
@@ -135,7 +136,7 @@ def goodness_of_fit(
         drawn = _masked_like(model.sample(rows.num_rows, rng), rows)
         draws[place] = measured(model if refit is None else learned(refit, drawn), drawn)
     exact = statistic is None and refit is None and rows.is_complete and rows.weights is None
-    moments = log_probability_moments(model) if exact and _is_discrete(model) else LogMoments(math.nan, math.nan)
+    moments = _moments(model) if exact and _is_discrete(model) else LogMoments(math.nan, math.nan)
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
     what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
     guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
@@ -177,6 +178,14 @@ class LogMoments(NamedTuple):
     variance: float
 
 
+def _moments(model: BayesNet) -> LogMoments:
+    """The exact moments; NaN if they would take too much memory."""
+    try:
+        return log_probability_moments(model)
+    except TooLarge:
+        return LogMoments(math.nan, math.nan)
+
+
 def log_probability_moments(model: BayesNet) -> LogMoments:
     r"""The exact mean $-H(P)$ and variance of $\log P(\mathbf x)$ under a discrete network, in nats.
 
@@ -196,8 +205,12 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     >>> round(found.mean, 6), round(found.variance, 6)
     (-1.029653, 0.132964)
     """
-    items = [_Polynomial.of(model, v.name) for v in model.variables]
-    for name in _order(model):
+    engine = engine_for(model)
+    problem = functional(engine.prepared.problem)
+    plan = engine.method.prepare(problem).plan((), ())
+    plan.check(elimination_settings(engine.method)[1])
+    items = [_Polynomial.of(factor) for factor in problem.factors()]
+    for name in plan.order:
         held = [item for item in items if name in item.scope]
         items = [item for item in items if name not in item.scope]
         product = held[0]
@@ -211,13 +224,6 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     return LogMoments(mean, max(float(total.parts[2]) - mean**2, 0.0))
 
 
-def _order(model: BayesNet) -> list[str]:
-    engine = engine_for(model)
-    plan = engine.plan()
-    plan.check(elimination_settings(engine.method)[1])
-    return [name for name in plan.order if name in model.variables]
-
-
 class _Polynomial(NamedTuple):
     """Weights, and their first and second moments of the sum of logarithms, over a scope of names."""
 
@@ -225,11 +231,10 @@ class _Polynomial(NamedTuple):
     parts: tuple[Floats, Floats, Floats]
 
     @classmethod
-    def of(cls, model: BayesNet, child: str) -> _Polynomial:
-        scope = (*model.parents(child), child)
-        theta = conditional_table(model, child, scope)
+    def of(cls, factor: Factor) -> _Polynomial:
+        theta = dense(factor).values
         log = np.log(theta, out=np.zeros_like(theta), where=theta > 0)
-        return cls(scope, (theta, theta * log, theta * log**2))
+        return cls(tuple(v.name for v in factor.scope), (theta, theta * log, theta * log**2))
 
     def times(self, other: _Polynomial) -> _Polynomial:
         scope = (*self.scope, *(name for name in other.scope if name not in self.scope))

@@ -28,7 +28,7 @@ from sepset.inference.capabilities import summed_marginals, with_values
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.method import Method, Prepared
+from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.values import Value
 from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.task import Task
@@ -91,7 +91,8 @@ class Expectation:
         _check_numbers(dataset)
         numbers: Columns = {v: dataset.values(v) for v in template.variables if not isinstance(v, Discrete)}
         origin = {v: _mean(column) for v, column in numbers.items()}
-        blocks = Blocks.of(template, numbers)
+        codes: Columns = {v: dataset.codes(v) for v in template.variables if isinstance(v, Discrete)}
+        blocks = Blocks.of(template, numbers | codes)
         engine = _engine(blocks, inference)
         variables = engine.prepared.problem.variables
         rows = EvidenceRows.of(dataset, variables)
@@ -132,12 +133,20 @@ class Expectation:
         for one in own:
             values += one.engine_values
             first.append(len(values))
+        if any(form.is_deferred for form in self.engine.prepared.problem.forms):
+            return self._prepared_for(own), first
         return with_values(self.engine.prepared, values), first
+
+    def _prepared_for(self, own: Sequence[AnyParameters]) -> Prepared:
+        """The method prepared for these parameters, whose factors depend on the question."""
+        network = self.blocks.template.with_parameters([one.engine_form for one in own])
+        return prepare(self.engine.method, network.problem())
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""
         own = self.blocks.parameters(model)
-        made, log_value = complete_rows(self._at(own)[0], self.rows, Workers(self.threads))
+        engine = self._prepared_for(own) if self.engine.prepared.problem.forms else self._at(own)[0]
+        made, log_value = complete_rows(engine, self.rows, Workers(self.threads))
         refuse_impossible(log_value, self.places)
         columns: Columns = {model.variables[v]: made.codes[:, i] for i, v in enumerate(made.positions)}
         for i, v in enumerate(made.real_positions):

@@ -18,14 +18,20 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
+from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import is_discrete
 from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.factors.algebra import num_entries
 from sepset.inference.method import Method
+from sepset.learning.evaluation.divergence.expectedlog import expected_log, is_same
 from sepset.learning.evaluation.divergence.gaussian import GaussianTruth
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+
+WIDEST = 2**20
+"""The largest family whose joint states are listed."""
 
 
 class Parts(NamedTuple):
@@ -88,6 +94,8 @@ class Truth:
         return self._conditional_entropy(child, model) - self._conditional_entropy(child, self.network)
 
     def _conditional_entropy(self, child: str, model: BayesNet) -> float:
+        if model is self.network and self._is_wide(model, child):
+            return -expected_log(self._states, model.cpd(child))
         joint = self._joint((*model.parents(child), child))
         rows = joint.reshape(-1, joint.shape[-1])
         positive = rows > 0
@@ -98,6 +106,8 @@ class Truth:
         if child not in self._states.model.variables:
             return self._real.parameter_gap(model, child)
         scope = (*model.parents(child), child)
+        if self._is_wide(model, child) and set(scope) == {*self.network.parents(child), child}:
+            return self._wide_gap(self.network.cpd(child), model.cpd(child))
         joint = self._joint(scope)
         rows = joint.reshape(-1, joint.shape[-1])
         theirs = conditional_table(model, child, scope).reshape(rows.shape)
@@ -106,6 +116,15 @@ class Truth:
         else:
             ours = np.divide(rows, rows.sum(axis=1, keepdims=True), out=np.zeros_like(rows), where=rows > 0)
         return max(float(_relative_terms(rows, ours, theirs).sum()), 0.0)
+
+    def _is_wide(self, model: BayesNet, child: str) -> bool:
+        return num_entries(model.cpd(child).scope) > WIDEST
+
+    def _wide_gap(self, ours: CPD, theirs: CPD) -> float:
+        """The gap of a family that has no table, from expected logarithms; zero for equal parameters."""
+        if is_same(ours, theirs):
+            return 0.0
+        return max(expected_log(self._states, ours) - expected_log(self._states, theirs), 0.0)
 
     def _joint(self, scope: Sequence[str]) -> Floats:
         """The marginal over discrete variables, with its axes in the order asked."""

@@ -1,0 +1,169 @@
+"""Names and arguments of other libraries, for errors that say what they are called here."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from sepset.base.text import listing, nearest
+from sepset.errors import ArgumentError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CALLED_HERE = {
+    "BayesianNetwork": "BayesNet",
+    "BayesianModel": "BayesNet",
+    "DiscreteBayesianNetwork": "BayesNet",
+    "LinearGaussianBayesianNetwork": "BayesNet",
+    "MarkovNetwork": "MarkovNet",
+    "DiscreteMarkovNetwork": "MarkovNet",
+    "MarkovModel": "MarkovNet",
+    "MarkovRandomField": "MarkovNet",
+    "TabularCPD": "TableCPD",
+    "LinearGaussianCPD": "LinearGaussian",
+    "DiscreteFactor": "Table",
+    "Potential": "Table",
+    "JunctionTree": "CliqueTree",
+    "LazyPropagation": "CliqueTree",
+    "ShaferShenoyInference": "inference.ShaferShenoy",
+    "BeliefPropagation": "inference.BeliefUpdate",
+    "MaximumLikelihoodEstimator": "MLE",
+    "BayesianEstimator": "Bayes",
+    "ExpectationMaximization": "EM",
+    "mpe": "map_assignment",
+    "map": "map_assignment",
+    "map_query": "map_assignment",
+    "posterior": "query",
+    "infer": "query",
+    "simulate": "sample",
+    "loadBN": "read",
+    "load_model": "read",
+    "get_example_model": "datasets.load",
+}
+"""The names of other libraries, and what is called so here."""
+
+NOT_YET = frozenset(
+    (
+        "hmm",
+        "dbn",
+        "dynamicbayesiannetwork",
+        "dynamicbayesnet",
+        "influencediagram",
+        "counterfactual",
+        "learn_structure",
+        "hillclimbsearch",
+        "hill_climb",
+        "pc",
+        "fci",
+        "ges",
+        "notears",
+        "treesearch",
+        "expertinloop",
+        "causalinference",
+        "do_calculus",
+        "gibbssampling",
+        "loopybelief",
+        "variational",
+        "mcmc",
+        "kalmanfilter",
+        "particlefilter",
+    )
+)
+"""The names of things, in lower case, that other libraries have and this one does not have yet."""
+
+ARGUMENTS = {
+    "evidence": "given",
+    "observed": "given",
+    "observations": "given",
+    "evs": "given",
+    "parents": "given",
+    "evidence_card": "given",
+    "query_variables": "targets",
+    "target": "targets",
+    "variance": "covariance",
+    "var": "covariance",
+    "std": "covariance",
+    "random_state": "seed",
+    "rng": "seed",
+    "n": "num_rows",
+    "size": "num_rows",
+    "n_samples": "num_rows",
+    "num_samples": "num_rows",
+    "n_jobs": "threads",
+    "verbose": "progress",
+    "show_progress": "progress",
+    "estimator": "method",
+    "algorithm": "method",
+    "sample_weight": "weights",
+}
+"""The names of arguments in other libraries, and here."""
+
+
+def hint(name: str) -> str:
+    """A clause that says what a name of another library is here, or that there is no such thing yet.
+
+    >>> hint("mpe"), hint("HMM"), hint("color")
+    (' It is sepset.map_assignment.', ' There is no such thing yet.', '')
+    """
+    if name in CALLED_HERE:
+        return f" It is sepset.{CALLED_HERE[name]}."
+    return " There is no such thing yet." if name.lower() in NOT_YET else ""
+
+
+def translated(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with an error about its arguments that says what they are called here.
+
+    >>> @translated
+    ... def ask(model, *, given=None):
+    ...     return given
+    >>> ask("asia", evidence={"smoke": "yes"})
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ArgumentError: ask has no evidence=; here it is given=. It takes model, given=.
+    """
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            trace = error.__traceback__
+            if trace is None or trace.tb_next is not None:  # raised inside the function, which was called rightly
+                raise
+            reason = _misnamed(function, args, kwargs)
+        raise ArgumentError(reason)
+
+    return called
+
+
+def _misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The mistake in the arguments of a call, and the arguments that the function takes."""
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    name = function.__qualname__.removesuffix(".__init__")
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    takes = f"It takes {', '.join([*placed, *(f'{n}=' for n in named)])}."
+    for word in kwargs:
+        if word not in placed and word not in named:
+            return f"{name} has no {word}={_here(word, [*placed, *named])} {takes}"
+    given = args[1:] if "self" in inspect.signature(function).parameters else args
+    if len(given) > len(placed):
+        return f"{name} takes {listing(placed)} by position, and the rest by name.{_extra(given, placed)} {takes}"
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]
+    return f"{name} needs {listing(missing[len(given) :] or missing)}. {takes}"
+
+
+def _here(word: str, known: list[str]) -> str:
+    here = ARGUMENTS.get(word)
+    return f"; here it is {here}=." if here in known else f".{nearest(word, known)}"
+
+
+def _extra(given: tuple[Any, ...], placed: list[str]) -> str:
+    """The advice about arguments beyond those taken by position."""
+    last, extra = given[len(placed) - 1], given[len(placed) :]
+    if placed[-1] == "targets" and isinstance(last, str) and all(isinstance(one, str) for one in extra):
+        return f" Several targets are one list: {[last, *extra]}."
+    return " Findings are given=." if isinstance(extra[0], dict) else ""

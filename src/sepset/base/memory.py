@@ -1,0 +1,35 @@
+"""The memory of the machine, and a check of tables of rows before they are allocated."""
+
+from __future__ import annotations
+
+import os
+
+from sepset.errors import TooLarge
+
+UNKNOWN = 1 << 40
+"""The bytes assumed where the system does not say how much memory there is."""
+
+
+def machine_memory() -> int:
+    """The bytes of physical memory.
+
+    >>> machine_memory() > 2**20
+    True
+    """
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return UNKNOWN
+
+
+def check_rows_fit(num_rows: int, row_bytes: int) -> None:
+    """Raise if rows of this size are more than the machine's memory holds.
+
+    >>> check_rows_fit(1000, 8)
+    """
+    need, room = num_rows * row_bytes, machine_memory()
+    if need > room:
+        raise TooLarge(
+            f"{num_rows:,} rows of {row_bytes} bytes need about {need / 2**30:,.3g} GiB, more memory than is available "
+            f"({room / 2**30:,.3g} GiB). Draw fewer rows at a time, each time with a seed of its own."
+        )

@@ -1,0 +1,388 @@
+r"""Single questions about networks of discrete variables and regressions, in moment form.
+
+Each part of the network that shares no hidden number with the others (`components`) is normal in each state of its
+contexts (`posteriors`); its density there is a weight of the contexts in the discrete part (`weightedcontexts`), which
+any method can answer for. Real targets are Gaussians, or mixtures with one component per joint state of the contexts:
+
+$$p(\mathbf x \mid \mathbf o) = \sum_{\mathbf c} P(\mathbf c \mid \mathbf o)\,
+N(\mathbf x; \mu_{\mathbf c}, \Sigma_{\mathbf c})$$
+
+Nothing is inverted, so that small noise keeps its digits and a relation without noise is kept.
+
+Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992); Lauritzen & Jensen (2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
+from sepset.errors import NotClosed, TooLarge
+from sepset.factors.algebra import num_entries
+from sepset.factors.canonical import Cholesky, Forms
+from sepset.factors.coordinates import entries
+from sepset.factors.hybrid import CanonicalTable
+from sepset.factors.moments import Gaussian, GaussianMixture
+from sepset.factors.table import Table
+from sepset.inference import costs
+from sepset.inference.hybrid.components import Component, components
+from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
+from sepset.inference.hybrid.posteriors import Posterior
+from sepset.inference.hybrid.residuals import residual
+from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
+from sepset.inference.method import Answer, Best, Method, Prepared, elimination_settings
+from sepset.inference.plan import EliminationPlan, make_plan, readable
+from sepset.inference.result import Guarantee
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete, Vector
+
+
+class Moments(NamedTuple):
+    """Real variables in every joint state of some contexts.
+
+    Attributes:
+        by: the positions of the contexts.
+        log_shares: the log probability of each joint state, in C order.
+        mean, covariance: of the real variables in each state.
+    """
+
+    by: tuple[int, ...]
+    log_shares: Floats
+    mean: Floats
+    covariance: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """The parts of a network given evidence, and its discrete variables with their densities.
+
+    Attributes:
+        posteriors: one per part.
+        contexts: the discrete part.
+    """
+
+    posteriors: tuple[Posterior, ...]
+    contexts: WeightedContexts
+
+    @lazy
+    def home(self) -> dict[int, Posterior]:
+        """The part of each hidden coordinate."""
+        return {int(i): p for p in self.posteriors for i in p.component.hidden}
+
+    def with_any(self, coordinates: Ints) -> list[Posterior]:
+        """The parts in which any of these coordinates is hidden."""
+        return [p for p in self.posteriors if np.isin(p.component.hidden, coordinates).any()]
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionQuestions:
+    """Answers to single questions about a problem of discrete variables and regressions.
+
+    Attributes:
+        problem: the problem.
+        method: answers about its discrete part.
+        coordinates: the regressions.
+        part: the discrete part.
+        prune: whether regressions that a question does not need are left out.
+
+    Reference: Koller & Friedman 14.2, 14.3; Lauritzen (1992).
+    Guarantee: exact; small noise keeps its digits.
+    Tested by: inference/hybrid/test_questions.py::test_ill_conditioned_networks_meet_exact_arithmetic
+    """
+
+    problem: Problem
+    method: Method
+    coordinates: Coordinates
+    part: DiscretePart
+    prune: bool = True
+    _layouts: Cache[tuple[Component, ...]] = field(default_factory=lambda: Cache(16), repr=False)
+    _situations: Cache[Situation] = field(default_factory=lambda: Cache(4), repr=False)
+
+    @classmethod
+    def of(cls, problem: Problem, method: Method, *, prune: bool = True) -> RegressionQuestions | None:
+        """The questions of a problem in which each real variable has a regression and no other factor, or None."""
+        coordinates = None if problem.variables.all_discrete else Coordinates.of(problem)
+        return None if coordinates is None else cls(problem, method, coordinates, discrete_part(problem), prune)
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of an elimination for the same question; without targets, of all variables."""
+        asked = targets or [v for v in range(len(self.problem.variables)) if v not in set(observed)]
+        relevant = self.problem.relevant(asked, observed, constants=True)
+        order, _ = elimination_settings(self.method)
+        return make_plan(
+            self.problem, relevant, method=order, targets=targets, observed=observed, last=targets, joint=bool(targets)
+        )
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """The plan of an elimination for the same maximum."""
+        return self.plan(over, observed)
+
+    @lazy
+    def _base(self) -> Prepared | None:
+        return None if self.part.problem is None else self.method.prepare(self.part.problem)
+
+    def covers(self, targets: Sequence[int], evidence: Evidence) -> bool:
+        """Whether the parts that a question needs are small enough for a sweep over each."""
+        layout = self._layout(self._reals(targets), evidence)
+        return all(len(part.hidden) <= costs.NUMBERS_SWEPT for part in layout)
+
+    def _reals(self, positions: Sequence[int]) -> tuple[int, ...]:
+        return tuple(v for v in positions if v in self.coordinates.families)
+
+    def _own(self, reals: Sequence[int]) -> Ints:
+        """The coordinates of real variables."""
+        parts = [self.coordinates.families[v].own for v in reals]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def _layout(self, reals: tuple[int, ...], evidence: Evidence) -> tuple[Component, ...]:
+        wanted = reals if self.prune else tuple(self.coordinates.families)
+        codes = {v: evidence.codes[v] for v in self.coordinates.contexts if v in evidence.codes}
+        found = tuple(sorted(evidence.reals))
+
+        def make() -> tuple[Component, ...]:
+            asked = [i for i in self._own(wanted).tolist() if i not in set(self._own(found).tolist())]
+            return components(self.coordinates, asked, self._own(found).tolist(), codes)
+
+        return self._layouts.get((tuple(sorted(wanted)), found, tuple(codes.items())), make)
+
+    def _situation(self, reals: Sequence[int], evidence: Evidence) -> Situation:
+        """The posteriors of all parts that a question about these real variables needs."""
+        layout = self._layout(self._reals(reals), evidence)
+        key = (layout, *(_key(kind) for kind in (evidence.codes, evidence.weights, evidence.reals)))
+
+        def make() -> Situation:
+            _check_size(layout)
+            given = zip(self._own(sorted(evidence.reals)).tolist(), _values(evidence), strict=True)
+            values = dict(given)
+            posteriors = tuple(Posterior.of(part, values) for part in layout)
+            weights = [Weights(p.component.by, p.log_density, p.exact) for p in posteriors]
+            return Situation(posteriors, self._contexts(evidence, weights))
+
+        return self._situations.get(key, make)
+
+    def _contexts(self, evidence: Evidence, weights: Sequence[Weights]) -> WeightedContexts:
+        return weighted(self.part, self.method.prepare, self._base, evidence, weights)
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The log density of the evidence."""
+        return self._situation((), evidence).contexts.log_partition
+
+    def residual(self, targets: Sequence[int], evidence: Evidence) -> float:
+        """The largest relative residual of the equations that the answer solves; zero if no number is hidden."""
+        reals = self._reals([v for v in targets if v not in evidence.reals])
+        if len(reals) > 1 and not _is_small(self._layout(reals, evidence)):
+            reals = ()
+        situation = self._situation(reals, evidence)
+        if situation.contexts.log_partition == -np.inf:
+            return 0.0
+        shares = (situation.contexts.log_shares(p.component.by) for p in situation.posteriors)
+        pairs = zip(situation.posteriors, shares, strict=True)
+        return max((residual(p, self._own(reals), share) for p, share in pairs), default=0.0)
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The joint of `targets` given the evidence, in the order asked."""
+        reals = self._reals(targets)
+        situation = self._situation(reals, evidence)
+        log_partition = situation.contexts.log_partition
+        if log_partition == -np.inf or not targets:
+            return Answer(Table.ones(), log_partition)
+        if not reals:
+            prepared, place = situation.contexts.prepared, situation.contexts.place
+            assert prepared is not None
+            found = prepared.query([place[v] for v in targets], situation.contexts.evidence)
+            return Answer(found.distribution, log_partition, Guarantee.EXACT)
+        states = tuple(v for v in targets if v not in reals)
+        moments = self._moments(situation, reals, states)
+        made = self._mixed(targets, moments) if states else self._distribution(reals, moments)
+        return Answer(made, log_partition, Guarantee.EXACT)
+
+    def _moments(self, situation: Situation, reals: tuple[int, ...], states: tuple[int, ...] = ()) -> Moments:
+        """The moments of real variables in every joint state of `states` and of the contexts they depend on."""
+        own = self._own(reals)
+        parts = situation.with_any(own)
+        by = tuple(dict.fromkeys((*states, *sorted({v for p in parts for v in p.component.by}))))
+        scope = self._discrete(by)
+        size, num = len(own), num_entries(scope)
+        _check_entries(num * (size + 1) ** 2, reals=[self.problem.variables[v].name for v in reals])
+        mean, covariance = np.zeros((num, size)), np.zeros((num, size, size))
+        for posterior in parts:
+            at = np.flatnonzero(np.isin(own, posterior.component.hidden))
+            entry = entries(scope, self._discrete(posterior.component.by))
+            mean[:, at] = posterior.means(own[at])[entry]
+            covariance[:, at[:, None], at] = posterior.covariances(own[at])[entry]
+        return Moments(by, situation.contexts.log_shares(by), mean, covariance)
+
+    def _discrete(self, positions: Sequence[int]) -> tuple[Discrete, ...]:
+        return tuple(v for v in map(self.problem.variables.__getitem__, positions) if isinstance(v, Discrete))
+
+    def _vectors(self, positions: Sequence[int]) -> tuple[Vector, ...]:
+        return tuple(v for v in map(self.problem.variables.__getitem__, positions) if isinstance(v, Vector))
+
+    def _distribution(self, reals: tuple[int, ...], moments: Moments) -> Gaussian | GaussianMixture:
+        """A Gaussian, or a mixture of the contexts of positive probability."""
+        scope = self._vectors(reals)
+        live = np.flatnonzero(moments.log_shares > -np.inf)
+        if len(live) == 1:
+            return Gaussian._make(scope, moments.mean[live[0]], moments.covariance[live[0]])
+        weights = np.exp(moments.log_shares[live] - moments.log_shares[live].max())
+        return GaussianMixture._make(scope, weights / weights.sum(), moments.mean[live], moments.covariance[live])
+
+    def _mixed(self, targets: Sequence[int], moments: Moments) -> CanonicalTable:
+        """A table of Gaussians, if no context but the targets is hidden and each has a density."""
+        variables = [self.problem.variables[v] for v in targets]
+        more = [self.problem.variables[v].name for v in moments.by if v not in targets]
+        if more:
+            raise NotClosed(
+                f"The joint of {listing(v.name for v in variables)} has a mixture of Gaussians in each discrete state, "
+                f"which no factor can represent. Ask for the continuous targets alone, or for {listing(more)} too."
+            )
+        chol = Cholesky.of(moments.covariance)
+        reals = [v for v in variables if isinstance(v, Vector)]
+        if not chol.definite.all():
+            raise NotClosed(
+                f"The joint of {listing(v.name for v in variables)} has no density: {listing(v.name for v in reals)} "
+                "obey a deterministic relation. Ask for the continuous targets alone."
+            )
+        forms = Forms.from_moments(moments.mean, chol, moments.log_shares)
+        return CanonicalTable._make(self._discrete(moments.by), tuple(reals), forms).align(variables)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of the marginal of every unobserved variable, and the log density of the evidence."""
+        contexts = self._situation((), evidence).contexts
+        log_partition = contexts.log_partition
+        if log_partition == -np.inf:
+            return lambda v: None, log_partition
+        states = None if contexts.prepared is None else contexts.prepared.marginals(contexts.evidence)[0]
+        together = self._together(evidence)
+
+        def read(target: int) -> Any:
+            if target not in self.coordinates.families:
+                assert states is not None
+                return states(contexts.place[target])
+            situation = self._situation(together if target in together else (target,), evidence)
+            return self._distribution((target,), self._marginal(situation, target))
+
+        return read, log_partition
+
+    def _marginal(self, situation: Situation, target: int) -> Moments:
+        """The moments of one real variable in every state of its contexts."""
+        own = self.coordinates.families[target].own
+        if len(own) > 1:
+            return self._moments(situation, (target,))
+        posterior = situation.home[int(own[0])]
+        mean, variance = posterior.single(int(own[0]))
+        by = posterior.component.by
+        return Moments(by, situation.contexts.log_shares(by), mean[:, None], variance[:, None, None])
+
+    def _together(self, evidence: Evidence) -> tuple[int, ...]:
+        """The real variables whose marginals are read from one sweep: all, if that takes few contexts; or none."""
+        everyone = tuple(v for v in self.coordinates.families if v not in evidence.reals)
+        return everyone if _is_small(self._layout(everyone, evidence)) else ()
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The most probable values of `over`, all other variables summed out first."""
+        reals = self._reals(over)
+        own = self._own(reals)
+        situation = self._situation(reals, evidence)
+        asked = situation.with_any(own)
+        self._check_maximum(asked, reals, over)
+        contexts = self._contexts(evidence, [self._peaks(p, own, p in asked) for p in situation.posteriors])
+        states, log_value = self._best_states(contexts, [v for v in over if v not in reals])
+        if log_value == -np.inf:
+            return Best({}, log_value)
+        values: dict[int, Any] = {**states}
+        numbers = np.zeros(len(self.coordinates))
+        for posterior in asked:
+            hidden = posterior.component.hidden
+            numbers[hidden] = posterior.means(hidden)[self._state(posterior, states)]
+        values.update((v, numbers[self.coordinates.families[v].own]) for v in reals)
+        return Best({v: values[v] for v in over}, log_value)
+
+    def _check_maximum(self, asked: Sequence[Posterior], reals: Sequence[int], over: Sequence[int]) -> None:
+        """Raise if the density of real variables to be maximized is a mixture."""
+        if any(v not in over for p in asked for v in p.component.by):
+            names = listing(sorted(self.problem.variables[v].name for v in reals))
+            raise NotClosed(
+                f"The density of {names} with the other variables summed out is a mixture of Gaussians, whose maximum "
+                "has no closed form. Leave out `over=` to maximize every variable, or query its distribution."
+            )
+
+    def _peaks(self, posterior: Posterior, own: Ints, is_asked: bool) -> Weights:
+        """The weights of the contexts with the numbers asked for at their most probable values."""
+        logs, exact = posterior.log_density, posterior.exact
+        if is_asked:
+            peak, certain = posterior.log_peaks(own[np.isin(own, posterior.component.hidden)])
+            logs, exact = logs + peak, exact + certain
+        return Weights(posterior.component.by, logs, exact)
+
+    def _best_states(self, contexts: WeightedContexts, over: Sequence[int]) -> tuple[dict[int, int], float]:
+        """The most probable states, by position in the problem, and the log of the largest weight."""
+        prepared, constant = contexts.prepared, contexts.constant
+        if prepared is None or not over:
+            return {}, contexts.log_partition
+        best = prepared.best(contexts.evidence, [contexts.place[v] for v in over])
+        if best.log_value == -np.inf:
+            return {}, -np.inf
+        return {v: int(best.values[contexts.place[v]]) for v in over}, best.log_value + constant
+
+    def _state(self, posterior: Posterior, codes: Mapping[int, Any]) -> Any:
+        """The joint state of the contexts of a part, from the codes of discrete variables."""
+        state: Any = 0
+        for v in posterior.component.by:
+            state = state * int(self.problem.variables.cards[v]) + codes[v]
+        return state
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
+        """Independent draws of every unobserved variable from the posterior."""
+        hidden = tuple(v for v in self.coordinates.families if v not in evidence.reals)
+        situation = self._situation(hidden, evidence)
+        contexts = situation.contexts
+        inside = {} if contexts.prepared is None else contexts.prepared.sample(num_rows, contexts.evidence, rng)
+        drawn: dict[int, AnyArray] = {v: inside[i] for v, i in contexts.place.items() if i in inside}
+        numbers = np.zeros((num_rows, len(self.coordinates)))
+        for posterior in situation.posteriors:
+            states = np.zeros(num_rows, np.int64) + self._state(posterior, drawn)
+            numbers[:, posterior.component.hidden] = posterior.draws(states, rng)
+        for v in hidden:
+            own = self.coordinates.families[v].own
+            drawn[v] = numbers[:, own[0]] if len(own) == 1 else numbers[:, own]
+        return drawn
+
+
+def _values(evidence: Evidence) -> list[float]:
+    """The observed numbers in the order of their variables."""
+    return [x for v in sorted(evidence.reals) for x in np.ravel(evidence.reals[v]).tolist()]
+
+
+def _key(kind: Mapping[int, Any]) -> tuple[tuple[int, bytes], ...]:
+    return tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items()))
+
+
+def _is_small(layout: Sequence[Component]) -> bool:
+    """Whether the covariances of all parts are cached, in few contexts."""
+    return all(p.num_states <= costs.REALS_TOGETHER and p.size <= costs.GAIN_ENTRIES_CACHED for p in layout)
+
+
+def _check_size(layout: Sequence[Component]) -> None:
+    for part in layout:
+        _check_entries(part.num_states * (len(part.places) + 1), part=part)
+
+
+def _check_entries(size: int, *, part: Component | None = None, reals: Sequence[str] = ()) -> None:
+    """Raise before anything is allocated if an answer would take too much memory."""
+    if size > costs.MOST_CONTEXT_ENTRIES:
+        what = f"{listing(reals)}" if part is None else f"{len(part.hidden)} hidden real variables"
+        raise TooLarge(
+            f"The discrete variables that {what} depend on have so many joint states that their moments take "
+            f"{readable(8 * size)}; the limit is {readable(8 * costs.MOST_CONTEXT_ENTRIES)}. Observe some of these "
+            "discrete variables, or ask for fewer targets."
+        )

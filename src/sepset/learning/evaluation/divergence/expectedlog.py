@@ -1,0 +1,58 @@
+r"""Expected logarithms of conditionals that have no table: as products of small factors they become sums.
+
+$$E_P[\log Q(x \mid \mathbf u)] = \sum_i E_P[\log f_i(x, \mathbf u, \mathbf a(\mathbf u))]$$
+
+where each auxiliary of $\mathbf a$ is a function of the parents, so that only one product belongs to each joint state.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.cpds.cpd import CPD
+from sepset.engine.bound import Bound
+from sepset.engine.expectedcounts import part_marginals
+from sepset.factors.algebra import Factor
+from sepset.factors.decomposition import Decomposition
+from sepset.inference.method import dense
+from sepset.semiring import MAX
+
+
+def is_same(p: CPD, q: CPD) -> bool:
+    """Whether two CPDs of one kind over the same variables have equal parameters.
+
+    >>> from sepset.cpds.noisy import NoisyOr
+    >>> from sepset.variables.variable import Discrete
+    >>> x, a = Discrete("x"), Discrete("a")
+    >>> is_same(NoisyOr(x, {a: 0.5}), NoisyOr(x, {a: 0.5})), is_same(NoisyOr(x, {a: 0.5}), NoisyOr(x, {a: 0.4}))
+    (True, False)
+    """
+    if type(p) is not type(q) or p.scope != q.scope or p.parameters.form != q.parameters.form:
+        return False
+    ours, theirs = p.parameters.arrays, q.parameters.arrays
+    return all(np.array_equal(array, theirs[name]) for name, array in ours.items())
+
+
+def expected_log(engine: Bound, cpd: CPD) -> float:
+    r"""$E_P[\log Q(x \mid \mathbf u)]$ of a conditional $Q$ under the network of an engine; no table is built.
+
+    Args:
+        engine: the network $P$, discrete.
+        cpd: over variables of the network.
+
+    Cost: one calibration, with the auxiliaries of the conditional among the variables.
+    """
+    parts: Decomposition = cpd.decomposed({}, MAX)  # type: ignore[attr-defined]  # discrete
+    pairs = zip(part_marginals(engine, parts), parts.factors, strict=True)
+    return math.fsum(_product(weights, factor) for weights, factor in pairs)
+
+
+def _product(weights: Floats, factor: Factor) -> float:
+    """The sum of weights times logarithms; minus infinity where a weight meets a zero."""
+    values = dense(factor).values
+    counted = weights > 0
+    with np.errstate(divide="ignore"):
+        return float((weights[counted] * np.log(values[counted])).sum())

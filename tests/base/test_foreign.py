@@ -1,0 +1,90 @@
+"""Names and arguments of other libraries."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import sepset as ss
+from sepset.base.foreign import ARGUMENTS, CALLED_HERE, NOT_YET, hint, translated
+from sepset.errors import ArgumentError
+
+
+def public(path):
+    found = ss
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize("word", CALLED_HERE)
+def test_what_it_is_called_here_exists(word):
+    assert public(CALLED_HERE[word]) is not None
+    assert word not in dir(ss)
+
+
+def test_what_is_not_there_yet_is_not_there():
+    assert not {name.lower() for name in dir(ss)} & NOT_YET
+
+
+@translated
+def ask(model, targets, *, given=None, seed=0):
+    """A question."""
+    return model, targets, given, seed
+
+
+class Held:
+    @translated
+    def __init__(self, child, *, given=()):
+        self.child = child
+
+
+def test_a_right_call_goes_through():
+    assert ask("m", "t", given=1) == ("m", "t", 1, 0)
+    assert ask(targets="t", model="m") == ("m", "t", None, 0)
+    assert Held("x").child == "x"
+    assert str(inspect.signature(ask)) == "(model, targets, *, given=None, seed=0)"
+    assert ask.__doc__ == "A question."
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ask("m", "t", evidence={}), r"ask has no evidence=; here it is given=\. It takes model, targets, giv"),
+        (lambda: ask("m", "t", random_state=1), "here it is seed="),
+        (lambda: ask("m", "t", sead=1), "ask has no sead=. Did you mean 'seed'"),
+        (lambda: ask("m", "t", variance=1), "ask has no variance="),
+        (lambda: ask("m", "t", {"a": 1}), "by position, and the rest by name. Findings are given=."),
+        (lambda: ask("m", "t", "u", "v"), r"Several targets are one list: \['t', 'u', 'v'\]"),
+        (lambda: ask("m"), "ask needs 'targets'"),
+        (lambda: ask(targets="t"), "ask needs 'model'"),
+        (lambda: Held("x", parents=()), "Held has no parents=; here it is given="),
+        (lambda: Held("x", 1), "Held takes 'child' by position"),
+        (lambda: Held(), "Held needs 'child'"),
+    ],
+)
+def test_a_wrong_call_says_what_is_right(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_an_error_inside_is_its_own():
+    @translated
+    def broken(value):
+        return value + "text"
+
+    @translated
+    def deeper(value):
+        return ask(value)
+
+    with pytest.raises(TypeError, match="unsupported operand"):
+        broken(1)
+    with pytest.raises(ArgumentError, match="ask needs 'targets'"):
+        deeper(1)
+
+
+def test_synonyms_are_no_arguments_of_their_own():
+    taken = {p for verb in (ss.query, ss.sample, ss.fit, ss.predict) for p in inspect.signature(verb).parameters}
+    assert not taken & set(ARGUMENTS)
+    assert hint("query") == ""
