@@ -84,7 +84,8 @@ class SymbolicElimination:
         return np.repeat(np.arange(len(self.order)), np.diff(self.start))
 
     def _size(self, cards: Sequence[int], i: int) -> int:
-        return cards[i] * math.prod(cards[r] for r in self.scopes[self.start[i] : self.start[i + 1]].tolist())
+        members: list[int] = self.scopes[self.start[i] : self.start[i + 1]].tolist()
+        return cards[i] * math.prod(cards[r] for r in members)
 
     @lazy
     def total_size(self) -> int:

@@ -59,4 +59,4 @@ def _met(tensor: Ints, scope: Ints, group: Ints, logs: Floats) -> Floats:
     counts = sizes[which]
     others = np.arange(counts.sum()) + np.repeat(starts[which] - np.cumsum(counts) + counts, counts)
     pairs = np.unique(np.repeat(scope[own], counts) * n + scope[others])
-    return np.bincount(pairs // n, weights=logs[pairs % n], minlength=n)
+    return np.asarray(np.bincount(pairs // n, weights=logs[pairs % n], minlength=n), dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -101,8 +102,8 @@ class _Parts:
 
     def chosen(self, num_rows: int, choose: Choose, maximize: bool) -> Ints:
         """The joint code of each row."""
-        reduce = np.max if maximize else _log_sum if self._is_log else np.sum
-        totals = np.array([reduce(self._part(i)) for i in range(math.prod(self._head))])
+        total = np.max if maximize else _log_sum if self._is_log else np.sum
+        totals = np.array([total(self._part(i)) for i in range(math.prod(self._head))])
         parts = choose(self._positive(totals), np.zeros(num_rows, dtype=np.int64))
         joint = np.empty(num_rows, dtype=np.int64)
         for i in np.unique(parts).tolist():
@@ -145,7 +146,7 @@ def _weights(run: TensorRun, choice: Choice, context: dict[int, Ints], num: int)
         if len(parts) <= SAFE_PARTS or weights.all():
             return np.broadcast_to(weights, whole)
     with np.errstate(divide="ignore"):
-        logs = sum(part if run.is_log else np.log(part) for part in parts)
+        logs = reduce(np.add, parts if run.is_log else map(np.log, parts))
     return np.broadcast_to(np.exp(logs - _largest(logs, -np.inf)), whole)
 
 
