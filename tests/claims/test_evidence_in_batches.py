@@ -69,19 +69,16 @@ def expected(target, given, rows=None):
     return np.array(found)
 
 
-NO_GIVEN = pytest.mark.xfail(strict=True, raises=TypeError, reason="predictions take no findings beside the frame")
 each_finding = pytest.mark.parametrize("given", FINDINGS.values(), ids=FINDINGS)
 
 
 @each_finding
-@NO_GIVEN
 def test_predictions_take_findings_that_hold_in_every_row(given):
     found = ss.predict(STUDENT, ROWS, targets="intelligence", given=given).probabilities("intelligence")
     np.testing.assert_allclose(found, expected("intelligence", given), rtol=0, atol=CLOSE)
 
 
 @each_finding
-@NO_GIVEN
 def test_an_engine_predicts_under_findings(given):
     found = ss.prepare(STUDENT).predict(ROWS, targets=["intelligence", "difficulty"], given=given)
     for target in ("intelligence", "difficulty"):
@@ -89,14 +86,12 @@ def test_an_engine_predicts_under_findings(given):
 
 
 @each_finding
-@pytest.mark.xfail(strict=True, raises=AttributeError, reason="a view with findings has no predictions of frames")
 def test_a_view_predicts_under_its_findings(given):
     found = ss.prepare(STUDENT).observe(given).predict(ROWS, targets="intelligence").probabilities("intelligence")
     np.testing.assert_allclose(found, expected("intelligence", given), rtol=0, atol=CLOSE)
 
 
 @pytest.mark.parametrize("given", [FINDINGS["a likelihood"], FINDINGS["a state"]], ids=["a likelihood", "a state"])
-@NO_GIVEN
 def test_rows_have_their_probabilities_together_with_a_finding(given):
     found = ss.prepare(STUDENT).log_probabilities(ROWS, given=given)
     weights = VIRTUAL.weights if given["sat"] is VIRTUAL else [float(s == "high") for s in STUDENT["sat"].states]
@@ -109,9 +104,6 @@ def test_rows_have_their_probabilities_together_with_a_finding(given):
 
 
 @pytest.mark.parametrize("finding", [VIRTUAL, SOFT, ss.Not("A"), {"A", "B"}], ids=lambda f: type(f).__name__)
-@pytest.mark.xfail(
-    strict=True, raises=ss.errors.DataError, reason="a cell of a frame is a state or missing, nothing else"
-)
 def test_a_cell_may_hold_an_uncertain_finding(finding):
     """One row with the finding, one with a state, one with nothing."""
     name = "sat" if isinstance(finding, ss.Likelihood | ss.Soft) else "grade"
@@ -124,9 +116,6 @@ def test_a_cell_may_hold_an_uncertain_finding(finding):
     np.testing.assert_allclose(found, rows, rtol=0, atol=CLOSE)
 
 
-@pytest.mark.xfail(
-    strict=True, raises=ss.errors.ScopeError, reason="a frame predicts one variable at a time, never a joint"
-)
 def test_a_frame_predicts_joints():
     found = ss.predict(STUDENT, ROWS, targets=[("intelligence", "difficulty")])
     for row, cells in enumerate(zip(*ROWS.values(), strict=True)):
@@ -230,7 +219,6 @@ def test_the_command_line_offers_every_exact_method(name):
     assert answer["values"] == pytest.approx(marginal(updated({"grade": "C"}), ["intelligence"]).tolist(), abs=CLOSE)
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="a joint of a state and a number has no plain form")
 def test_the_command_line_gives_joints_of_states_and_numbers(tmp_path):
     d, x = ss.Discrete("d", 2), ss.Real("x")
     net = ss.BayesNet(ss.TableCPD(d, [0.25, 0.75]), ss.LinearGaussian(x, [0.0, 4.0], covariance=[1.0, 2.0], by=d))

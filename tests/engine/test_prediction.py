@@ -118,10 +118,10 @@ def test_wrong_questions_are_refused(engine):
         engine.predict({"x": [1]}, targets="sat")
     with pytest.raises(ss.errors.DataError, match="A frame of findings was expected; found int"):
         engine.predict(3, targets="sat")
-    with pytest.raises(ss.errors.DataError, match=r"Row 0 holds \{.*\} \(set\)"):
-        engine.predict({"grade": [{"A", "B"}]}, targets="sat")
-    with pytest.raises(ss.errors.DataError, match="Likelihood"):
-        engine.predict({"grade": [ss.Likelihood([0.1, 0.2, 0.7])]}, targets="sat")
+    with pytest.raises(ss.errors.DataError, match=r"Row 0 holds \['A', 'B'\] \(list\)"):
+        engine.predict({"grade": [["A", "B"]]}, targets="sat")
+    with pytest.raises(ss.errors.DataError, match="Row 0: Likelihood on grade has 2 weights"):
+        engine.predict({"grade": [ss.Likelihood([0.1, 0.2])]}, targets="sat")
     with pytest.raises(ss.errors.DataError, match="unknown state 'D'"):
         engine.predict({"grade": ["D"]}, targets="sat")
     with pytest.raises(ss.errors.ScopeError, match="Did you mean 'sat'"):
@@ -180,8 +180,11 @@ def test_hybrid_models_take_numbers_and_predict_states():
     found = engine.predict({"x": numbers}, targets="work")
     expected = [0.5 if v is None else 1 / (1 + np.exp(-2 * v)) for v in numbers]
     np.testing.assert_allclose(found.probabilities("work")[:, 1], expected, atol=CLOSE)
+    real = engine.predict({"work": ["bad", None]}, targets="x")
+    np.testing.assert_allclose(real.mean("x"), [-1.0, 0.0], atol=CLOSE)
+    np.testing.assert_allclose(real.variance("x"), [1.0, 2.0], atol=CLOSE)
     with pytest.raises(ss.errors.NotApplicable, match="discrete targets; 'x' are continuous"):
-        engine.predict({"work": ["bad"]}, targets="x")
+        engine.predict({"work": ["bad"]}, targets=[("work", "x")])
 
 
 def test_a_record_batch_is_a_frame():

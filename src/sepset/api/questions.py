@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sepset.engine.engine import Engine
     from sepset.engine.information import InformationValues
     from sepset.engine.prediction import Prediction
+    from sepset.engine.rowquestions import Targets
     from sepset.engine.sensitivity import SensitivityResult
     from sepset.inference.method import Method
     from sepset.inference.plan import EliminationPlan
@@ -236,13 +237,18 @@ def predict(
     model: Model,
     data: object,
     *,
-    targets: VariableLike | Iterable[VariableLike] | None = None,
+    targets: Targets | None = None,
+    given: Given = None,
     on_impossible: OnImpossible = "raise",
     threads: int | None = None,
     progress: bool | None = None,
     method: Method | None = None,
 ) -> Prediction:
     r"""The posterior $P(Y \mid \mathbf e[m])$ of each target given every row of data; see `Engine.predict`.
+
+    Args:
+        targets: variables, or tuples of discrete ones for their joint; by default those that have no column.
+        given: findings that hold in every row; cells may be uncertain findings too.
 
     Guarantee: exact, any number of threads.
     Tested by: api/test_questions.py::test_predictions_are_those_of_the_engine
@@ -252,14 +258,16 @@ def predict(
     ['high', 'low']
     """
     engine = engine_for(model, method)
-    return engine.predict(data, targets=targets, on_impossible=on_impossible, threads=threads, progress=progress)
+    return engine.predict(
+        data, targets=targets, given=given, on_impossible=on_impossible, threads=threads, progress=progress
+    )
 
 
 @translated
 def sensitivity(
     model: Model, target: VariableLike, *, state: State, given: Given = None, method: Method | None = None
 ) -> SensitivityResult:
-    r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every table parameter, steepest first.
+    r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every parameter, steepest first.
 
     Args:
         model: a directed model over discrete variables.

@@ -328,6 +328,11 @@ def _answer_json(answer: Any) -> dict[str, Any]:
     names = [v.name for v in answer.scope]
     if hasattr(answer, "weights"):
         parts = {"weights": answer.weights, "means": answer.means, "covariances": answer.covariances}
+    elif hasattr(answer, "to_mixture"):
+        mixture = answer.to_mixture()
+        states = [list(getattr(v, "states", ())) for v in answer.scope]
+        parts = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
+        return {"variables": names, "states": states, **{part: numbers.tolist() for part, numbers in parts.items()}}
     elif hasattr(answer, "covariance"):
         parts = {"mean": answer.mu, "covariance": answer.covariance}
     elif hasattr(answer, "values"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -85,6 +86,19 @@ class Partition:
     def describe(self, leaf: int) -> str:
         """The context of a leaf, for messages."""
         return f"({', '.join(self._clause(axis, leaf) for axis in self.tested[leaf])})"
+
+    def context(self, leaf: int) -> dict[str, Any]:
+        """The states of the tested variables in a leaf: one, or a tuple of several.
+
+        >>> a, b = Discrete("a", 2), Discrete("b", 3)
+        >>> Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1, 1), (1, 2))))).context(2)
+        {'a': 1, 'b': (1, 2)}
+        """
+        found: dict[str, Any] = {}
+        for axis in self.tested[leaf]:
+            states = tuple(self.variables[axis].states[code] for code in np.flatnonzero(self.masks[axis][leaf]))
+            found[self.variables[axis].name] = states[0] if len(states) == 1 else states
+        return found
 
     def _clause(self, axis: int, leaf: int) -> str:
         variable = self.variables[axis]

@@ -18,7 +18,7 @@ from sepset.cpds.counts import checked_weights, column, count, decode, joint_cod
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.jointstates import D, DiscreteParameters, dense_values
-from sepset.cpds.parameters import PriorTerm
+from sepset.cpds.parameters import PriorTerm, Varied
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, check_size, num_entries
@@ -289,6 +289,16 @@ class NoParameters(DiscreteParameters[D, Floats]):
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> D:
         """The CPD itself."""
         return self.cpd
+
+    @property
+    def varied(self) -> Varied:
+        """No rows: there are no parameters."""
+        k = self.cpd.child.num_states
+        return Varied(np.zeros((0, k)), np.arange(k))
+
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """No rows."""
+        return self.varied.rows
 
     @property
     def coordinates(self) -> Floats:

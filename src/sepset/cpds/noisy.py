@@ -19,7 +19,7 @@ from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
-from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, expected_log
+from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied, expected_log
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import DataError, ModelError, NotApplicable, TooLarge
@@ -421,6 +421,22 @@ class Contributions(JointStates[N]):
     def expected_contexts(self, stats: Floats) -> Contexts:
         """The counts of each parent's states, one parent after another."""
         return Contexts(stats.reshape(self.rows.shape)[1:].sum(axis=1))
+
+    @property
+    def varied(self) -> Varied:
+        """The contributions that can be learned."""
+        return Varied(self.rows[self.free], np.array(self.cpd.influences.order))
+
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """The derivatives with respect to the contributions: the factors are linear in each."""
+        known = self.cpd.influences
+        found = known.slopes_in_chain(slopes) if self.cpd._is_chain else known.slopes_in_table(slopes[0])
+        return found[self.free]
+
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """The parent's state whose contribution it is; nothing for the leak."""
+        causes = [{}, *({p.name: state} for p in self.cpd.parents for state in p.states)]
+        return causes[int(np.flatnonzero(self.free)[row])]
 
     @property
     def coordinates(self) -> Floats:

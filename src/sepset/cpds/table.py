@@ -14,6 +14,7 @@ from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.cpds.counts import (
+    decode,
     joint_codes,
 )
 from sepset.cpds.cpd import ParameterBlock
@@ -192,6 +193,15 @@ class TableRows(Rows[TableCPD]):
     def from_counts(self, table: Floats) -> Floats:
         """The counts themselves."""
         return table.reshape(-1)
+
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """The derivatives themselves."""
+        return slopes[0].reshape(self.rows.shape)
+
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """The parents' states."""
+        codes = decode(np.array([row]), self.cpd.parents)
+        return {p.name: p.states[int(codes[p][0])] for p in self.cpd.parents}
 
     def describe_context(self, context: int) -> str:
         """The parents' states."""

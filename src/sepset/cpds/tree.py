@@ -207,6 +207,10 @@ class TreeLeaves(Rows[TreeCPD]):
         """The same tree with these rows at its leaves."""
         return self.cpd._with(distributions=rows)
 
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """The states of the tested parents that reach a leaf."""
+        return self.cpd.partition.context(row)
+
     def describe_context(self, context: int) -> str:
         """The context of a leaf."""
         return self.cpd.partition.describe(context)

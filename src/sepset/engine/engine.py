@@ -359,9 +359,11 @@ class Engine(RowQuestions):
         return MarginalsResult(place, read, method=self.method, guarantees=self.promises)
 
     def sensitivity(self, target: VariableLike, *, state: State, given: Given = None) -> SensitivityResult:
-        r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of every table CPD.
+        r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of the model.
 
-        Each parameter varies alone, the rest of its row in proportion; then the posterior is
+        A CPD is varied by its own parameters: entries of tables, rows at the leaves of trees, contributions and leaks
+        of noisy-or and noisy-max CPDs; an undirected model by the entries of its factors. Each varies alone, the rest
+        of its row in proportion; then the posterior is
         $(a \theta + b) / (c \theta + d)$. Tied parameters are varied one CPD at a time.
 
         Cost: two forward and two reverse sweeps for any number of parameters.

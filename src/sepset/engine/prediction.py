@@ -17,9 +17,10 @@ from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
 from sepset.engine.blanket import OnImpossible
 from sepset.engine.rows import most_probable
+from sepset.engine.uncertainrows import UncertainRows
 from sepset.errors import ImpossibleEvidence, ScopeError
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows
+from sepset.inference.evidencerows import RowMoments
 from sepset.inference.method import Prepared
 from sepset.inference.result import Result
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
@@ -40,17 +41,48 @@ class Prediction(Tabulated, Result):
     (['high', 'low', 'low'], [[0.387, 0.613], [0.921, 0.079], [0.86, 0.14]])
     """
 
-    targets: tuple[Discrete, ...]
+    targets: tuple[Discrete | Vector, ...]
     log_probability: Floats = field(repr=False)
-    _probabilities: Mapping[str, Floats] = field(repr=False)
+    _probabilities: Mapping[str | tuple[str, ...], Floats] = field(repr=False)
+    _moments: Mapping[str, RowMoments] = field(repr=False)
     _source: Source = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.log_probability)
 
-    def probabilities(self, target: VariableLike) -> Floats:
-        """The posterior of a target, one row per row of data and one column per state; NaN where impossible."""
-        return self._probabilities[self._target(target).name]
+    def probabilities(self, target: VariableLike | tuple[VariableLike, ...]) -> Floats:
+        """The posterior of a discrete target, one row per row of data and one column per state; NaN where impossible.
+
+        Args:
+            target: a target, or a tuple that was predicted jointly; then there is one axis per variable.
+        """
+        if isinstance(target, tuple):
+            return self._joint(target)
+        found = self._target(target)
+        if found.name not in self._probabilities:
+            raise ScopeError(f"{found.name} is continuous and has no states. Use mean and variance.")
+        return self._probabilities[found.name]
+
+    def _joint(self, target: tuple[VariableLike, ...]) -> Floats:
+        names = tuple(v.name if isinstance(v, Discrete | Vector) else v for v in target)
+        if names not in self._probabilities:
+            joints = [key for key in self._probabilities if isinstance(key, tuple)]
+            raise ScopeError(f"{names!r} was not predicted; joints are {listing(joints) or 'none'}.")
+        return self._probabilities[names]
+
+    def mean(self, target: VariableLike) -> Floats:
+        """The mean of a real target in every row; NaN where impossible."""
+        return self._real(target).mean
+
+    def variance(self, target: VariableLike) -> Floats:
+        """The variance of a real target in every row; NaN where impossible."""
+        return self._real(target).variance
+
+    def _real(self, target: VariableLike) -> RowMoments:
+        found = self._target(target)
+        if found.name not in self._moments:
+            raise ScopeError(f"{found.name} has states. Use probabilities or codes.")
+        return self._moments[found.name]
 
     def codes(self, target: VariableLike) -> Ints:
         """The position of the most probable state, ties to the first; -1 where the row is impossible."""
@@ -58,27 +90,36 @@ class Prediction(Tabulated, Result):
 
     @property
     def dataset(self) -> Dataset:
-        """The most probable state of each target, a missing cell where the row is impossible."""
-        return Dataset.from_codes(self.targets, {v.name: self.codes(v) for v in self.targets})
+        """The most probable state of each discrete target and the mean of each real one; missing where impossible."""
+        return Dataset.from_codes(self.targets, {v.name: self._best(v) for v in self.targets})
+
+    def _best(self, target: Discrete | Vector) -> Ints | Floats:
+        return self.codes(target) if isinstance(target, Discrete) else self.mean(target)
 
     @property
     def states(self) -> Any:
-        """The most probable states as a frame like the one given, or as a dataset if that was not a frame."""
+        """The same values as a frame like the one given, or as a dataset if that was not a frame."""
         return self.dataset if self._source.kind is None else self._source.framed(self.dataset)
 
     def to_frame(self, kind: FrameKind | None = None) -> Any:
         """A frame with the most probable state of each target, and a column `P(target=state)` for each of its states.
 
+        Real targets have their mean, and a column `variance(target)`.
+
         Args:
             kind: the library of the frame; by default that of the frame given, or pandas.
         """
-        names = [f"P({v.name}={s})" for v in self.targets for s in v.states]
-        cells = [self.probabilities(v)[:, i] for v in self.targets for i in range(v.num_states)]
-        columns = {v.name: self.codes(v) for v in self.targets} | dict(zip(names, cells, strict=True))
-        variables: list[Discrete | Vector] = [*self.targets, *(Real(name) for name in names)]
+        parts: dict[str, Floats] = {}
+        for v in self.targets:
+            if isinstance(v, Discrete):
+                parts |= {f"P({v.name}={s})": self.probabilities(v)[:, i] for i, s in enumerate(v.states)}
+            else:
+                parts[f"variance({v.name})"] = self.variance(v)
+        columns = {v.name: self._best(v) for v in self.targets} | parts
+        variables: list[Discrete | Vector] = [*self.targets, *map(Real, parts)]
         return self._source.framed(Dataset.from_codes(variables, columns), kind)
 
-    def _target(self, target: VariableLike) -> Discrete:
+    def _target(self, target: VariableLike) -> Discrete | Vector:
         name = target.name if isinstance(target, Discrete | Vector) else target
         for variable in self.targets:
             if variable.name == name:
@@ -94,8 +135,10 @@ class Prediction(Tabulated, Result):
         rows = [
             (v.name, str(state), f"{count:,}")
             for v in self.targets
+            if isinstance(v, Discrete)
             for state, count in zip(v.states, self._counts(v), strict=True)
         ]
+        rows += [(name, "mean", f"{np.nanmean(found.mean):.6g}") for name, found in self._moments.items()]
         return Shown(("target", "most probable state", "rows"), rows, f"Prediction of {len(self):,} rows", words=2)
 
     def _counts(self, target: Discrete) -> Ints:
@@ -138,7 +181,9 @@ def check_action(action: OnImpossible) -> None:
     one_of("on_impossible", action, ("raise", "null"))
 
 
-def check_impossible(prepared: Prepared, findings: EvidenceRows, log_probability: Floats, action: OnImpossible) -> None:
+def check_impossible(
+    prepared: Prepared, findings: UncertainRows, log_probability: Floats, action: OnImpossible
+) -> None:
     """Raise if rows are impossible and the action is "raise", with the conflict in the first of them."""
     rows = np.flatnonzero(log_probability == -np.inf)
     if action == "null" or not len(rows):

@@ -6,8 +6,10 @@ is inferred.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -15,21 +17,34 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import made
 from sepset.base.text import listing
 from sepset.engine.bound import Bound
-from sepset.errors import ScopeError
-from sepset.variables.evidence import Evidence
+from sepset.errors import DataError, ScopeError
+from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
     from sepset.engine.blanket import OnImpossible
     from sepset.engine.prediction import Prediction
+    from sepset.engine.uncertainrows import UncertainRows
     from sepset.inference.evidencerows import EvidenceRows, RowAnswers
 
 Names: TypeAlias = VariableLike | Iterable[VariableLike]
 """Variables or their names: one, or several."""
 
 
+Targets: TypeAlias = VariableLike | Iterable[VariableLike | tuple[VariableLike, ...]]
+"""Variables or their names, one or several; a tuple among several is a joint."""
+
+
 R = TypeVar("R", bound="RowQuestions")
+
+
+@runtime_checkable
+class Framed(Protocol):
+    """A frame that holds any objects in its columns, such as a pandas frame."""
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """The names with their columns."""
 
 
 @runtime_checkable
@@ -56,13 +71,20 @@ class RowQuestions(Bound):
         return rows_over(data, self.model.variables)
 
     def log_probabilities(
-        self, data: object, *, over: Names | None = None, threads: int | None = None, progress: bool | None = None
+        self,
+        data: object,
+        *,
+        over: Names | None = None,
+        given: Given = None,
+        threads: int | None = None,
+        progress: bool | None = None,
     ) -> Floats:
         """The log probability (density) of every row's findings; missing cells are summed out, -inf is impossible.
 
         Args:
             data: a dataset, a frame, or a mapping from names to columns; columns of other names are ignored.
             over: the variables whose columns are findings; all by default.
+            given: findings that hold in every row, and whose probability counts; `Soft` ones have none.
             threads: their number; one per processor by default. Answers do not depend on it.
             progress: whether to show a bar; by default in a terminal, when the work is long.
 
@@ -76,11 +98,14 @@ class RowQuestions(Bound):
         """
         from sepset.engine.rows import findings_of
 
-        if over is None and self._is_scored(data):
+        if over is None and not given and self._is_scored(data):
             return np.asarray(self.model.log_probability(data), np.float64)  # type: ignore[attr-defined]  # as checked
         chosen = None if over is None else self.variables(over)
-        findings = findings_of(data, self.model.variables, without=self._without(chosen))
-        return self._answered(findings, (), threads, progress).log_partition - self.log_total
+        if given:
+            findings = self._uncertain(data, self._without(chosen), self.weighted_evidence(given))
+            return self._answered_under(findings, (), (), threads, progress)[0].log_partition - self.log_total
+        findings_alone = findings_of(data, self.model.variables, without=self._without(chosen))
+        return self._answered(findings_alone, (), threads, progress).log_partition - self.log_total
 
     def _is_scored(self, data: object) -> bool:
         """Whether the model itself knows the probability of these rows, as they miss nothing."""
@@ -100,7 +125,8 @@ class RowQuestions(Bound):
         self,
         data: object,
         *,
-        targets: Names | None = None,
+        targets: Targets | None = None,
+        given: Given = None,
         on_impossible: OnImpossible = "raise",
         threads: int | None = None,
         progress: bool | None = None,
@@ -108,34 +134,75 @@ class RowQuestions(Bound):
         r"""The posterior $P(Y \mid \mathbf e[m])$ of each target given every row of data.
 
         Columns are findings on the variables of their name, states in their cells; missing cells are unobserved and
-        summed out. Targets are predicted from the other columns: their own, like columns of other names, are ignored.
+        summed out. A cell may also be `Not`, a set of states, `Likelihood` or `Soft`. Targets are predicted from the
+        other columns: their own, like columns of other names, are ignored.
 
         Args:
             data: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, or a dataset.
-            targets: discrete variables; by default those that have no column.
+            targets: variables, or tuples of discrete variables for their joint; by default those that have no column.
+                Real ones have a mean and a variance in every row.
+            given: findings that hold in every row: states, sets, `Not`, `Likelihood`, `Soft`.
             on_impossible: "raise" names the rows whose findings have probability zero; "null" leaves them empty.
             threads: their number; one per processor by default. Answers do not depend on it.
             progress: whether to show a bar; by default in a terminal, when the work is long.
 
         Cost: one collect pass per row for one target, two for several, in blocks of rows; equal rows are done once.
+        Rows with soft findings or uncertain cells, and joints of several targets, are answered one at a time.
 
         Guarantee: exact, any number of threads.
         Tested by: engine/test_prediction.py::test_answers_come_in_the_frame_they_were_asked_in
         """
         from sepset.engine.prediction import Prediction, Source, check_action, check_impossible
-        from sepset.engine.rows import default_targets, discrete_targets, findings_of
+        from sepset.engine.rows import default_targets
 
         check_action(on_impossible)
-        variables = self.model.variables
-        positions = default_targets(variables, data) if targets is None else self.positions(targets)
-        asked = discrete_targets(variables, positions)
-        findings = findings_of(data, variables, without=positions)
-        found = self._answered(findings, positions, threads, progress)
+        variables, shared = self.model.variables, resolve(given, self.model.variables)
+        default = default_targets(variables, data, shared.touched) if targets is None else []
+        singles, groups = (default, []) if targets is None else self._single_and_joint(targets)
+        findings = self._uncertain(data, [*singles, *itertools.chain(*groups)], shared)
+        found, tables = self._answered_under(findings, singles, groups, threads, progress)
         log_probability = found.log_partition - self.log_total
         check_impossible(self.prepared, findings, log_probability, on_impossible)
-        probabilities = {v.name: found.probabilities[i] for v, i in zip(asked, positions, strict=True)}
-        source = Source.of(data)
-        return Prediction(asked, log_probability, probabilities, source, method=self.method, guarantees=self.promises)
+        names = variables.names
+        return Prediction(
+            tuple(variables[v] for v in singles),
+            log_probability,
+            {names[v]: table for v, table in found.probabilities.items()}
+            | {tuple(names[v] for v in group): table for group, table in tables.items()},
+            {names[v]: moments for v, moments in found.moments.items()},
+            Source.of(data),
+            method=self.method,
+            guarantees=self.promises,
+        )
+
+    def _single_and_joint(self, targets: Targets) -> tuple[list[int], list[tuple[int, ...]]]:
+        """The positions of single targets and of joints, which are tuples of discrete variables among the targets."""
+        from sepset.engine.rows import discrete_targets, refuse_vectors
+
+        asked: list[Any] = listed(targets)  # tuples among them are told apart below
+        groups = [tuple(self.positions(t)) for t in asked if isinstance(t, tuple | list)]
+        singles = self.positions([t for t in asked if not isinstance(t, tuple | list)])
+        for group in groups:
+            discrete_targets(self.model.variables, group)
+        refuse_vectors(self.model.variables, singles)
+        return singles, groups
+
+    def _uncertain(self, data: Any, without: Sequence[int], shared: Evidence) -> UncertainRows:
+        """The findings of all rows: those of the frame, which may have uncertain cells, and those that hold in all."""
+        from sepset.engine.rows import findings_of
+        from sepset.engine.uncertainrows import resolved_cells, split_cells, with_shared
+
+        variables = self.model.variables
+        try:
+            return with_shared(findings_of(data, variables, without=without), shared, variables)
+        except DataError:
+            columns, cells = split_cells(data, variables) if isinstance(data, Mapping | Framed) else ({}, {})
+            if not cells:
+                raise
+        skipped = {variables[v].name for v in without}
+        kept = {row: {n: f for n, f in found.items() if n not in skipped} for row, found in cells.items()}
+        plain = with_shared(findings_of(columns, variables, without=without), shared, variables)
+        return replace(plain, cells=resolved_cells({row: f for row, f in kept.items() if f}, variables))
 
     def posteriors(self, data: object, targets: Names, *, features: Names | None = None) -> tuple[Floats, ...]:
         """The posterior of each target in every row, one column per state; NaN where the findings are impossible.
@@ -251,6 +318,26 @@ class RowQuestions(Bound):
             return _frozen(answer_rows(self.prepared, findings, targets, Workers(threads, self._report)))
         with Bar(progress) as bar:
             return _frozen(answer_rows(self.prepared, findings, targets, Workers(threads, bar.report)))
+
+    def _answered_under(
+        self,
+        findings: UncertainRows,
+        targets: Sequence[int],
+        joints: Sequence[tuple[int, ...]],
+        threads: int | None,
+        progress: bool | None,
+    ) -> tuple[RowAnswers, dict[tuple[int, ...], Floats]]:
+        """Log partitions of rows with uncertain findings, the targets' posteriors in each, and those of joints."""
+        from sepset.base.progress import Bar
+        from sepset.engine.uncertainrows import answers
+        from sepset.inference.evidencerows import Workers
+
+        with Bar(progress) as bar:
+            report = bar.report if self._report is None else self._report
+            found, tables = answers(self.prepared, findings, targets, joints, Workers(threads, report))
+        for table in tables.values():
+            table.setflags(write=False)
+        return _frozen(found), tables
 
 
 def _frozen(found: RowAnswers) -> RowAnswers:

@@ -74,10 +74,14 @@ def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
     )
 
 
-def default_targets(variables: Variables, data: Any) -> list[int]:
-    """The variables that the data has no column for."""
-    present = set(column_names(data))
-    absent = [i for i, name in enumerate(variables.names) if name not in present]
+def default_targets(variables: Variables, data: Any, known: Iterable[int] = ()) -> list[int]:
+    """The variables that the data has no column for, without vectors and those that are known otherwise."""
+    present, found = set(column_names(data)), set(known)
+    absent = [
+        i
+        for i, v in enumerate(variables)
+        if v.name not in present and i not in found and (isinstance(v, Discrete) or v.size == 1)
+    ]
     if not absent:
         raise ScopeError("Every variable has a column, so there is nothing to predict by default. Name the targets=.")
     return absent
@@ -93,6 +97,13 @@ def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Di
             "Use marginals(given=...) row by row for their means and variances, or ConditionalLogLoss to score them."
         )
     return tuple(targets)  # type: ignore[arg-type]  # discrete, as checked
+
+
+def refuse_vectors(variables: Variables, positions: Iterable[int]) -> None:
+    """Raise where a target is a vector of more than one coordinate, which has no column."""
+    wide = [v.name for v in map(variables.__getitem__, positions) if isinstance(v, Vector) and v.size > 1]
+    if wide:
+        raise NotApplicable(f"Predictions have one column per target, and {listing(wide)} are vectors. Use query.")
 
 
 def most_probable(probabilities: Floats) -> Ints:

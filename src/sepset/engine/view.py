@@ -19,8 +19,11 @@ from sepset.variables.evidence import Evidence, Finding, Given, is_missing, reso
 from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
+    from sepset.engine.blanket import OnImpossible
     from sepset.engine.engine import Engine
     from sepset.engine.information import InformationValues
+    from sepset.engine.prediction import Prediction
+    from sepset.engine.rowquestions import Targets
 
 
 class View(Frozen, Tabulated):
@@ -109,6 +112,25 @@ class View(Frozen, Tabulated):
     def sample(self, num_rows: int, *, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
         return self.engine.sample(num_rows, given=self.given, seed=seed)
+
+    def predict(
+        self,
+        data: object,
+        *,
+        targets: Targets | None = None,
+        on_impossible: OnImpossible = "raise",
+        threads: int | None = None,
+        progress: bool | None = None,
+    ) -> Prediction:
+        """The posterior of each target given these findings and every row of data; see `Engine.predict`."""
+        return self.engine.predict(
+            data,
+            targets=targets,
+            given=self.given,
+            on_impossible=on_impossible,
+            threads=threads,
+            progress=progress,
+        )
 
     def retracted_marginals(self) -> MarginalsResult:
         """For every finding the distribution of its variable given all the other findings."""

@@ -300,6 +300,9 @@ class Rewrites(Protocol):
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the best values of `over`."""
 
+    def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
+        """The method prepared for a query of `targets`."""
+
 
 class Calibrated(Protocol):
     r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from."""
