@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,15 +21,13 @@ from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.costs import HOPELESS_BITS
-from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.graphs.symbolic import SymbolicElimination
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
-from sepset.inference.exact.recursive import check_discrete
-from sepset.inference.hybrid.questions import RegressionQuestions
-from sepset.inference.method import Answer, Best, check_settings, dense
+from sepset.inference.exact.recursive import Conditioning
+from sepset.inference.method import Answer, Best, dense
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
-from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
+from sepset.inference.result import Guarantee
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
@@ -69,7 +67,7 @@ class CutsetPlan(EliminationPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class CutsetConditioning:
+class CutsetConditioning(Conditioning):
     """Exact answers by cases: variables are fixed until the tables of the others fit in memory.
 
     Args:
@@ -91,24 +89,8 @@ class CutsetConditioning:
     0.5783
     """
 
-    memory: int = 2**30
-    order: OrderingMethod = field(default_factory=Portfolio)
-    _: KW_ONLY
-    steps: float = 1e12
-
-    def __post_init__(self) -> None:
-        check_settings(self.order, self.memory)
-
-    def prepare(self, problem: Problem) -> PreparedCutset | RegressionQuestions:
-        """The method bound to a problem; raises if it has continuous variables without a regression."""
-        if (moments := RegressionQuestions.of(problem, self)) is not None:
-            return moments
-        check_discrete(problem, "CutsetConditioning")
+    def _bound(self, problem: Problem) -> PreparedCutset:
         return PreparedCutset(problem, self)
-
-    def promises(self, problem: Problem) -> Guarantees:
-        """Everything exact."""
-        return EVERYTHING_EXACT
 
 
 def choose_cutset(
@@ -124,6 +106,8 @@ def choose_cutset(
 
     Cost: for each variable fixed, one pass over the cliques that are too large.
 
+    >>> from sepset.graphs.ordering import GivenOrder
+    >>> from sepset.graphs.symbolic import symbolic_elimination
     >>> rows = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])  # A - B - C - D - A
     >>> order = symbolic_elimination("ABCD", rows, [2] * 4, np.zeros(4, np.int64), GivenOrder("ABCD"))
     >>> choose_cutset(order, 4, np.ones(4, bool))
