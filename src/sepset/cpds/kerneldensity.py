@@ -26,6 +26,7 @@ from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made, read_only
 from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import LOG_2PI, log_sum
+from sepset.base.text import listing
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
@@ -35,8 +36,11 @@ from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import conditional
 from sepset.factors.moments import GaussianMixture
+from sepset.factors.table import Table
+from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, Vector
 
 CELLS = 1_000_000
@@ -111,8 +115,8 @@ class Samples:
 class KernelCPD:
     r"""The density of a real child given its parents, with a Gaussian kernel on each row of data.
 
-    It can be sampled, scored and learned, but has no factor: exact inference needs `to_linear_gaussian`, the
-    approximation with the same moments.
+    It can be sampled, scored and learned. Exact inference takes it wherever its real parents are observed, or nothing
+    depends on it; elsewhere `to_linear_gaussian` is the approximation with the same moments.
 
     Args:
         child: a `Real` or `Vector`.
@@ -208,16 +212,71 @@ class KernelCPD:
     def _split(self) -> int:
         return coordinates(self.given)
 
-    def decomposition(self) -> NoReturn:
-        """Raise an error: a product of kernels has no closed form."""
-        self.factors()
+    def decomposition(self) -> None:
+        """None: its factors depend on what is observed; see `decomposed`."""
 
     def factors(self) -> NoReturn:
-        """Raise an error: a product of kernels has no closed form."""
-        raise NotApplicable(
-            f"{self!r} has no factor, so exact inference cannot use it. Draw samples (forward sampling and likelihood "
-            "weighting need only sample and log_probability), or replace it by its to_linear_gaussian()."
+        """Raise an error: its factors depend on what is observed."""
+        raise self._refusal()
+
+    def _refusal(self) -> NotApplicable:
+        parents = f" Observe {listing(v.name for v in self.given)}, or" if self.given else ""
+        return NotApplicable(
+            f"{self!r} has a closed form only where its real parents are observed, or nothing depends on it."
+            f"{parents or ' Ask without it, or'} replace it by its to_linear_gaussian()."
         )
+
+    def decomposed(self, given: Mapping[Any, Any], semiring: Semiring = SUM) -> Decomposition:
+        r"""Factors that equal the conditional at these observed states and values.
+
+        Observed with its real parents it is one number per state of its discrete parents. Unobserved, below observed
+        real parents, it is a mixture with a hidden variable $m$ for the rows:
+
+        $$p(\mathbf y \mid \mathbf u, d) = \sum_m \pi_m(\mathbf u)\, N(\mathbf y; \mathbf y[m]; \alpha^2).$$
+
+        Args:
+            given: codes of discrete parents, and values of the real variables.
+            semiring: ignored; the hidden variable is always summed out.
+        """
+        if any(parent not in given for parent in self.given):
+            raise self._refusal()
+        contexts = self._consistent(given)
+        if self.child in given:
+            logs = np.full(num_entries(self.by), -np.inf)
+            logs[contexts] = self.log_probability(self._repeated(given, contexts))
+            return Decomposition((Table.from_log(self.by, logs),))
+        return self._mixture(contexts, np.concatenate([np.zeros(0), *(np.atleast_1d(given[v]) for v in self.given)]))
+
+    def _consistent(self, given: Mapping[Any, Any]) -> Ints:
+        """The joint states of the discrete parents that have the observed states."""
+        fits = np.ones(num_entries(self.by), np.bool_)
+        for parent in (v for v in self.by if v in given):
+            fits &= entries(self.by, (parent,)) == given[parent]
+        return np.flatnonzero(fits)
+
+    def _repeated(self, given: Mapping[Any, Any], contexts: Ints) -> Columns:
+        """The observed values in one row per context."""
+        rows: Columns = {v: entries(self.by, (v,))[contexts] for v in self.by}
+        for v in (*self.given, self.child):
+            rows[v] = np.tile(np.atleast_1d(given[v]), (len(contexts), 1))
+            rows[v] = rows[v][:, 0] if v.size == 1 else rows[v]
+        return rows
+
+    def _mixture(self, contexts: Ints, u: Floats) -> Decomposition:
+        """The weights of the rows in each context, and a regression of the child on the row."""
+        most = max(len(self.samples.points[c]) for c in contexts)
+        row = Discrete(self.child.base, most, index=self.child.index, lag=self.child.lag, part="row")
+        shares, size = np.zeros((num_entries(self.by), most)), self.child.size
+        means = np.zeros((num_entries(self.by), most, size))
+        variances = np.ones(size)
+        for c in contexts.tolist():
+            variances = self._ready(c)[self._split :] ** 2
+            stored = self.samples.points[c][:, self._split :]
+            shares[c, : len(stored)] = np.exp(log_normalized(self._log_shares(c, u[None])))[0]
+            means[c, : len(stored)] = stored
+        covariances = np.broadcast_to(np.diag(variances), (means[..., 0].size, size, size))
+        line = LinearGaussian(self.child, means.reshape(-1, size), covariance=covariances, by=(*self.by, row))
+        return Decomposition((Table((*self.by, row), shares), *line.factors()), (row,))
 
     def _ready(self, context: int) -> Floats:
         """The widths, after checking that this context has rows."""
