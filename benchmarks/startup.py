@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 
 from benchmarks import networks
 from benchmarks.measure import Timing, measure
@@ -32,6 +34,60 @@ def start_help() -> Timing:
     return _started(sys.executable, "-m", "sepset.cli", "--help")
 
 
+ALARM = {
+    "sepset": "import sepset as ss; print(ss.query(ss.read({path!r}), 'HYPOVOLEMIA', given={{'HRBP': 'HIGH'}}).values)",
+    "pyagrum": "import pyagrum as gum; bn = gum.loadBN({path!r}); ie = gum.LazyPropagation(bn); "
+    "ie.addTarget('HYPOVOLEMIA'); ie.setEvidence({{'HRBP': 'HIGH'}}); ie.makeInference(); "
+    "print(ie.posterior('HYPOVOLEMIA').toarray())",
+}
+PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+
+
+def start_empty(code: str) -> Timing:
+    """The same with a kernel cache that does not exist."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "SEPSET_CACHE_DIR": os.path.join(folder, "none"), "SEPSET_WARM": "0"}
+        command = [sys.executable, "-c", code]
+        return measure(lambda: subprocess.run(command, check=True, capture_output=True, env=environment), seconds=2.0)
+
+
+def start_query(path: str) -> Timing:
+    return _started(sys.executable, "-m", "sepset.cli", "query", path, "-t", "HYPOVOLEMIA", "-g", "HRBP=HIGH")
+
+
+def peak_bytes(code: str) -> float:
+    """The peak memory of a process that runs the code."""
+    script = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}], capture_output=True); {PEAK}"
+    return 1024.0 * float(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    )
+
+
+def first_answers(lab: Lab) -> list[Comparison]:
+    """ALARM from a file to a printed answer: the process from its start to its end, and its memory."""
+    path = networks.paths()["alarm"]
+    code = {name: text.format(path=path) for name, text in ALARM.items()}
+    peers = {name: seconds(lab.ask(name, start_python, code[name])) for name in code if name != "sepset"}
+    sizes = {name: lab.ask(name, peak_bytes, text) for name, text in code.items()}
+    return [
+        Comparison(
+            "ALARM from a file to a printed answer",
+            seconds(lab.ask("sepset", start_python, code["sepset"])),
+            peers,
+            target="0.45 s",
+            headline="a new process: ALARM from a file to a printed answer",
+        ),
+        Comparison(
+            "the same with an empty kernel cache",
+            seconds(lab.ask("sepset", start_empty, code["sepset"])),
+            peers,
+            target="0.45 s",
+        ),
+        Comparison("sepset query", seconds(lab.ask("sepset", start_query, path)), peers, target="0.45 s"),
+        Comparison("its peak memory", sizes.pop("sepset"), sizes, kind="B", target="70 MB"),
+    ]
+
+
 def importing(lab: Lab, library: str) -> float | str:
     return seconds(lab.ask(library, start_python, f"import {library}"))
 
@@ -58,4 +114,4 @@ def run(lab: Lab) -> list[Report]:
     ]
     taken = f" The bare interpreter takes {seconds(bare):.2g} s of each." if isinstance(bare, Timing) else ""
     note = f"`import sepset` loads its parts when they are used, so the first query shows the whole cost.{taken}"
-    return [Report("Start-up", rows, note)]
+    return [Report("Start-up", [*rows, *first_answers(lab)], note)]

@@ -38,7 +38,7 @@ class Bound:
         if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(f"Questions are asked of a model; found {brief(model)}. {remedy(model)}")
         chosen = DEFAULT_METHOD if method is None else method
-        if not offers(chosen, "prepare", "promises"):
+        if method is not None and not offers(method, "prepare", "promises"):
             raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model: Model = model
         self.method: Method = chosen

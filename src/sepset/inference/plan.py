@@ -224,8 +224,8 @@ def make_plan(
         symbolic=symbolic,
         num_variables=problem.num_visible,
         scopes=(start[:-1], members),
-        targets=tuple(map(name, targets)),
-        observed=tuple(map(name, observed)),
+        targets=tuple([problem.variables[v].name for v in targets]),
+        observed=tuple([problem.variables[v].name for v in observed]),
     )
 
 

@@ -181,7 +181,8 @@ class TableEngine:
     @lazy
     def store(self) -> FactorStore:
         """The values of all factors, laid out on first use: a question that is too large never needs them."""
-        return FactorStore.of(self.problem)
+        planner = self.compiler.planner
+        return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
     def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
         return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))

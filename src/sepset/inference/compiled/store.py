@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -68,18 +68,12 @@ class FactorStore:
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
-        is_linear = True
-        flat, exponents, offsets = [], [], [0]
-        for factor in _factors(problem):
-            table = factor if type(factor) is Table else _dense(factor)
-            entries = table.flat
-            if table.space == "log":
-                is_linear, entries = False, table.values.reshape(-1)
-            flat.append(entries)
-            exponents.append(table.exponent)
-            offsets.append(offsets[-1] + len(entries))
+        tables = [factor if type(factor) is Table else _dense(factor) for factor in _factors(problem)]
+        is_linear = "log" not in {table.space for table in tables}
+        flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
         values = np.concatenate(flat) if flat else np.zeros(0)
-        made = cls.settled(problem, values, np.array(offsets), np.array(exponents, dtype=np.int64))
+        offsets = np.array([0, *itertools.accumulate(map(len, flat))], dtype=np.int64)
+        made = cls.settled(problem, values, offsets, np.array([table.exponent for table in tables], dtype=np.int64))
         return made if is_linear else replace(made, is_safe=False)
 
     @classmethod
@@ -159,13 +153,15 @@ def _logs(problem: Problem) -> Floats:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _factors(problem: Problem) -> Iterator[Factor]:
+def _factors(problem: Problem) -> list[Factor]:
     """Every factor; a `Single` is taken as it is."""
+    found: list[Factor] = []
     for block in problem.blocks:
         if isinstance(block, Single):
-            yield block.value
+            found.append(block.value)
         else:
-            yield from (block.factor(i, problem.variables) for i in range(len(block)))
+            found += [block.factor(i, problem.variables) for i in range(len(block))]
+    return found
 
 
 def _is_linear(factor: Factor) -> bool:
