@@ -16,12 +16,6 @@ import sepset as ss
 from support.tolerances import CLOSE
 
 NUM = 40
-CELLS = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a structured CPD is varied as if each cell of its table were free"
-)
-LEFT_OUT = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a structured CPD without a table is left out: none of its parameters"
-)
 THETAS = [0.0, 0.15, 0.5, 0.95, 1.0]
 
 
@@ -79,13 +73,11 @@ def check_noisy_or(number, make):
 
 
 @pytest.mark.parametrize("make", [as_noisy_or, as_noisy_max], ids=["noisy-or", "noisy-max"])
-@CELLS
 def test_a_small_noisy_or_is_varied_by_its_links_and_its_leak(make):
     check_noisy_or(3, make)
 
 
 @pytest.mark.parametrize("make", [as_noisy_or, as_noisy_max], ids=["noisy-or", "noisy-max"])
-@LEFT_OUT
 def test_a_wide_noisy_or_is_varied_by_its_links_and_its_leak(make):
     check_noisy_or(NUM, make)
 
@@ -124,12 +116,10 @@ def check_tree(number):
         assert parameters[at[place]].probability(theta) == pytest.approx(expected, abs=CLOSE)
 
 
-@CELLS
 def test_a_small_tree_is_varied_by_its_leaves():
     check_tree(3)
 
 
-@LEFT_OUT
 def test_a_wide_tree_is_varied_by_its_leaves():
     check_tree(NUM)
 
@@ -147,7 +137,6 @@ def test_priors_above_structured_cpds_are_varied_as_they_are(number):
         assert parameter.probability(theta) == pytest.approx(posterior(changed, links, leak), abs=CLOSE)
 
 
-@pytest.mark.xfail(strict=True, raises=ss.errors.NotApplicable, reason="sensitivity is for directed models only")
 def test_undirected_models_are_varied_by_the_entries_of_their_factors():
     """The slope of P(a = 1 | c = 0) in every entry of both factors of a chain a - b - c."""
     a, b, c = (ss.Discrete(name) for name in "abc")

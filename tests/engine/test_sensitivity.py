@@ -11,7 +11,7 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.api.questions import sensitivity
-from support.random_models import names_of, random_evidence, structured_net, table_net
+from support.random_models import markov_net, names_of, random_evidence, structured_net, table_net
 from support.tolerances import CLOSE
 
 THETAS = (0.0, 0.07, 0.5, 0.93, 1.0)
@@ -66,11 +66,14 @@ def check_one(one, derivative, by_child, case, name, code, plain):
     number = by_child[one.child]
     scope, table = case.factors[number]
     variables = case.model.variables
+    assert one.derivative == pytest.approx(derivative, abs=1e-12)
+    if not case.model.cpd(one.child).parameters.is_table:
+        check_structured(one, number, case, name, code, plain)
+        return
     cell = tuple(variables[n].code(one.parents[n]) for n in scope[:-1])
     row = int(np.ravel_multi_index(cell, table.shape[:-1])) if cell else 0
     own = variables[one.child].code(one.state)
     assert one.value == pytest.approx(table[(*cell, own)], rel=1e-12)
-    assert one.derivative == pytest.approx(derivative, abs=1e-12)
     values = []
     for theta in THETAS:
         new = (scope, changed(table, row, own, theta))
@@ -89,8 +92,35 @@ def check_one(one, derivative, by_child, case, name, code, plain):
     assert one.derivative == pytest.approx(difference, rel=1e-2, abs=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_cpds_that_are_no_tables_are_named(seed):
+def rebuilt(cpd, row, column, theta):
+    """The table of a structured CPD with one of its own parameters at `theta`, the rest of its row in proportion."""
+    own = cpd.parameters
+    rows = changed(own.varied.rows, row, column, theta)
+    if isinstance(cpd, ss.NoisyOr | ss.NoisyMax):
+        every = own.rows.copy()
+        every[own.free] = rows
+        return own.from_rows(every).to_table().values
+    if isinstance(cpd, ss.RuleCPD):
+        every = own.probabilities.copy()
+        every[own._arranged] = rows
+        return own.from_probabilities(every).to_table().values
+    return own.from_rows(rows).to_table().values
+
+
+def check_structured(one, number, case, name, code, plain):
+    cpd = case.model.cpd(one.child)
+    own = cpd.parameters
+    column = own.varied.codes.tolist().index(cpd.child.code(one.state))
+    alike = [r for r in range(len(own.varied.rows)) if own.varied_context(r) == one.parents]
+    row = next(r for r in alike if own.varied.rows[r, column] == pytest.approx(one.value, abs=1e-12))
+    for theta in THETAS:
+        new = (case.factors[number][0], rebuilt(cpd, row, column, theta))
+        truth = posterior([*case.factors[:number], new, *case.factors[number + 1 :]], case.cards, name, code, plain)
+        assert one.probability(theta) == pytest.approx(truth, rel=1e-7, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_structured_cpds_are_varied_by_their_own_parameters(seed):
     rng = np.random.default_rng([seed, 54])
     case = structured_net(rng)
     target, code, given, plain = question(rng, case)
@@ -163,6 +193,60 @@ def test_views(student):
         found[1000]
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_entries_of_undirected_models(seed):
+    """The posterior at every changed entry, also far above its present value."""
+    rng = np.random.default_rng([seed, 55])
+    case = markov_net(rng)
+    if not case.variables or not oracle.log_z(case.factors, case.cards, {}) > -math.inf:
+        return
+    target, code, given, plain = question(rng, case)
+    found = sensitivity(case.model, target, state=target.states[code], given=given)
+    assert len(found) == sum(table.size for scope, table in case.factors if scope)
+    by_scope = {}
+    for number, (scope, _) in enumerate(case.factors):
+        by_scope.setdefault(tuple(scope), []).append(number)
+    for one in [found[i] for i in rng.permutation(len(found))[:8].tolist()]:
+        assert str(one).startswith("phi(")
+        states = {**one.parents, one.child: one.state}
+        (numbers,) = [n for scope, n in by_scope.items() if tuple(states) == scope]
+        cell = tuple(case.model.variables[n].code(s) for n, s in states.items())
+        number = next(n for n in numbers if case.factors[n][1][cell] == pytest.approx(one.value))
+        truths = []
+        for theta in (0.0, 0.4, 3.0):
+            table = case.factors[number][1].copy()
+            table[cell] = theta
+            new = [*case.factors[:number], (case.factors[number][0], table), *case.factors[number + 1 :]]
+            truths.append(posterior(new, case.cards, target.name, code, plain))
+            if numbers == [number]:
+                assert one.probability(theta) == pytest.approx(truths[-1], rel=1e-7, abs=1e-9, nan_ok=True)
+        low, high = one.range
+        if numbers == [number] and not np.isnan(truths).any():
+            assert low - 1e-9 <= min(truths) <= max(truths) <= high + 1e-9
+
+
+def test_constraints_have_no_entries():
+    bits = [ss.Discrete(f"b{i}") for i in range(9)]
+    unary = [ss.Table(b, [1.0, 2.0]) for b in bits]
+    net = ss.MarkovNet(*unary, ss.potentials.over_scopes([bits], ss.potentials.Parity()))
+    found = sensitivity(net, "b0", state=1, given={"b1": 1})
+    assert len(found) == 18
+    assert {one.child for one in found} == {b.name for b in bits}
+
+
+def test_a_wide_logistic_cpd_is_left_out_and_its_neighbors_are_not():
+    parents, y = [ss.Discrete(f"p{i}") for i in range(30)], ss.Discrete("y")
+    wide = ss.LogisticCPD(y, {p: 0.1 + 0.37 * np.sqrt(i) for i, p in enumerate(parents)}, bias=-1.0)
+    net = ss.BayesNet(*(ss.TableCPD(p, [0.7, 0.3]) for p in parents), wide)
+    given = {"y": 1} | {p.name: 1 for p in parents[2:]}
+    found = sensitivity(net, "p0", state=1, given=given)
+    assert found.left_out == ("y",)
+    one = next(one for one in found.of("p1") if one.state == 1)
+    for theta in (0.0, 0.5, 1.0):
+        changed_net = net.with_cpds(ss.TableCPD(parents[1], [1.0 - theta, theta]))
+        assert one.probability(theta) == pytest.approx(ss.query(changed_net, "p0", given=given)[1], abs=CLOSE)
+
+
 def test_refusals(student):
     engine = ss.prepare(student)
     with pytest.raises(ss.errors.ScopeError, match="observed already"):
@@ -172,8 +256,6 @@ def test_refusals(student):
     with pytest.raises(ss.errors.NotApplicable, match="Soft"):
         engine.sensitivity("intelligence", state="high", given={"grade": ss.Soft([0.2, 0.3, 0.5])})
     a, x = ss.Discrete("a"), ss.Real("x")
-    with pytest.raises(ss.errors.NotApplicable, match="directed"):
-        ss.prepare(ss.MarkovNet(ss.Table(a, [1, 2]))).sensitivity("a", state=1)
     hybrid = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
     with pytest.raises(ss.errors.NotApplicable, match="continuous"):
         ss.prepare(hybrid).sensitivity("a", state=1)

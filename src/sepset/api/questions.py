@@ -267,7 +267,7 @@ def predict(
 def sensitivity(
     model: Model, target: VariableLike, *, state: State, given: Given = None, method: Method | None = None
 ) -> SensitivityResult:
-    r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every table parameter, steepest first.
+    r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every parameter, steepest first.
 
     Args:
         model: a directed model over discrete variables.

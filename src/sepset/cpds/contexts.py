@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import column
 from sepset.factors.algebra import Columns
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
 
 
@@ -86,6 +88,19 @@ class Partition:
         """The context of a leaf, for messages."""
         return f"({', '.join(self._clause(axis, leaf) for axis in self.tested[leaf])})"
 
+    def context(self, leaf: int) -> dict[str, Any]:
+        """The states of the tested variables in a leaf: one, or a tuple of several.
+
+        >>> a, b = Discrete("a", 2), Discrete("b", 3)
+        >>> Partition((a, b), Node(0, (0, 1), (0, Node(1, (0, 1, 1), (1, 2))))).context(2)
+        {'a': 1, 'b': (1, 2)}
+        """
+        found: dict[str, Any] = {}
+        for axis in self.tested[leaf]:
+            states = tuple(self.variables[axis].states[code] for code in np.flatnonzero(self.masks[axis][leaf]))
+            found[self.variables[axis].name] = states[0] if len(states) == 1 else states
+        return found
+
     def _clause(self, axis: int, leaf: int) -> str:
         variable = self.variables[axis]
         states = [repr(variable.states[code]) for code in np.flatnonzero(self.masks[axis][leaf])]
@@ -109,6 +124,20 @@ class Partition:
         apart = {axis: ~_overlap(self.masks[axis][leaves]) for axis in free}
         ways = np.sum([*apart.values()], axis=0) if apart else np.zeros(unequal.shape)
         return tuple(self.variables[axis] for axis in free if not (apart[axis] & unequal & (ways == 1)).any())
+
+
+def reordered(root: Node | int, match: Match) -> Node | int:
+    """The same tests over variables, and states, in another order.
+
+    >>> found = Match.of((Discrete("a"), Discrete("b")), (Discrete("b"), Discrete("a", (1, 0))))
+    >>> reordered(Node(0, (0, 1), (0, 1)), found)
+    Node(axis=1, route=(1, 0), branches=(0, 1))
+    """
+    if isinstance(root, int):
+        return root
+    axis = match.axes.index(root.axis)
+    route = tuple(root.route[code] for code in match.orders[axis].tolist())
+    return Node(axis, route, tuple(reordered(branch, match) for branch in root.branches))
 
 
 @dataclass(frozen=True, slots=True)

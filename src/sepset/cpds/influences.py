@@ -189,6 +189,33 @@ class Influences:
             found.append(table * _summed(at * all_reach[:, None] + lower * gap[:, None], column, len(table)))
         return score, found
 
+    def slopes_in_chain(self, slopes: Sequence[Floats]) -> Floats:
+        """The derivatives with respect to all contributions, one row each, given those with respect to the chain."""
+        first, last = slopes[0], len(slopes) - 1
+        leak = np.tensordot(_step(self.effects[0]), first, ([1, 2], [0, 1]))
+        found = [leak[None, :], _step_slopes(self.leak[:, None, None] * first[None])]
+        for i in range(1, last + 1):
+            levels = slopes[i][:, :, list(self.order)] if i == last else slopes[i]
+            found.append(_step_slopes(levels))
+        return np.concatenate(found)
+
+    def slopes_in_table(self, slope: Floats) -> Floats:
+        """The derivatives with respect to all contributions, one row each, given those with respect to the table.
+
+        The table is linear in each contribution, so that one unit more adds the derivative.
+        """
+        sizes, rows = [len(effect) for effect in self.effects], self.rows
+        codes = np.indices(sizes).reshape(len(sizes), math.prod(sizes))
+        weights = slope.reshape(codes.shape[1], -1)
+        base = self.probabilities(list(codes), codes.shape[1])
+        found = np.zeros_like(rows)
+        for place in np.ndindex(*rows.shape):
+            more = rows.copy()
+            more[place] += 1.0
+            made = Influences.stacked(more, sizes, self.order).probabilities(list(codes), codes.shape[1])
+            found[place] = float((weights * (made - base)).sum())
+        return found
+
     def expected_in_table(self, marginal: Floats) -> list[Floats]:
         """The expected counts of each contribution, given the counts of joint states of parents and child."""
         codes, counts = _cells_of(marginal)
@@ -225,6 +252,15 @@ def _step(effect: Floats) -> Floats:
     above = np.arange(k)[None, :] > np.arange(k)[:, None]
     same = np.eye(k)
     return np.asarray(above[:, None, :] * effect[None] + same[:, None, :] * np.cumsum(effect, axis=1)[None])
+
+
+def _step_slopes(slopes: Floats) -> Floats:
+    """The derivatives with respect to a parent's contributions `[state, level]`, given those of its transitions."""
+    k = slopes.shape[0]
+    above = np.arange(k)[None, :] > np.arange(k)[:, None]
+    same = np.einsum("aua->ua", slopes)
+    from_here = np.cumsum(same[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(np.einsum("bz,buz->uz", above.astype(np.float64), slopes) + from_here)
 
 
 def _cumulated(tables: list[Floats], columns: list[Ints], levels: Ints) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from sepset.cpds.counts import (
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, dense_values
-from sepset.cpds.parameters import Contexts, PriorTerm, complete_rows, expected_log
+from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows, expected_log
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries
@@ -257,6 +257,15 @@ class Multinomials(DiscreteParameters[D, Floats]):
         """Whether cells are counted by the CPD's own factors, since its joint states are too many to be listed."""
         return not self.is_table and self.cpd.size <= LARGEST < num_entries(self.cpd.scope)
 
+    def cell_sums(self, arrays: Sequence[Floats]) -> Floats:
+        """The sums over all entries that are one cell, of arrays that are shaped like the CPD's factors."""
+        if self.entry_cells is None and self.cpd.size == num_entries(self.cpd.scope):
+            return count(self._cell_of, len(self.probabilities), arrays[0].reshape(-1))
+        known = self._marked() if self.entry_cells is None else self.entry_cells
+        pairs = [(cells[cells >= 0], one[cells >= 0]) for cells, one in zip(known, arrays, strict=True)]
+        places, weights = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
+        return count(places, len(self.probabilities), weights)
+
     def _marked(self) -> tuple[Ints, ...]:
         """The cells of the entries of the CPD's factors, found by marking each cell with a number above one."""
         marked = dense_values(self.from_probabilities(np.arange(2.0, len(self.probabilities) + 2.0)))
@@ -287,11 +296,9 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of the cells."""
-        if self.entry_cells is None:
-            return count(self._cell_of, len(self.probabilities), marginals[0].reshape(-1))
-        pairs = [(cells[cells >= 0], one[cells >= 0]) for cells, one in zip(self.entry_cells, marginals, strict=True)]
-        places, weights = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
-        return count(places, len(self.probabilities), weights)
+        if self.entry_cells is not None:
+            return self.cell_sums(marginals)
+        return count(self._cell_of, len(self.probabilities), marginals[0].reshape(-1))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
         """The counts of the cells."""
@@ -437,7 +444,8 @@ class Rows(Multinomials[D]):
     @property
     def groups(self) -> Ints:
         """The row of each cell."""
-        return np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
+        rows = self.rows
+        return np.repeat(np.arange(len(rows)), rows.shape[1])
 
     @property
     def sizes(self) -> Floats:
@@ -467,6 +475,19 @@ class Rows(Multinomials[D]):
     def from_probabilities(self, probabilities: Floats) -> D:
         """The CPD with these rows."""
         return self.from_rows(probabilities.reshape(-1, self.cpd.child.num_states))
+
+    @property
+    def varied(self) -> Varied:
+        """The rows themselves."""
+        return Varied(self.rows, np.arange(self.rows.shape[1]))
+
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """The sums of the derivatives over all entries that are one cell."""
+        return self.cell_sums(slopes).reshape(self.rows.shape)
+
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """Nothing: a context is a set of joint states."""
+        return {}
 
     def group_sums(self, values: Floats) -> Floats:
         """For each cell, the sum of its row."""

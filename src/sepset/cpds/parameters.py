@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -111,6 +111,18 @@ class Contexts:
     zero_cells: int = 0
 
 
+class Varied(NamedTuple):
+    """Rows of probabilities whose entries can be varied one at a time, the rest of a row in proportion.
+
+    Attributes:
+        rows: `[rows, states]`, each sums to one.
+        codes: the child's code of each column.
+    """
+
+    rows: Floats
+    codes: Ints
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Values(Generic[C]):
     """The values of the parameters of one CPD: arrays and back, random draws, and tied CPDs."""
@@ -186,9 +198,30 @@ class Values(Generic[C]):
         """
         raise self.refusal("has no random start", "Give start='model' and its parameters.")
 
+    @property
+    def varied(self) -> Varied | None:
+        """The rows of probabilities for sensitivity analysis; None if the parameters are of another kind."""
+        return None
+
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """The derivatives with respect to the rows of `varied`, given those with respect to the CPD's factors."""
+        raise self.refusal("has no rows of probabilities", "Compare `query` at changed parameters.")
+
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """The states of the parents that a row of `varied` is for; a tuple of states where it is for several."""
+        raise self.refusal("has no rows of probabilities", "Compare `query` at changed parameters.")
+
     def tells(self, parent: Discrete) -> bool:
         """Whether the child's distribution differs between the states of a parent."""
         return True
+
+    def over(self, scope: Scope) -> C:
+        """The same conditional distribution over variables of the same names: parents and states in their order."""
+        return self.cpd if tuple(scope) == tuple(self.cpd.scope) else self.reordered(scope)
+
+    def reordered(self, scope: Scope) -> C:
+        """The same conditional distribution over a scope that is not its own; see `over`."""
+        raise self.refusal("cannot be put into another order", "List its parents and states in one order.")
 
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether the CPD keeps its form if the states of a variable are permuted."""

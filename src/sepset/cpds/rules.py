@@ -11,17 +11,18 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds.contexts import Gates, Node, Partition
+from sepset.cpds.contexts import Gates, Node, Partition, reordered
 from sepset.cpds.counts import checked_counts, column, count, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Multinomials
-from sepset.cpds.parameters import PriorTerm, expected_log
+from sepset.cpds.parameters import PriorTerm, Varied, expected_log
 from sepset.cpds.registry import Fields, registered
 from sepset.cpds.tree import smallest_form
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
-from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
+from sepset.factors.algebra import Columns, Factor, Scope, axis_of, num_entries
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
@@ -219,6 +220,18 @@ class RuleCells(Multinomials[RuleCPD]):
         """The same rules with these probabilities."""
         return self.cpd._with(probability=probabilities)
 
+    def reordered(self, scope: Scope) -> RuleCPD:
+        """The same rules, with parents and states in another order."""
+        own = discrete_scope(scope)
+        whole, among = Match.of(self.cpd.scope, own), Match.of(self.cpd.parents, own[:-1])
+        masks = tuple(self.cpd.masks[axis][:, order] for axis, order in zip(whole.axes, whole.orders, strict=True))
+        return self.cpd._named(
+            own,
+            masks=masks,
+            partition=Partition(own[:-1], reordered(self.cpd.partition.root, among)),
+            rule_of=self.cpd.rule_of[:, whole.orders[-1]],
+        )
+
     @property
     def probabilities(self) -> Floats:
         """The probabilities of the rules."""
@@ -247,6 +260,29 @@ class RuleCells(Multinomials[RuleCPD]):
     def multiplicities(self) -> Floats:
         """The number of the child's states that each rule stands for."""
         return np.asarray(self._occurrences.max(axis=0))
+
+    @property
+    def varied(self) -> Varied | None:
+        """The rules of each context; None if contexts share rules, or one rule is for several states of the child."""
+        if self.overlaps or (self.multiplicities > 1).any():
+            return None
+        return Varied(self.probabilities[self._arranged], np.arange(self.cpd.child.num_states))
+
+    @property
+    def _arranged(self) -> Ints:
+        """The rule of each context and state of the child."""
+        first = np.unique(self.groups, return_index=True)[1]
+        order = np.lexsort([self.child_states.argmax(axis=1), self.groups])
+        return order.reshape(len(first), -1)
+
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """The sums of the derivatives over all entries that are one rule."""
+        return self.cell_sums(slopes)[self._arranged]
+
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """The states of the parents in a rule's context."""
+        context = self.cpd._context(int(self._arranged[row, 0]))
+        return {name: state for name, state in context.items() if name != self.cpd.child.name}
 
     @property
     def sizes(self) -> Floats:

@@ -11,20 +11,23 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
+from sepset.base.frames import library_name
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.cpds.counts import (
+    decode,
     joint_codes,
 )
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.parameters import ROUNDING
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
-from sepset.factors.algebra import AnyVariable, Columns, Factor, check_size, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
 
 
@@ -193,6 +196,15 @@ class TableRows(Rows[TableCPD]):
         """The counts themselves."""
         return table.reshape(-1)
 
+    def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
+        """The derivatives themselves."""
+        return slopes[0].reshape(self.rows.shape)
+
+    def varied_context(self, row: int) -> dict[str, Any]:
+        """The parents' states."""
+        codes = decode(np.array([row]), self.cpd.parents)
+        return {p.name: p.states[int(codes[p][0])] for p in self.cpd.parents}
+
     def describe_context(self, context: int) -> str:
         """The parents' states."""
         return self.cpd.describe(context)
@@ -201,6 +213,12 @@ class TableRows(Rows[TableCPD]):
     def written(self) -> Floats:
         """The table."""
         return self.cpd.values
+
+    def reordered(self, scope: Scope) -> TableCPD:
+        """The table with axes and states in another order."""
+        values = self.cpd.table.flat[Match.of(self.cpd.scope, scope).entries]
+        own = discrete_scope(scope)
+        return self.cpd._named(own, table=Table(own, values))
 
     def relabels(self, variable: AnyVariable) -> bool:
         """True: the states of the child and of every parent may be in any order."""
@@ -221,7 +239,7 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
         return _from_mapping(cpd, table)
     if type(table).__name__ == "DataFrame":
         return _from_mapping(cpd, _labeled(cpd, table))
-    if type(table).__name__ == "Series" and type(table).__module__.partition(".")[0] == "pandas":
+    if type(table).__name__ == "Series" and library_name(table) == "pandas":
         return _from_mapping(cpd, _labeled(cpd, table.to_frame().T))  # type: ignore[union-attr]  # a series of pandas
     try:
         array = np.asarray(table, dtype=np.float64)
@@ -239,7 +257,7 @@ def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
 
     A transposed frame is turned; where both fit, it is turned if its index has the name of the child.
     """
-    if type(frame).__module__.partition(".")[0] != "pandas":
+    if library_name(frame) != "pandas":
         raise ModelError(f"{cpd!r} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
     states = {(isinstance(state, bool), state) for state in cpd.child.states}
     fits = [{(isinstance(v, bool), v) for v in axis.tolist()} == states for axis in (frame.columns, frame.index)]

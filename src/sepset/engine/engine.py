@@ -338,7 +338,8 @@ class Engine(RowQuestions):
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
 
         A finding that is improbable under its own retracted marginal is suspect. If that is cheaper, one calibration
-        with the findings on copies of their variables answers for all of them; otherwise one query per finding.
+        with the findings on copies of their variables answers for all of them; otherwise one query per finding. `Soft`
+        findings that stay are fitted again without each of the others.
 
         Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
         Guarantee: exact.
@@ -351,7 +352,7 @@ class Engine(RowQuestions):
         """
         from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 
-        evidence = self.evidence(given)
+        evidence = resolve(given, self.model.variables)
         key = (evidence.observed, tuple(sorted(evidence.weights)))
         make = partial(RetractionTree, self.prepared, *key)
         read = retracted(self.prepared, evidence, lambda: self._retractions.get(key, make))
@@ -359,9 +360,11 @@ class Engine(RowQuestions):
         return MarginalsResult(place, read, method=self.method, guarantees=self.promises)
 
     def sensitivity(self, target: VariableLike, *, state: State, given: Given = None) -> SensitivityResult:
-        r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of every table CPD.
+        r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of the model.
 
-        Each parameter varies alone, the rest of its row in proportion; then the posterior is
+        A CPD is varied by its own parameters: entries of tables, rows at the leaves of trees, contributions and leaks
+        of noisy-or and noisy-max CPDs; an undirected model by the entries of its factors. Each varies alone, the rest
+        of its row in proportion; then the posterior is
         $(a \theta + b) / (c \theta + d)$. Tied parameters are varied one CPD at a time.
 
         Cost: two forward and two reverse sweeps for any number of parameters.

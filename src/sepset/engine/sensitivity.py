@@ -1,11 +1,13 @@
-r"""One-way sensitivity of a posterior to every CPD parameter, from two calibrations.
+r"""One-way sensitivity of a posterior to every parameter of a model, from two calibrations.
 
-Let $\theta = P(x \mid \mathbf u)$ vary, and the other parameters of its row keep their proportions. Then $P(\mathbf e)$
-and $P(y, \mathbf e)$ are linear in $\theta$, so
+A CPD is varied by the parameters that it has: entries of a table, rows at the leaves of a tree, contributions of a
+noisy-or and its leak. Let $\theta$ vary, and the other parameters of its row keep their proportions. Then
+$P(\mathbf e)$ and $P(y, \mathbf e)$ are linear in $\theta$, so
 
 $$P(y \mid \mathbf e)(\theta) = \frac{a\,\theta + b}{c\,\theta + d}.$$
 
-The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every table entry.
+The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every entry of the factors.
+Undirected models are varied by these entries themselves, from zero to infinity.
 """
 
 from __future__ import annotations
@@ -13,18 +15,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import fraction
 from sepset.base.display import Shown, Tabulated
+from sepset.cpds.cpd import CPD
+from sepset.cpds.parameters import AnyParameters
+from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, ScopeError
-from sepset.inference.compiled.gradients import Gradient
+from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
-from sepset.inference.method import dense
+from sepset.inference.method import Rewrites, can, dense, elimination_settings
 from sepset.inference.result import Result
+from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given
 from sepset.variables.variable import Discrete, State, VariableLike
@@ -38,10 +44,13 @@ class ParameterSensitivity:
     r"""How a posterior depends on one parameter: $p(\theta) = (a \theta + b) / (c \theta + d)$.
 
     Attributes:
-        child, state: $X = x$.
-        parents: $\mathbf U = \mathbf u$, states by name.
+        child, state: $X = x$; for an entry of a factor the last variable of its scope.
+        parents: $\mathbf U = \mathbf u$, states by name; a tuple of states for a leaf that several reach. For a
+            contribution of a noisy-or the one parent whose it is, and none for the leak. For an entry of a factor the
+            other variables of its scope.
         value: the parameter's present value $\theta_0$.
         a, b, c, d: the coefficients, scaled so that $c \theta_0 + d = 1$.
+        largest: the largest possible value: 1 for a probability, infinity for an entry of a factor.
     """
 
     child: str
@@ -52,6 +61,7 @@ class ParameterSensitivity:
     b: float
     c: float
     d: float
+    largest: float = 1.0
 
     @property
     def derivative(self) -> float:
@@ -60,19 +70,21 @@ class ParameterSensitivity:
 
     def probability(self, theta: float) -> float:
         """The posterior at parameter value `theta`; NaN if the evidence is impossible there."""
-        if not -SLACK <= theta <= 1.0 + SLACK:
+        if not -SLACK <= theta <= self.largest + SLACK:
             fraction("theta", theta, ends=True)
         below = self.c * theta + self.d
         return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
 
     @property
     def range(self) -> tuple[float, float]:
-        """The smallest and largest posterior over parameter values from 0 to 1; a limit where it is undefined."""
-        ends = [self._limit(0.0), self._limit(1.0)]
+        """The smallest and largest posterior over all values of the parameter; a limit where it is undefined."""
+        ends = [self._limit(0.0), self._limit(self.largest)]
         return min(ends), max(ends)
 
     def _limit(self, end: float) -> float:
-        """The posterior at 0 or 1; if numerator and denominator both vanish there, the limit of their ratio."""
+        """The posterior at an end; if numerator and denominator both vanish there, the limit of their ratio."""
+        if math.isinf(end):
+            return self.a / self.c if self.c else self.b / self.d
         found = self.probability(end)
         return self.a / self.c if math.isnan(found) else min(1.0, max(0.0, found))
 
@@ -85,12 +97,20 @@ class ParameterSensitivity:
         if slope == 0.0:
             return None
         theta = (probability * self.d - self.b) / slope
-        return theta if 0.0 <= theta <= 1.0 and self.c * theta + self.d > ROUNDING else None
+        return theta if 0.0 <= theta <= self.largest and self.c * theta + self.d > ROUNDING else None
 
     def __str__(self) -> str:
         given = ", ".join(f"{name}={state!r}" for name, state in self.parents.items())
+        if math.isinf(self.largest):
+            return f"phi({given}{', ' if given else ''}{self.child}={self.state!r})"
         return f"P({self.child}={self.state!r}{' | ' + given if given else ''})"
 
+
+Block: TypeAlias = "tuple[_Source, Ints, Ints, Floats]"
+"""A source of parameters, with their rows, columns and numbers."""
+
+Gradients: TypeAlias = "tuple[Gradient, Gradient]"
+"""The derivatives of the part with the target's state, and of the whole."""
 
 SLACK = 1e-9
 """The tolerance for parameters outside [0, 1]: the rows of a CPD may sum to one only up to this."""
@@ -106,7 +126,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         target, state: the variable and state of the posterior.
         probability: its present value.
         derivatives: the slope for each parameter, in this order.
-        left_out: children whose CPDs are not tables over child and parents, and so have other parameters.
+        left_out: children whose CPDs have parameters of another kind, as the weights of logistic CPDs are.
     """
 
     target: str
@@ -135,8 +155,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
 
     def of(self, child: VariableLike) -> tuple[ParameterSensitivity, ...]:
         """The parameters of one CPD, the steepest first."""
-        place = self._columns.place(child)
-        return tuple(self[int(i)] for i in np.flatnonzero(self._columns.group == place))
+        return tuple(self[int(i)] for i in self._columns.of(child))
 
     def __repr__(self) -> str:
         top = f"; steepest {self[0]}: {self.derivatives[0]:+.4g}" if len(self) else ""
@@ -153,44 +172,88 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title)
 
 
+Numbers: TypeAlias = tuple[float, float, float, float, float]
+"""The present value of a parameter, and its four coefficients."""
+
+
+class _Source(Protocol):
+    """The rows of one CPD, or the entries of one factor."""
+
+    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity: ...
+
+    def is_of(self, child: str) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of a CPD's parameters, whose columns have these codes."""
+
+    parameters: AnyParameters
+    child: Discrete
+    codes: Ints
+
+    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity:
+        state = self.child.states[int(self.codes[column])]
+        return ParameterSensitivity(self.child.name, state, self.parameters.varied_context(row), *numbers, 1.0)
+
+    def is_of(self, child: str) -> bool:
+        return self.child.name == child
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """The entries of a factor over these variables, the last along the columns."""
+
+    scope: tuple[Discrete, ...]
+
+    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity:
+        *others, last = self.scope
+        codes = np.unravel_index(row, [v.num_states for v in others]) if others else ()
+        states = {v.name: v.states[int(c)] for v, c in zip(others, codes, strict=True)}
+        return ParameterSensitivity(last.name, last.states[column], states, *numbers, math.inf)
+
+    def is_of(self, child: str) -> bool:
+        return self.scope[-1].name == child
+
+
 @dataclass(frozen=True, eq=False)
 class _Columns:
-    """All parameters as columns: family, row, state, present value, and the four coefficients."""
+    """All parameters as columns: source, row, column, present value, and the four coefficients."""
 
-    problem: Problem
-    group: Ints
+    sources: tuple[_Source, ...]
+    source: Ints
     row: Ints
     code: Ints
     numbers: Floats
 
     def parameter(self, i: int) -> ParameterSensitivity:
-        group = self.problem.conditionals[self.group[i]]
-        child = self.problem.variables[group.child]
-        parents = [self.problem.variables[v] for v in group.parents]
-        codes = np.unravel_index(self.row[i], [p.num_states for p in parents]) if parents else ()
-        states = {p.name: p.states[int(c)] for p, c in zip(parents, codes, strict=True)}
-        state = child.states[int(self.code[i])]
-        return ParameterSensitivity(child.name, state, states, *(float(x) for x in self.numbers[i]))
+        value, a, b, c, d = self.numbers[i].tolist()
+        numbers = value, a, b, c, d
+        source = self.sources[int(self.source[i])]
+        return source.parameter(int(self.row[i]), int(self.code[i]), numbers)
 
-    def place(self, child: VariableLike) -> int:
-        position = self.problem.variables.id(child)
-        return next((i for i, group in enumerate(self.problem.conditionals) if group.child == position), -1)
+    def of(self, child: VariableLike) -> Ints:
+        name = child if isinstance(child, str) else child.name
+        own = [i for i, source in enumerate(self.sources) if source.is_of(name)]
+        return np.flatnonzero(np.isin(self.source, own))
 
     def sorted(self, order: Ints) -> _Columns:
-        return _Columns(self.problem, self.group[order], self.row[order], self.code[order], self.numbers[order])
+        return _Columns(self.sources, self.source[order], self.row[order], self.code[order], self.numbers[order])
 
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
-    """The effect of every table parameter on the posterior of one state."""
+    """The effect of every parameter on the posterior of one state."""
     evidence = engine.weighted_evidence(given)
     position = engine.model.variables.id(target)
     variable = _checked(engine, position, evidence)
-    whole = engine.derivatives.gradient(evidence)
+    derivatives = _derivatives(engine, position, evidence)
+    whole = derivatives.gradient(evidence)
     if whole.log_partition == -np.inf:
         raise impossible(engine.prepared, evidence)
-    part = engine.derivatives.gradient(_with_state(evidence, position, variable, state))
+    part = derivatives.gradient(_with_state(evidence, position, variable, state))
     posterior = math.exp(part.log_partition - whole.log_partition)
-    columns, left_out = _parameters(engine.derivatives.problem, part, whole, posterior)
+    blocks, left_out = _blocks(engine, derivatives.problem, part, whole, posterior)
+    columns = _gathered(blocks)
     slope = columns.numbers[:, 1] - columns.numbers[:, 3] * posterior
     order = np.argsort(-np.abs(slope), kind="stable")
     return SensitivityResult(
@@ -210,13 +273,8 @@ def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
     problem, variable = engine.prepared.problem, engine.model.variables[position]
     if not isinstance(variable, Discrete) or not (problem.variables.cards > 0).all():
         raise NotApplicable(
-            "Sensitivity to table parameters is for models whose variables are all discrete; this one has continuous "
+            "Sensitivity to parameters is for models whose variables are all discrete; this one has continuous "
             "ones. Compare `query` at changed parameters."
-        )
-    if not problem.conditionals:
-        raise NotApplicable(
-            f"Sensitivity to CPD parameters is for directed models; {engine.model!r} has no CPDs. "
-            "Derivatives with respect to factor entries are in sepset.inference.compiled.gradients."
         )
     if position in evidence.codes:
         raise ScopeError(f"The target {variable.name!r} is observed already. Ask about an unobserved variable.")
@@ -231,68 +289,114 @@ def _with_state(evidence: Evidence, position: int, variable: Discrete, state: St
     return Evidence(evidence.codes, {**evidence.weights, position: row})
 
 
-def _parameters(
-    problem: Problem, part: Gradient, whole: Gradient, posterior: float
-) -> tuple[_Columns, tuple[str, ...]]:
-    """Every parameter of every table, and the children whose CPDs are not tables."""
+def _derivatives(engine: Engine, position: int, evidence: Evidence) -> Derivatives:
+    """The derivatives with respect to the model's factors; those that depend on the evidence are made for it."""
+    prepared = engine.prepared
+    if not any(form.is_deferred for form in prepared.problem.forms):
+        return engine.derivatives
+    problem = prepared.for_sums(evidence, [position]).problem if can(prepared, Rewrites) else prepared.problem
+    return Derivatives(problem, *elimination_settings(prepared.method))
+
+
+def _blocks(
+    engine: Engine, problem: Problem, part: Gradient, whole: Gradient, posterior: float
+) -> tuple[list[Block], tuple[str, ...]]:
+    """Every parameter of every CPD or factor, and the children whose CPDs have parameters of another kind."""
+    gradients = part, whole
+    if not problem.conditionals:
+        found = (_entries_block(problem, n, gradients, posterior) for n in range(problem.num_factors))
+        return [block for block in found if block is not None], ()
     blocks, left_out = [], []
+    cpds: Sequence[CPD] = engine.model.cpds if isinstance(engine.model, BayesNet) else ()
     for place, group in enumerate(problem.conditionals):
-        theta = _family(problem, place)
-        if theta is None:
+        made = (
+            _rows_block(problem, cpds[place], group.factors, gradients, posterior)
+            if cpds
+            else _family_block(problem, place, gradients, posterior)
+        )
+        if made is None:
             left_out.append(problem.variables[group.child].name)
-        elif theta.shape[1] > 1:
-            found = (g.relative(group.factors[0], whole.log_partition) for g in (part, whole))
-            a, c = (_slopes(theta, _rows(problem, place, array)) for array in found)
-            blocks.append(_block(place, theta, a, c, posterior))
-    return _gathered(problem, blocks), tuple(left_out)
+        elif len(made[-1]):
+            blocks.append(made)
+    return blocks, tuple(left_out)
 
 
-def _family(problem: Problem, place: int) -> Floats | None:
-    """The rows `[parents, child]` of a conditional that is one table; None otherwise."""
+def _relative(problem: Problem, number: int, gradients: Gradients) -> Iterator[Floats]:
+    """The derivatives of the part and of the whole with respect to one factor; zeros if it is barren."""
+    for gradient in gradients:
+        found = gradient.relative(number, gradients[1].log_partition)
+        yield np.zeros(problem.shapes[number]) if found is None else found
+
+
+def _rows_block(
+    problem: Problem, cpd: CPD, factors: Sequence[int], gradients: Gradients, posterior: float
+) -> Block | None:
+    """The parameters of a CPD; None if they are of another kind."""
+    varied = cpd.parameters.varied
+    if varied is None:
+        return None
+    source = _Rows(cpd.parameters, cpd.child, varied.codes)  # type: ignore[arg-type]  # discrete
+    if varied.rows.shape[1] == 1 or not len(varied.rows):
+        return _block(source, varied.rows[:0], varied.rows[:0], varied.rows[:0], posterior)
+    if not factors:
+        zeros = np.zeros_like(varied.rows)
+        return _block(source, varied.rows, zeros, zeros, posterior)
+    part, whole = zip(*(_relative(problem, number, gradients) for number in factors), strict=True)
+    a, c = (_slopes(varied.rows, cpd.parameters.varied_slopes(slopes)) for slopes in (part, whole))
+    return _block(source, varied.rows, a, c, posterior)
+
+
+def _family_block(problem: Problem, place: int, gradients: Gradients, posterior: float) -> Block | None:
+    """The rows of a conditional of a model without CPDs, if it is one table; None otherwise."""
     group = problem.conditionals[place]
     scope = (*group.parents, group.child)
     if len(group.factors) != 1 or group.auxiliaries or sorted(problem.scope(group.factors[0])) != sorted(scope):
         return None
-    values = dense(problem.factor(group.factors[0])).align([problem.variables[v] for v in scope]).values
-    return np.asarray(values).reshape(-1, int(problem.variables.cards[group.child]))
+    variables = [problem.variables[v] for v in scope]
+    table = dense(problem.factor(group.factors[0])).align(variables)
+    cpd = TableCPD(variables[-1], table.values.reshape(-1), given=variables[:-1], tolerance=SLACK)  # type: ignore[arg-type]
+    axes = [problem.scope(group.factors[0]).index(v) for v in scope]
+    part, whole = (one.transpose(axes) for one in _relative(problem, group.factors[0], gradients))
+    rows = cpd.parameters.varied.rows
+    a, c = (_slopes(rows, one.reshape(rows.shape)) for one in (part, whole))
+    return _block(_Rows(cpd.parameters, cpd.child, np.arange(rows.shape[1])), rows, a, c, posterior)
 
 
-def _rows(problem: Problem, place: int, array: Floats | None) -> Floats | None:
-    """An array over a family's factor as rows `[parents, child]`."""
-    if array is None:
+def _entries_block(problem: Problem, number: int, gradients: Gradients, posterior: float) -> Block | None:
+    """The entries of a factor of an undirected model; None for factors of auxiliaries, which have no parameters."""
+    scope = problem.scope(number)
+    if not scope or max(scope) >= problem.num_visible:
         return None
-    group = problem.conditionals[place]
-    scope = problem.scope(group.factors[0])
-    axes = [scope.index(v) for v in (*group.parents, group.child)]
-    return np.asarray(array.transpose(axes)).reshape(-1, int(problem.variables.cards[group.child]))
+    theta = dense(problem.factor(number)).values
+    theta = theta.reshape(-1, theta.shape[-1])
+    a, c = (one.reshape(theta.shape) for one in _relative(problem, number, gradients))
+    variables: Any = tuple(problem.variables[v] for v in scope)
+    return _block(_Entries(variables), theta, a, c, posterior)
 
 
-def _slopes(theta: Floats, derivative: Floats | None) -> Floats:
-    r"""$A_x - \sum_{x' \ne x} A_{x'} \theta_{x'} / \sum_{x' \ne x} \theta_{x'}$: zero for a barren family.
+def _slopes(theta: Floats, derivative: Floats) -> Floats:
+    r"""$A_x - \sum_{x' \ne x} A_{x'} \theta_{x'} / \sum_{x' \ne x} \theta_{x'}$.
 
     If a parameter is one, the others have no proportions to keep and get equal shares.
     """
-    if derivative is None:
-        return np.zeros_like(theta)
     others = 1.0 - np.eye(theta.shape[1])
     rest, moved = theta @ others, (theta * derivative) @ others
     alike = (derivative @ others) / (theta.shape[1] - 1)
     return np.asarray(derivative - np.divide(moved, rest, out=alike, where=rest > 0))
 
 
-Block = tuple[Ints, Ints, Ints, Floats]
-
-
-def _block(place: int, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:
-    """One family's parameters; at the present value the numerator is the posterior and the denominator one."""
+def _block(source: _Source, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:
+    """The parameters of one source; at the present value the numerator is the posterior and the denominator one."""
     rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
     numbers = np.stack([x.reshape(-1) for x in (theta, a, posterior - a * theta, c, 1.0 - c * theta)], axis=1)
-    return np.full(theta.size, place, np.int64), rows, codes, numbers
+    return source, rows, codes, numbers
 
 
-def _gathered(problem: Problem, blocks: Sequence[Block]) -> _Columns:
+def _gathered(blocks: Sequence[Block]) -> _Columns:
+    sources = tuple(block[0] for block in blocks)
     if not blocks:
         none = np.zeros(0, np.int64)
-        return _Columns(problem, none, none, none, np.zeros((0, 5)))
-    group, row, code, numbers = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return _Columns(problem, group, row, code, numbers)
+        return _Columns((), none, none, none, np.zeros((0, 5)))
+    row, code, numbers = (np.concatenate(parts) for parts in zip(*(block[1:] for block in blocks), strict=True))
+    which = np.repeat(np.arange(len(blocks)), [len(block[1]) for block in blocks])
+    return _Columns(sources, which, row, code, numbers)

@@ -154,6 +154,10 @@ class PreparedForms:
         """The method prepared for the problem rewritten for the best values of `over`."""
         return self._maximizing(over, evidence, _given(self.problem, evidence))
 
+    def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
+        """The method prepared for the problem rewritten for a query of `targets`."""
+        return self._about(targets, evidence)
+
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of all marginals."""
         try:
