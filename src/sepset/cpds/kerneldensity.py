@@ -33,21 +33,14 @@ from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
 from sepset.cpds.registry import Fields, discrete_and_real, registered
 from sepset.data.kernelrows import Samples, best_width, chunks, log_kernels, log_normalized
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
-<<<<<<< HEAD
-from sepset.factors.algebra import AnyVariable, Assignment, Columns, find, num_entries
-from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
+from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
+from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import conditional
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.table import Table
 from sepset.semiring import SUM, Semiring
-=======
-from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
-from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
-from sepset.factors.labels import conditional
-from sepset.factors.moments import GaussianMixture
 from sepset.variables.matching import Match
->>>>>>> main
 from sepset.variables.variable import Discrete, Vector
 
 
