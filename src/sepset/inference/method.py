@@ -232,7 +232,7 @@ class EliminationMethod(Method, Protocol):
 
     @property
     def memory(self) -> int:
-        """The largest number of bytes for one step."""
+        """The largest number of bytes held at once."""
 
 
 def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:
