@@ -33,10 +33,11 @@ from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
 from sepset.cpds.registry import Fields, discrete_and_real, registered
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import AnyVariable, Assignment, Columns, find, num_entries
-from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
+from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
+from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
 from sepset.factors.labels import conditional
 from sepset.factors.moments import GaussianMixture
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete, Vector
 
 CELLS = 1_000_000
@@ -458,6 +459,16 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
         points, weights = (tuple(np.split(arrays[name], ends)) for name in ("points", "weights"))
         width = arrays["width"] if len(arrays["width"]) else None
         return self.cpd.with_samples(Samples(points, weights), width)
+
+    def reordered(self, scope: Scope) -> KernelCPD:
+        """The same rows, with contexts and columns in another order."""
+        by, given = discrete_and_real(scope[:-1])
+        own, width, reals = self.cpd.samples, self.cpd.width, (*self.cpd.given, self.cpd.child)
+        columns = places(reals, [reals[axis] for axis in Match.of(reals, (*given, scope[-1])).axes])
+        at = Match.of(self.cpd.by, by).entries.tolist()
+        samples = Samples(tuple(own.points[c][:, columns] for c in at), tuple(own.weights[c] for c in at))
+        bare = KernelCPD(self.cpd.child, given=given, by=by, block=self.cpd.block)
+        return bare.with_samples(samples, None if width is None else width[columns])
 
     def maximized(
         self,

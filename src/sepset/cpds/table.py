@@ -19,14 +19,15 @@ from sepset.cpds.counts import (
     joint_codes,
 )
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.parameters import ROUNDING
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
-from sepset.factors.algebra import AnyVariable, Columns, Factor, check_size, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
 
 
@@ -212,6 +213,12 @@ class TableRows(Rows[TableCPD]):
     def written(self) -> Floats:
         """The table."""
         return self.cpd.values
+
+    def reordered(self, scope: Scope) -> TableCPD:
+        """The table with axes and states in another order."""
+        values = self.cpd.table.flat[Match.of(self.cpd.scope, scope).entries]
+        own = discrete_scope(scope)
+        return self.cpd._named(own, table=Table(own, values))
 
     def relabels(self, variable: AnyVariable) -> bool:
         """True: the states of the child and of every parent may be in any order."""

@@ -16,7 +16,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.map.buckets import log_factor, max_buckets, summed_out
 from sepset.inference.map.ranking import Ranking
-from sepset.inference.method import Best, Prepared, Rewrites, can, elimination_settings
+from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
 from sepset.variables.evidence import Evidence
 
@@ -35,7 +35,8 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     """Up to k assignments of `over`, best first; fewer where fewer have positive value.
 
     One max-elimination, after the other variables are summed out, ranks them all. Where its tables do not fit, the
-    assignments are partitioned after each solution, and the best of each part is found by the method itself.
+    assignments are partitioned after each solution, and the best of each part is found by the method itself. Real
+    variables with regressions take their most probable values in each assignment of the discrete ones.
 
     Cost: one elimination, and for each further assignment at most one step per variable.
     Reference: Yanover & Weiss (2004); Nilsson (1998).
@@ -45,6 +46,10 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     if k == 1 or not len(over):
         return [prepared.best(evidence, over)]
     cards = prepared.problem.variables.cards
+    is_mixed = any(cards[v] > 0 for v in over)
+    moments = prepared.by_moments(over, evidence) if is_mixed and can(prepared, AnswersByMoments) else None
+    if moments is not None:
+        return _with_numbers(moments.best_states(evidence, over), k)
     if any(cards[v] == 0 for v in over):
         raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     _check_memory(prepared, [int(cards[v]) for v in over], k)
@@ -57,6 +62,13 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
         Best({place[v]: code for v, code in codes.items() if v in place}, value) for value, codes in ranking.best(k)
     ]
     return found or [Best({}, -np.inf)]
+
+
+def _with_numbers(states: BestStates, k: int) -> list[Best]:
+    """Up to k assignments of discrete variables, each with the most probable values of the real ones."""
+    if states.prepared is None:
+        return [states.complete(Best({}, -np.inf))]
+    return [states.complete(best) for best in k_best(states.prepared, states.evidence, states.over, k)]
 
 
 def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
