@@ -1,4 +1,4 @@
-r"""Maximum likelihood for a density that a user writes down, by climbing its logarithm.
+r"""Maximum likelihood for a density that a user writes down, by ascent of its logarithm.
 
 $$\hat\theta = \arg\max_\theta \sum_m w_m \log p_\theta(x[m])$$
 
@@ -84,7 +84,9 @@ def maximum_likelihood(
             found = -float(share @ np.asarray(log_density(theta, data), dtype=np.float64).reshape(-1)) / share.sum()
         return found if np.isfinite(found) else np.inf
 
-    best = minimize(loss, first, method="BFGS", jac=lambda theta: _slope(loss, theta), options={"gtol": GRADIENT})
+    best = minimize(  # type: ignore[call-overload]  # the stubs want arrays of one dimension by type
+        loss, first, method="BFGS", jac=lambda theta: _slope(loss, theta), options={"gtol": GRADIENT}
+    )
     slope = float(np.abs(_slope(loss, best.x)).max())
     return MaximumLikelihoodResult(best.x, -float(best.fun) * float(share.sum()), slope <= 10.0 * GRADIENT)
 
