@@ -366,7 +366,6 @@ def test_a_real_variable_given_its_discrete_and_real_neighbors():
 
 
 @pytest.mark.parametrize("name", ["a", "b"])
-@refused(AttributeError, why="an internal error where a discrete variable has real neighbors")
 def test_a_discrete_variable_beside_real_ones_is_answered_or_refused_with_a_reason(name):
     """Given reals its states weigh like densities, which no table holds."""
     point = {"a": 1, "b": 2, "x": 0.7, "y": 0.3}

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
@@ -336,6 +337,12 @@ class MarkovNet(NamedModel):
         if not isinstance(found, Discrete):
             raise NotApplicable(f"{found!r} is continuous; conditional gives a table of a discrete variable.")
         touching = [self._own.factor(i) for i in self._touching(place)]
+        reals = sorted({v.name for factor in touching for v in factor.scope if not v.is_discrete})
+        if reals:
+            raise NotApplicable(
+                f"{found.name} has continuous neighbors, {listing(reals)}: its probabilities are functions of their "
+                "values, which no table holds. Query it with their values as evidence."
+            )
         product = functools.reduce(operator.mul, touching, Table.ones(found))
         table = product if isinstance(product, Table) else product.to_table()
         order = (*(v for v in (self.variables[n] for n in self.markov_blanket(found))), found)
