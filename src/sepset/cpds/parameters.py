@@ -24,7 +24,6 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.checks import one_of
-from sepset.base.text import listing
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Scope
@@ -217,19 +216,12 @@ class Values(Generic[C]):
         return True
 
     def over(self, scope: Scope) -> C:
-        """The same conditional distribution over variables of the same names: parents and states in their order.
-
-        Args:
-            scope: the parents, then the child.
-        """
+        """The same conditional distribution over variables of the same names: parents and states in their order."""
         return self.cpd if tuple(scope) == tuple(self.cpd.scope) else self.reordered(scope)
 
     def reordered(self, scope: Scope) -> C:
         """The same conditional distribution over a scope that is not its own; see `over`."""
-        raise self.refusal(
-            f"cannot be put into the order of {listing(v.name for v in scope)}",
-            "Give its variables the same states, and its parents the same order, in both objects.",
-        )
+        raise self.refusal("cannot be put into another order", "List its parents and states in one order.")
 
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether the CPD keeps its form if the states of a variable are permuted."""
