@@ -74,7 +74,7 @@ def traced(call: Callable[[], object]) -> Way:
 
 
 def trace_sepset() -> list[Way]:
-    """The paths of a fit, of a first query and of the same with other evidence; modules are loaded before."""
+    """The paths of a fit, of a first query and of a later one with other values; modules are loaded before."""
     import sepset as ss
 
     def fit() -> None:
@@ -87,7 +87,9 @@ def trace_sepset() -> list[Way]:
     fit()
     query("A")
     student = ss.datasets.load("student")
-    return [traced(fit), traced(lambda: query("C")), traced(lambda: query("B"))]
+    found = [traced(fit), traced(lambda: query("C"))]
+    query("A")  # a model that is asked again gets an engine
+    return [*found, traced(lambda: query("B"))]
 
 
 def run(lab: Lab) -> list[Report]:

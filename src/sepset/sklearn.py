@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.api.learning import fit
-from sepset.base.arraytypes import AnyArray, Bools, Floats, Objects
+from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints, Objects
 from sepset.base.checks import one_of
 from sepset.base.extras import require
+from sepset.base.logarithms import log_sum
 from sepset.base.text import listing, nearest
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.data.binding import infer_variable
@@ -75,7 +76,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         random_state: the seed for methods that draw.
 
     Attributes:
-        classes_: the states of the class.
+        classes_: the classes in `y`, sorted; columns of probabilities are in this order.
         model_: the fitted network.
         fit_: the complete result of fitting.
         target_: the class in the network.
@@ -122,10 +123,11 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         _refuse_missing_labels(labels)
         targets.check_classification_targets(labels)
         _check_lengths(columns, labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        self.classes_, which = np.unique(labels, return_inverse=True)
         weights = None if sample_weight is None else _weights(sample_weight, len(labels))
-        self.target_ = Discrete(_unused(name, columns, self.structure), [_plain(c) for c in self.classes_])
-        self.variables_ = _variables(columns)
+        self.target_ = _class_variable(_unused(name, columns, self.structure), self.classes_, self.structure)
+        self.variables_ = _variables(columns, self.structure)
+        codes = _codes_of(self.classes_, self.target_)[which]
         rows = _with_target(Dataset(columns, self.variables_), self.target_, codes, weights)
         template = _graph(self.structure, rows, self.target_)
         method = _default_method(rows, template) if self.method is None else self.method
@@ -134,10 +136,12 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         return self
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """The log posterior of the class in every row, one column per class."""
+        """The log posterior of the class in every row, one column per class, given that it is one of `classes_`."""
         checks.check_is_fitted(self)
         rows = _known(_columns(self, X, reset=False), self.variables_, self.unknown)
-        return Classifier(self.model_, self.target_.name).predict(rows).log_probabilities
+        found = Classifier(self.model_, self.target_.name).predict(rows).log_probabilities
+        logs = found[:, _codes_of(self.classes_, self.target_)]
+        return logs if len(self.classes_) == self.target_.num_states else logs - log_sum(logs, 1)[:, None]
 
     def predict_proba(self, X: Any) -> Floats:
         """The posterior of the class in every row, one column per class."""
@@ -196,7 +200,7 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
         """The imputer, fitted to the rows; `y` is ignored."""
         one_of("unknown", self.unknown, ("raise", "missing"))
         columns = _columns(self, X, reset=True)
-        self.variables_ = _variables(columns)
+        self.variables_ = _variables(columns, self.structure)
         rows = Dataset(columns, self.variables_)
         template = best_tree(rows) if isinstance(self.structure, str) else self.structure
         _require_structure(template, ("tree",))
@@ -359,10 +363,11 @@ def _numbers_or_objects(array: AnyArray) -> AnyArray:
         return array
 
 
-def _variables(columns: Mapping[str, Any]) -> tuple[Discrete | Vector, ...]:
-    """The variable inferred from each column; a constant column has one state."""
+def _variables(columns: Mapping[str, Any], structure: Any) -> tuple[Discrete | Vector, ...]:
+    """The variable of each column: the network's, or else inferred; a constant column has one state."""
     opened = open_frame(dict(columns))
-    found = tuple(infer_variable(name, opened.read(name)) for name in opened.names)
+    known = {v.name: v for v in structure.variables} if isinstance(structure, BayesNet) else {}
+    found = tuple(known.get(name) or infer_variable(name, opened.read(name)) for name in opened.names)
     empty = [v.name for v in found if not isinstance(v, Discrete) and np.isnan(opened.numbers(v.name)).all()]
     if empty and opened.num_rows:
         raise DataError(f"Columns without any value cannot be learned from: {listing(empty)}. Leave them out.")
@@ -434,6 +439,21 @@ def _unused(name: str, columns: Mapping[str, Any], structure: Any) -> str:
     while name in columns and isinstance(structure, str):
         name += "_"
     return name
+
+
+def _class_variable(name: str, classes: AnyArray, structure: Any) -> Discrete:
+    """The class: the network's own variable, whose states may have any order, or one with the classes as states."""
+    if not isinstance(structure, BayesNet) or name not in structure.variables:
+        return Discrete(name, [_plain(c) for c in classes])
+    found = structure.variables[name]
+    if not isinstance(found, Discrete):
+        raise ScopeError(f"The class is a discrete variable; the network has {found!r}.")
+    return found
+
+
+def _codes_of(classes: AnyArray, target: Discrete) -> Ints:
+    """The code of each class."""
+    return np.array([target.code(_plain(c)) for c in classes], np.int64)
 
 
 def _plain(state: Any) -> State:

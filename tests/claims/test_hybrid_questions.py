@@ -203,7 +203,6 @@ def best_contexts(given):
     return sorted(ranked, key=lambda entry: -entry[0])
 
 
-@refused(ss.errors.NotApplicable, why="the next best of a model with real variables is refused")
 def test_the_k_best_states_each_with_its_best_values():
     found = ss.map_assignment(HYBRID, given={"y": 0.3}, k=4)
     for (value, assignment), got, log in zip(

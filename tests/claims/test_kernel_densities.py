@@ -35,11 +35,6 @@ NET = ss.BayesNet(
     ),
 )
 ROWS = {"c": ["a", "b", "b", "a"], "d": [0, 1, 0, 1], "u": [0.5, 1.0, 2.5, -0.3], "x": [1.0, 3.0, 4.0, 0.2]}
-NO_FACTOR = pytest.mark.xfail(
-    strict=True,
-    raises=ss.errors.NotApplicable,
-    reason="one kernel density in a network, and no exact question is answered",
-)
 
 
 def shares(c, u):
@@ -72,7 +67,6 @@ def class_posteriors():
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-@NO_FACTOR
 def test_a_barren_kernel_density_is_pruned():
     expected = P_C * P_D[:, 1] / (P_C @ P_D[:, 1])
     np.testing.assert_allclose(ss.query(NET, "c", given={"d": 1}).values, expected, rtol=0, atol=CLOSE)
@@ -81,7 +75,6 @@ def test_a_barren_kernel_density_is_pruned():
     assert ss.map_assignment(NET, over=["c", "d"]).assignment == {"c": "b", "d": 1}
 
 
-@NO_FACTOR
 def test_the_class_of_an_observed_point():
     """Bayes' rule with the densities of both classes."""
     for (_, d, u, x), expected in zip(each_row(), class_posteriors(), strict=True):
@@ -89,7 +82,6 @@ def test_the_class_of_an_observed_point():
         np.testing.assert_allclose(found.values, expected, rtol=0, atol=CLOSE)
 
 
-@NO_FACTOR
 def test_the_classes_of_a_frame_of_points():
     found = ss.predict(NET, rows(without=["c"]), targets="c").probabilities("c")
     np.testing.assert_allclose(found, class_posteriors(), rtol=0, atol=CLOSE)
@@ -100,20 +92,17 @@ def test_the_classes_of_a_frame_by_a_classifier():
     np.testing.assert_allclose(found, class_posteriors(), rtol=0, atol=CLOSE)
 
 
-@NO_FACTOR
 def test_missing_classes_are_filled_in():
     found = ss.impute(NET, {**ROWS, "c": [None] * 4}).dataset["c"].tolist()
     assert found == [C.states[i] for i in class_posteriors().argmax(axis=1)]
 
 
-@NO_FACTOR
 def test_the_density_of_a_point():
     for c, d, u, x in each_row():
         found = float(ss.log_probability(NET, given={"c": c, "d": d, "u": u, "x": x}))
         assert found == pytest.approx(np.log(joint(c, d, u, x)), abs=CLOSE)
 
 
-@NO_FACTOR
 def test_the_child_is_a_mixture_given_its_parents():
     for c, _, u, _ in each_row():
         found, weights, centers = ss.query(NET, "x", given={"c": c, "u": u}), shares(c, u), np.array(SAMPLES[c][1])
@@ -123,7 +112,6 @@ def test_the_child_is_a_mixture_given_its_parents():
 
 
 @pytest.mark.parametrize("given", [{"c": "a"}, {"c": "b", "d": 1}, {"c": "b", "u": 1.5}], ids=str)
-@NO_FACTOR
 def test_draws_below_observed_roots(given):
     """Evidence without unobserved ancestors needs no weights: what is below is drawn forward."""
     drawn = ss.sample(NET, 4000, given=given, seed=0).to_frame("pandas")
@@ -144,27 +132,23 @@ def test_complete_rows_have_their_densities():
     np.testing.assert_allclose(NET.log_probability(ss.Dataset(ROWS, NET.variables)), expected, rtol=0, atol=CLOSE)
 
 
-@NO_FACTOR
 def test_the_log_loss_of_complete_rows():
     (found,) = ss.evaluate(NET, ROWS, ss.evaluation.LogLoss()).values()
     assert found.mean == pytest.approx(-np.mean([np.log(joint(*row)) for row in each_row()]), abs=CLOSE)
 
 
-@NO_FACTOR
 def test_the_conditional_log_loss_of_the_class():
     (found,) = ss.evaluate(NET, ROWS, ss.evaluation.ConditionalLogLoss("c")).values()
     places = [C.states.index(c) for c in ROWS["c"]]
     assert found.mean == pytest.approx(-np.log(class_posteriors()[np.arange(4), places]).mean(), abs=CLOSE)
 
 
-@NO_FACTOR
 def test_the_fit_of_complete_rows():
     found = ss.evaluation.goodness_of_fit(NET, ROWS, num_draws=19)
     assert found.statistic == pytest.approx(-np.mean([np.log(joint(*row)) for row in each_row()]), abs=CLOSE)
     assert found.draws.shape == (19,)
 
 
-@NO_FACTOR
 def test_rows_are_left_out_one_at_a_time():
     """The density of each point from all the others, at a width that is given."""
     points = np.array([0.0, 0.4, 1.1, 2.5, 2.7])
@@ -174,7 +158,6 @@ def test_rows_are_left_out_one_at_a_time():
     assert found == pytest.approx(-np.log(kernels.sum(axis=1) / 4).mean(), abs=CLOSE)
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="likelihood weighting is recommended and does not exist")
 def test_a_refusal_names_ways_that_exist():
     """The posterior of an unobserved real parent has no closed form; the refusal says what there is instead."""
     with pytest.raises(ss.errors.NotApplicable) as refused:

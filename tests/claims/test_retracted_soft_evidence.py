@@ -72,13 +72,10 @@ def check(found, given):
         np.testing.assert_allclose(found[name].values, expected, rtol=0, atol=CLOSE, err_msg=name)
 
 
-KEPT = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the weights fitted with the finding are kept when it is withdrawn"
-)
 cases = pytest.mark.parametrize(
     "given",
     [pytest.param(given, id=name) for name, given in PLAIN.items()]
-    + [pytest.param(given, id=name, marks=KEPT) for name, given in FINDINGS.items()],
+    + [pytest.param(given, id=name) for name, given in FINDINGS.items()],
 )
 
 

@@ -51,14 +51,10 @@ def fitted(method):
 
 
 METHODS = {"EM": ss.EM, "IncrementalEM": ss.learning.IncrementalEM, "StepwiseEM": ss.StepwiseEM}
-SILENT = pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="a symmetric start converges at the saddle, and nothing reports it"
-)
 
 
 @pytest.mark.parametrize("start", ["model", symmetric(0.7)], ids=["the model's own", "a network"])
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-@SILENT
 def test_a_symmetric_start_is_left_or_reported(method, start):
     found, words = fitted(method(start=start))
     left = found.log_likelihood > at_the_saddle() + 1.0

@@ -258,6 +258,7 @@ def test_the_best_of_wide_forms_are_ranked(form):
     np.testing.assert_allclose(found.log_values, np.sort(logs)[::-1][:10], atol=CLOSE)
 
 
+<<<<<<< HEAD
 def test_descendants_of_wide_children_are_drawn_after_them():
     """z depends on y, x on z and on a root; nothing below y is observed."""
     y, z, x = ss.Discrete("y"), ss.Discrete("z"), ss.Real("x")
@@ -278,3 +279,84 @@ def test_a_network_reduced_by_evidence_needs_no_table_of_its_wide_cpds():
     assert [v.name for v in reduced.variables] == ["p0", "p1"]
     assert float(ss.log_partition(reduced)) == pytest.approx(float(ss.log_probability(net, given=given)), abs=CLOSE)
     np.testing.assert_allclose(ss.query(reduced, "p1").values, ss.query(net, "p1", given=given).values, atol=CLOSE)
+=======
+# Kernel densities: conditionals of real variables whose factors depend on what is observed.
+
+CLASS, POINT, NOISE = ss.Discrete("class"), ss.Real("point"), ss.Real("noise")
+STORED = {0: [0.0, 1.0], 1: [2.0, 3.0, 5.0]}
+PRIOR, WIDTH = np.array([0.3, 0.7]), 0.5
+KERNELS = ss.KernelCPD(POINT, {"class": [0, 0, 1, 1, 1], "point": [0.0, 1.0, 2.0, 3.0, 5.0]}, width=WIDTH, by=CLASS)
+MIDDLE = ss.BayesNet(
+    ss.LinearGaussian(NOISE, 0.0, coefficients={POINT: 2.0}, covariance=1.0, given=POINT),
+    KERNELS,
+    ss.TableCPD(CLASS, PRIOR),
+)
+METHODS_WITH_REALS = [None, ss.VariableElimination(), ss.inference.BeliefUpdate()]
+
+
+def parts_of_the_mixture(value):
+    """Class, weight, mean and variance of the point for every stored row, given the noisy value if there is one."""
+    found = []
+    for c, points in STORED.items():
+        for at in points:
+            weight, mean, variance = PRIOR[c] / len(points), at, WIDTH**2
+            if value is not None:
+                total = 4 * variance + 1.0
+                weight *= np.exp(-0.5 * (value - 2 * at) ** 2 / total) / np.sqrt(2 * np.pi * total)
+                mean, variance = at + 2 * variance / total * (value - 2 * at), variance / total
+            found.append((c, weight, mean, variance))
+    return [np.array(column) for column in zip(*found, strict=True)]
+
+
+@pytest.mark.parametrize("method", METHODS_WITH_REALS, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("value", [None, 3.0, -1.0, 40.0])
+def test_a_kernel_density_in_the_middle_is_a_mixture_of_its_rows(method, value):
+    given = {} if value is None else {"noise": value}
+    classes, weights, means, variances = parts_of_the_mixture(value)
+    share = weights / weights.sum()
+    found = ss.query(MIDDLE, "class", given=given, method=method)
+    np.testing.assert_allclose(found.values, [share[classes == c].sum() for c in (0, 1)], atol=1e-9)
+    point = ss.query(MIDDLE, "point", given=given, method=method)
+    mean = share @ means
+    assert float(point.mean()) == pytest.approx(mean, abs=1e-8)
+    assert float(point.variance()) == pytest.approx(share @ (variances + (means - mean) ** 2), abs=1e-8)
+    if value is not None:
+        log_probability = float(ss.log_probability(MIDDLE, given=given, method=method))
+        assert log_probability == pytest.approx(np.log(weights.sum()), abs=1e-9)
+
+
+def test_predictions_and_draws_around_a_kernel_density():
+    rows = {"noise": [3.0, None, -1.0, 3.0], "class": [None, None, 1, 0]}
+    found = ss.predict(MIDDLE, rows, targets="point").mean("point")
+    for row, (value, known) in enumerate(zip(*rows.values(), strict=True)):
+        classes, weights, means, _ = parts_of_the_mixture(value)
+        kept = np.ones(len(classes)) if known is None else classes == known
+        assert found[row] == pytest.approx((weights * kept) @ means / (weights @ kept), abs=1e-8)
+    drawn = ss.sample(MIDDLE, 4000, given={"noise": 3.0}, seed=0).to_frame("pandas")
+    classes, weights, means, variances = parts_of_the_mixture(3.0)
+    share = weights / weights.sum()
+    mean = share @ means
+    error = np.sqrt(share @ (variances + (means - mean) ** 2) / 4000)
+    assert abs(drawn["point"].mean() - mean) < 5 * error
+    assert abs(drawn["class"].mean() - share[classes == 1].sum()) < 5 * np.sqrt(0.25 / 4000)
+
+
+def test_best_classes_around_a_kernel_density():
+    classes, weights, _, _ = parts_of_the_mixture(3.0)
+    shares = np.array([weights[classes == c].sum() for c in (0, 1)])
+    best = ss.map_assignment(MIDDLE, over="class", given={"noise": 3.0}, k=2)
+    assert [one["class"] for one in best.assignments] == np.argsort(-shares).tolist()
+    np.testing.assert_allclose(best.log_values, np.log(np.sort(shares)[::-1]), atol=1e-9)
+
+
+def test_a_vector_with_kernels_is_weighed_at_a_point():
+    place = ss.Vector("place", 2)
+    points = np.array([[0.0, 1.0], [2.0, 0.5], [1.0, 3.0]])
+    kernels = ss.KernelCPD(place, {"class": [0, 1, 1], "place": points}, width=[0.5, 0.8], by=CLASS)
+    net = ss.BayesNet(ss.TableCPD(CLASS, PRIOR), kernels)
+    at = np.array([1.0, 1.0])
+    logs = -0.5 * (((at - points) / [0.5, 0.8]) ** 2).sum(axis=1)
+    weights = PRIOR * [np.exp(logs[0]), np.exp(logs[1:]).mean()]
+    np.testing.assert_allclose(ss.query(net, "class", given={"place": at}).values, weights / weights.sum(), atol=1e-12)
+    np.testing.assert_allclose(ss.query(net, "place", given={"class": 1}).mean(), points[1:].mean(axis=0), atol=1e-12)
+>>>>>>> main

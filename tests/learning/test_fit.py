@@ -95,9 +95,15 @@ def test_counts_that_do_not_fit_are_refused():
         fit(ss.DAG.parse("a"), counts, weights=[1, 1])
     with pytest.raises(ss.errors.NotApplicable, match="say nothing about LinearGaussian"):
         fit(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0)), counts)
-    other = ss.BayesNet(ss.TableCPD(ss.Discrete("a", (1, 0)), [0.5, 0.5]))
+    other = ss.BayesNet(ss.TableCPD(ss.Discrete("a", (1, 2)), [0.5, 0.5]))
     with pytest.raises(ss.errors.ScopeError, match="was counted; the network has"):
         fit(other, counts)
+
+
+def test_counts_are_taken_by_the_names_of_states():
+    counts = ss.data.Counts.of({"a": [0, 1, 1], "b": [0, 1, 1]}, ["a", "b"])
+    turned = ss.BayesNet(ss.TableCPD(ss.Discrete("a", (1, 0)), [0.5, 0.5]))
+    assert fit(turned, counts).model.cpd("a").values.tolist() == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_weights_count_rows():

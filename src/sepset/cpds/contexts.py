@@ -13,6 +13,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.cpds.counts import column
 from sepset.factors.algebra import Columns
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
 
 
@@ -123,6 +124,20 @@ class Partition:
         apart = {axis: ~_overlap(self.masks[axis][leaves]) for axis in free}
         ways = np.sum([*apart.values()], axis=0) if apart else np.zeros(unequal.shape)
         return tuple(self.variables[axis] for axis in free if not (apart[axis] & unequal & (ways == 1)).any())
+
+
+def reordered(root: Node | int, match: Match) -> Node | int:
+    """The same tests over variables, and states, in another order.
+
+    >>> found = Match.of((Discrete("a"), Discrete("b")), (Discrete("b"), Discrete("a", (1, 0))))
+    >>> reordered(Node(0, (0, 1), (0, 1)), found)
+    Node(axis=1, route=(1, 0), branches=(0, 1))
+    """
+    if isinstance(root, int):
+        return root
+    axis = match.axes.index(root.axis)
+    route = tuple(root.route[code] for code in match.orders[axis].tolist())
+    return Node(axis, route, tuple(reordered(branch, match) for branch in root.branches))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,16 @@ from sepset.base.frozen import fill
 from sepset.cpds.contexts import Node, Partition
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.discrete import DiscreteCPD, discrete_scope
 from sepset.cpds.jointstates import D, DiscreteParameters, dense_values
 from sepset.cpds.parameters import PriorTerm, Varied
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.algebra import Columns, Factor, check_size, num_entries
+from sepset.factors.algebra import Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.variables.matching import Match, state_codes, state_order
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
@@ -166,7 +167,7 @@ class MultiplexerCPD(DiscreteCPD):
             Node(self.parents.index(source), places, tuple(range(pick * k, pick * k + k)))
             for pick, source in enumerate(self.inputs)
         )
-        return Node(0, tuple(range(len(tests))), tests)
+        return Node(self.parents.index(self.selector), tuple(range(len(tests))), tests)
 
     @property
     def num_parameters(self) -> int:
@@ -344,6 +345,12 @@ class FunctionParameters(NoParameters[DeterministicCPD]):
         """The child's code for each joint state of the parents."""
         return {"codes": self.cpd.codes.tolist()}
 
+    def reordered(self, scope: Scope) -> DeterministicCPD:
+        """The same function, with parents and states in another order."""
+        *parents, child = discrete_scope(scope)
+        codes = self.cpd.codes[Match.of(self.cpd.parents, parents).entries]
+        return self.cpd._named((*parents, child), codes=state_codes(self.cpd.child, child)[codes])
+
 
 class MultiplexerParameters(NoParameters[MultiplexerCPD]):
     """The parameters of a multiplexer, which files store by its selector and its inputs."""
@@ -352,6 +359,17 @@ class MultiplexerParameters(NoParameters[MultiplexerCPD]):
     def form(self) -> dict[str, Any]:
         """The names of the selector and of the inputs."""
         return {"selector": self.cpd.selector.name, "inputs": [source.name for source in self.cpd.inputs]}
+
+    def reordered(self, scope: Scope) -> MultiplexerCPD:
+        """The same choice, with parents and states in another order, which stays that of the child in all inputs."""
+        *parents, child = discrete_scope(scope)
+        Match.of(self.cpd.parents, parents)
+        known = {v.name: v for v in parents}
+        selector = known[self.cpd.selector.name]
+        order = state_order(self.cpd.selector, selector).tolist()
+        inputs = _inputs(child, selector, [known[self.cpd.inputs[code].name] for code in order])
+        made = self.cpd._named((*parents, child), selector=selector, inputs=inputs)
+        return fill(made, partition=Partition(made.parents, made._tree()))
 
 
 def _lookup(cpd: DeterministicCPD, mapping: Mapping[Any, State]) -> Callable[..., State]:

@@ -18,7 +18,7 @@ from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, TooLarge
-from sepset.factors.algebra import Columns, Factor, check_scope, check_size, find, num_entries
+from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.decomposition import Decomposition, defined_last
 from sepset.factors.labels import conditional
 from sepset.semiring import SUM, Semiring
@@ -71,6 +71,10 @@ class DiscreteCPD(Frozen, Tabulated):
     def _over(self, parents: tuple[Discrete, ...], **fields: object) -> Self:
         """The same kind of CPD over other parents, with these values of its fields, which are not checked."""
         return changed(self, parents=parents, scope=(*parents, self.child), **fields)
+
+    def _named(self, scope: tuple[Discrete, ...], **fields: object) -> Self:
+        """The same kind of CPD over another scope, with these values of its fields, which are not checked."""
+        return changed(self, child=scope[-1], parents=scope[:-1], scope=scope, **fields)
 
     @abstractmethod
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
@@ -288,6 +292,12 @@ def parent_tuple(child: Discrete, given: object) -> tuple[Discrete, ...]:
             raise ScopeError(f"A discrete CPD is over Discrete variables; found {variable!r}.")
     check_scope((*parents, child))
     return parents
+
+
+def discrete_scope(scope: Scope) -> tuple[Discrete, ...]:
+    """The scope as discrete variables, after checking that they are."""
+    *parents, child = scope
+    return (*parent_tuple(child, parents), child)  # type: ignore[arg-type]  # checked there
 
 
 def chunks(num_rows: int) -> Iterator[slice]:

@@ -12,8 +12,7 @@ Reference: Koller & Friedman, box 17.B; Hofmann & Tresp (1995).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
@@ -23,87 +22,26 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.foreign import translated
-from sepset.base.frozen import fill, made, read_only
+from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import least_squares
-from sepset.base.logarithms import LOG_2PI, log_sum
+from sepset.base.logarithms import log_sum
+from sepset.base.text import listing
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
 from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
 from sepset.cpds.registry import Fields, discrete_and_real, registered
-from sepset.data.scatter import Scatter
+from sepset.data.kernelrows import Samples, best_width, chunks, log_kernels, log_normalized
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import AnyVariable, Assignment, Columns, find, num_entries
-from sepset.factors.coordinates import columns, entries, findings, matrix, states_of, width as coordinates
+from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
+from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
+from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import conditional
 from sepset.factors.moments import GaussianMixture
+from sepset.factors.table import Table
+from sepset.semiring import SUM, Semiring
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete, Vector
-
-CELLS = 1_000_000
-"""The largest number of pairs of rows and kernels in memory at a time."""
-
-WIDTHS = np.logspace(-4.0, 1.5, 23)
-"""The widths tried first, in standard deviations."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, init=False)
-class Samples:
-    """Weighted rows in each context: the statistics of a kernel density; `+` concatenates them.
-
-    >>> (Samples.of([[1.0], [2.0]]) + Samples.of([[3.0]])).num_rows
-    3
-    """
-
-    points: tuple[Floats, ...]
-    weights: tuple[Floats, ...]
-
-    def __init__(self, points: tuple[Floats, ...], weights: tuple[Floats, ...]) -> None:
-        fill(self, points=tuple(map(read_only, points)), weights=tuple(map(read_only, weights)))
-
-    @classmethod
-    def of(
-        cls, rows: ArrayLike, weights: ArrayLike | None = None, *, context: Ints | None = None, num_contexts: int = 1
-    ) -> Samples:
-        """The rows of each context, without those of weight zero."""
-        x = np.asarray(rows, dtype=np.float64)
-        share = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
-        place = np.zeros(len(x), np.int64) if context is None else context
-        if x.ndim != 2 or not np.isfinite(x).all():
-            raise DataError(f"Kernels need complete finite rows; found the shape {x.shape} or other cells.")
-        parts = [(place == c) & (share > 0) for c in range(num_contexts)]
-        return cls(tuple(x[at] for at in parts), tuple(share[at] for at in parts))
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows in all contexts."""
-        return sum(len(p) for p in self.points)
-
-    @property
-    def size(self) -> int:
-        """The number of columns."""
-        return int(self.points[0].shape[1])
-
-    def scatter(self, context: int) -> Scatter:
-        """The count, mean and centered products of one context's rows."""
-        return Scatter.of(self.points[context], self.weights[context])
-
-    def deviations(self) -> Floats:
-        """The standard deviation of each column within contexts; one where a column never varies."""
-        scatters = [self.scatter(c) for c in range(len(self.points))]
-        squares = sum((np.diagonal(s.products) for s in scatters), np.zeros(self.size))
-        count = max(sum(s.count for s in scatters), 1e-300)
-        found = np.sqrt(squares / count)
-        return np.where(found > 0, found, 1.0)
-
-    def __add__(self, other: Samples) -> Samples:
-        if len(self.points) != len(other.points) or self.size != other.size:
-            raise DataError(f"{self!r} and {other!r} are about different columns or contexts.")
-        points = zip(self.points, other.points, strict=True)
-        weights = zip(self.weights, other.weights, strict=True)
-        return Samples(tuple(map(np.concatenate, points)), tuple(map(np.concatenate, weights)))
-
-    def __repr__(self) -> str:
-        return f"Samples({self.num_rows} rows, {self.size} columns, {len(self.points)} contexts)"
 
 
 @registered("kernel")
@@ -111,8 +49,8 @@ class Samples:
 class KernelCPD:
     r"""The density of a real child given its parents, with a Gaussian kernel on each row of data.
 
-    It can be sampled, scored and learned, but has no factor: exact inference needs `to_linear_gaussian`, the
-    approximation with the same moments.
+    It can be sampled, scored and learned. Exact inference takes it wherever its real parents are observed, or nothing
+    depends on it; elsewhere `to_linear_gaussian` is the approximation with the same moments.
 
     Args:
         child: a `Real` or `Vector`.
@@ -208,16 +146,71 @@ class KernelCPD:
     def _split(self) -> int:
         return coordinates(self.given)
 
-    def decomposition(self) -> NoReturn:
-        """Raise an error: a product of kernels has no closed form."""
-        self.factors()
+    def decomposition(self) -> None:
+        """None: its factors depend on what is observed; see `decomposed`."""
 
     def factors(self) -> NoReturn:
-        """Raise an error: a product of kernels has no closed form."""
-        raise NotApplicable(
-            f"{self!r} has no factor, so exact inference cannot use it. Draw samples (forward sampling and likelihood "
-            "weighting need only sample and log_probability), or replace it by its to_linear_gaussian()."
+        """Raise an error: its factors depend on what is observed."""
+        raise self._refusal()
+
+    def _refusal(self) -> NotApplicable:
+        parents = f" Observe {listing(v.name for v in self.given)}, or" if self.given else ""
+        return NotApplicable(
+            f"{self!r} has a closed form only where its real parents are observed, or nothing depends on it."
+            f"{parents or ' Ask without it, or'} replace it by its to_linear_gaussian()."
         )
+
+    def decomposed(self, given: Mapping[Any, Any], semiring: Semiring = SUM) -> Decomposition:
+        r"""Factors that equal the conditional at these observed states and values.
+
+        Observed with its real parents it is one number per state of its discrete parents. Unobserved, below observed
+        real parents, it is a mixture with a hidden variable $m$ for the rows:
+
+        $$p(\mathbf y \mid \mathbf u, d) = \sum_m \pi_m(\mathbf u)\, N(\mathbf y; \mathbf y[m]; \alpha^2).$$
+
+        Args:
+            given: codes of discrete parents, and values of the real variables.
+            semiring: ignored; the hidden variable is always summed out.
+        """
+        if any(parent not in given for parent in self.given):
+            raise self._refusal()
+        contexts = self._consistent(given)
+        if self.child in given:
+            logs = np.full(num_entries(self.by), -np.inf)
+            logs[contexts] = self.log_probability(self._repeated(given, contexts))
+            return Decomposition((Table.from_log(self.by, logs),))
+        return self._mixture(contexts, np.concatenate([np.zeros(0), *(np.atleast_1d(given[v]) for v in self.given)]))
+
+    def _consistent(self, given: Mapping[Any, Any]) -> Ints:
+        """The joint states of the discrete parents that have the observed states."""
+        fits = np.ones(num_entries(self.by), np.bool_)
+        for parent in (v for v in self.by if v in given):
+            fits &= entries(self.by, (parent,)) == given[parent]
+        return np.flatnonzero(fits)
+
+    def _repeated(self, given: Mapping[Any, Any], contexts: Ints) -> Columns:
+        """The observed values in one row per context."""
+        rows: Columns = {v: entries(self.by, (v,))[contexts] for v in self.by}
+        for v in (*self.given, self.child):
+            rows[v] = np.tile(np.atleast_1d(given[v]), (len(contexts), 1))
+            rows[v] = rows[v][:, 0] if v.size == 1 else rows[v]
+        return rows
+
+    def _mixture(self, contexts: Ints, u: Floats) -> Decomposition:
+        """The weights of the rows in each context, and a regression of the child on the row."""
+        most = max(len(self.samples.points[c]) for c in contexts)
+        row = Discrete(self.child.base, most, index=self.child.index, lag=self.child.lag, part="row")
+        shares, size = np.zeros((num_entries(self.by), most)), self.child.size
+        means = np.zeros((num_entries(self.by), most, size))
+        variances = np.ones(size)
+        for c in contexts.tolist():
+            variances = self._ready(c)[self._split :] ** 2
+            stored = self.samples.points[c][:, self._split :]
+            shares[c, : len(stored)] = np.exp(log_normalized(self._log_shares(c, u[None])))[0]
+            means[c, : len(stored)] = stored
+        covariances = np.broadcast_to(np.diag(variances), (means[..., 0].size, size, size))
+        line = LinearGaussian(self.child, means.reshape(-1, size), covariance=covariances, by=(*self.by, row))
+        return Decomposition((Table((*self.by, row), shares), *line.factors()), (row,))
 
     def _ready(self, context: int) -> Floats:
         """The widths, after checking that this context has rows."""
@@ -459,6 +452,16 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
         width = arrays["width"] if len(arrays["width"]) else None
         return self.cpd.with_samples(Samples(points, weights), width)
 
+    def reordered(self, scope: Scope) -> KernelCPD:
+        """The same rows, with contexts and columns in another order."""
+        by, given = discrete_and_real(scope[:-1])
+        own, width, reals = self.cpd.samples, self.cpd.width, (*self.cpd.given, self.cpd.child)
+        columns = places(reals, [reals[axis] for axis in Match.of(reals, (*given, scope[-1])).axes])
+        at = Match.of(self.cpd.by, by).entries.tolist()
+        samples = Samples(tuple(own.points[c][:, columns] for c in at), tuple(own.weights[c] for c in at))
+        bare = KernelCPD(self.cpd.child, given=given, by=by, block=self.cpd.block)
+        return bare.with_samples(samples, None if width is None else width[columns])
+
     def maximized(
         self,
         stats: Samples,
@@ -480,106 +483,3 @@ def _widths(width: ArrayLike, size: int, child: Vector) -> Floats:
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise ModelError(f"The kernels of {child.name} need finite widths > 0; found {array.tolist()}.")
     return np.broadcast_to(array, (size,)).copy()
-
-
-def log_kernels(at: Floats, points: Floats, width: Floats) -> Floats:
-    r"""$\log\prod_i N(x_i; x_i[m]; \alpha_i^2)$: one row per point of `at`, one column per kernel.
-
-    >>> log_kernels(np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1)).round(6).tolist()
-    [[-0.918939]]
-    """
-    total = np.zeros((len(at), len(points)))
-    for i, alpha in enumerate(width):
-        apart = (at[:, i, None] - points[:, i]) / alpha
-        total -= 0.5 * apart * apart
-    return np.asarray(total - np.log(width).sum() - 0.5 * len(width) * LOG_2PI)
-
-
-def log_normalized(logs: Floats) -> Floats:
-    """Each row of log weights minus the logarithm of their sum.
-
-    The largest is subtracted first: far from all data it is so large that the others would lose their digits.
-
-    >>> np.exp(log_normalized(np.array([[-1e12, -1e12]]))).tolist()
-    [[0.5, 0.5]]
-    """
-    apart = logs - logs.max(axis=1, keepdims=True)
-    return np.asarray(apart - np.log(np.exp(apart).sum(axis=1, keepdims=True)))
-
-
-def chunks(num_rows: int, num_points: int) -> Iterator[slice]:
-    """Consecutive ranges of rows with at most `CELLS` pairs of rows and kernels each."""
-    step = max(CELLS // max(num_points, 1), 1)
-    return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
-
-
-def held_out_log_likelihood(samples: Samples, width: Floats, split: int, folds: list[Ints] | None = None) -> float:
-    r"""The total log density of each row's last columns given the first, under the kernels of other rows only.
-
-    $$\sum_m w_m \log \tilde p_{-m}(\mathbf y[m] \mid \mathbf u[m])$$
-
-    Args:
-        samples: the rows.
-        width: one per column.
-        split: the number of leading columns, which are conditioned on.
-        folds: the part each row belongs to, by context; by default every row is a part of its own (leave-one-out). A
-            row is scored by the rows of other parts; rows without any are not scored.
-
-    >>> samples = Samples.of([[0.0], [1.0], [3.0]])
-    >>> round(held_out_log_likelihood(samples, np.array([1.9019]), 0), 4)
-    -6.395
-    """
-    total = 0.0
-    for c, (points, weights) in enumerate(zip(samples.points, samples.weights, strict=True)):
-        labels = np.arange(len(points)) if folds is None else folds[c]
-        log_weights = np.log(weights)
-        for part in chunks(len(points), len(points)):
-            other = labels[part, None] != labels
-            scored = other.any(axis=1)
-            x, share = points[part][scored], np.where(other, log_weights, -np.inf)[scored]
-            above = log_normalized(share + log_kernels(x[:, :split], points[:, :split], width[:split]))
-            score = log_sum(above + log_kernels(x[:, split:], points[:, split:], width[split:]), 1)
-            total += float(weights[part][scored] @ score)
-    return total
-
-
-def best_width(
-    samples: Samples, split: int, *, scale: ArrayLike | None = None, folds: list[Ints] | None = None
-) -> Floats:
-    """The width of each column that maximizes the held-out log-likelihood: one factor times the columns' scales.
-
-    The likelihood of the rows under their own kernels grows without bound as widths shrink, so rows are scored by the
-    others. If each row has an exact copy even that grows without bound, which raises an error.
-
-    Args:
-        samples: at least two rows in some context.
-        split: the number of leading columns, which are conditioned on.
-        scale: the units of the columns; by default their standard deviations within contexts.
-        folds: as in `held_out_log_likelihood`.
-
-    Cost: about forty evaluations, each quadratic in the number of rows of a context.
-    Reference: Koller & Friedman, box 17.B.
-
-    >>> best_width(Samples.of([[0.0], [1.0], [3.0]]), 0).round(4).tolist()
-    [1.9019]
-    """
-    from scipy.optimize import minimize_scalar
-
-    if max(len(p) for p in samples.points) < 2:
-        raise DataError(f"A width is chosen by scoring rows with others; {samples!r} has none. Give width=.")
-    units = samples.deviations() if scale is None else np.asarray(scale, dtype=np.float64)
-
-    def loss(log_width: float) -> float:
-        return -held_out_log_likelihood(samples, units * math.exp(log_width), split, folds)
-
-    grid = np.log(WIDTHS)
-    losses = np.array([loss(w) for w in grid])
-    place = int(losses.argmin())
-    if place == 0:
-        raise DataError(
-            "The narrower the kernels, the better they predict held-out rows: rows repeat exactly, or the child does "
-            "not vary. Collapse equal rows, or give width=."
-        )
-    ends = float(grid[place - 1]), float(grid[min(place + 1, len(grid) - 1)])
-    found = minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-7})
-    return np.asarray(units * math.exp(found.x if found.fun <= losses[place] else grid[place]))

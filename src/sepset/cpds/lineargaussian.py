@@ -27,13 +27,14 @@ from sepset.cpds.regression import penalized
 from sepset.cpds.regressionparameters import RegressionParameters
 from sepset.data.scatter import Scatter, Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
-from sepset.factors.algebra import AnyVariable, Columns, axis_of, check_scope, find, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Scope, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import Cholesky
-from sepset.factors.coordinates import check_finite, columns, entries, matrix, shaped, states_of, width
+from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import conditional
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -336,6 +337,21 @@ class LinearGaussian:
         """The same CPD with these parameters, one entry per joint state of the discrete parents."""
         result = made(LinearGaussian)
         result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
+        return result
+
+    def reordered(self, scope: Scope) -> LinearGaussian:
+        """The same density over variables of the same names, its contexts and real parents in their order.
+
+        Args:
+            scope: the parents, then the child.
+        """
+        by, given = discrete_and_real(scope[:-1])
+        at, axes = Match.of(self.by, by).entries, Match.of(self.given, given).axes
+        coordinates = places(self.given, [self.given[axis] for axis in axes])
+        arrays = self.intercept[at], self.coefficients[at][:, :, coordinates], self.covariance[at]
+        Match.of((self.child,), scope[-1:])
+        result = made(LinearGaussian)
+        result._set(self.child, given, by, self.block, *arrays)
         return result
 
     @classmethod

@@ -16,16 +16,17 @@ from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD
+from sepset.cpds.discrete import DiscreteCPD, discrete_scope
 from sepset.cpds.jointstates import JointStates
 from sepset.cpds.parameters import ImaginaryRows, PriorTerm
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Decomposition
+from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
 MAX_SUMS = 2**10
@@ -184,6 +185,14 @@ class Weights(JointStates[LogisticCPD]):
         own = self.arrays
         weights = rng.normal(size=own["weights"].shape)
         return self.from_arrays({"weights": weights, "bias": rng.normal(size=own["bias"].shape)})
+
+    def reordered(self, scope: Scope) -> LogisticCPD:
+        """The same weights, with parents and states in another order."""
+        *parents, child = discrete_scope(scope)
+        states, match = state_order(self.cpd.child, child), Match.of(self.cpd.parents, parents)
+        parts = [self.cpd.weights[axis][order] for axis, order in zip(match.axes, match.orders, strict=True)]
+        weights = tuple(read_only(part[:, states]) for part in parts)
+        return self.cpd._named((*parents, child), bias=self.cpd.bias[states], weights=weights)
 
     def relabels(self, variable: AnyVariable) -> bool:
         """True: the states of the child and of every parent may be in any order."""

@@ -444,7 +444,8 @@ class Rows(Multinomials[D]):
     @property
     def groups(self) -> Ints:
         """The row of each cell."""
-        return np.repeat(np.arange(len(self.rows)), self.rows.shape[1])
+        rows = self.rows
+        return np.repeat(np.arange(len(rows)), rows.shape[1])
 
     @property
     def sizes(self) -> Floats:

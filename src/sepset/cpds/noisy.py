@@ -15,17 +15,18 @@ from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
 from sepset.cpds.counts import Configurations, column, decode
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
 from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied, expected_log
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
-from sepset.errors import DataError, ModelError, NotApplicable, TooLarge
-from sepset.factors.algebra import AnyVariable, Columns, Factor, num_entries
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.semiring import SUM, Semiring
+from sepset.variables.matching import Match, state_codes
 from sepset.variables.variable import Discrete, State
 
 Effect: TypeAlias = float | Sequence[float] | Mapping[State, float] | Floats
@@ -318,6 +319,18 @@ class Contributions(JointStates[N]):
         """The rows of one parent's states."""
         before = self.cpd.parents[: self.cpd.parents.index(parent)]
         return 1 + sum(p.num_states for p in before) + np.arange(parent.num_states)
+
+    def reordered(self, scope: Scope) -> N:
+        """The same contributions, with parents and states in another order."""
+        *parents, child = discrete_scope(scope)
+        known, match = self.cpd.influences, Match.of(self.cpd.parents, parents)
+        effects = tuple(known.effects[axis][order] for axis, order in zip(match.axes, match.orders, strict=True))
+        levels = tuple(state_codes(self.cpd.child, child)[list(known.order)].tolist())
+        if len(levels) > 2 and levels != tuple(range(len(levels))):
+            raise ScopeError(
+                f"{self.cpd!r}: the order of the states of {child.name} is that of its levels; found {child!r}."
+            )
+        return self.cpd._named((*parents, child), influences=Influences(known.leak, effects, levels))
 
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether a variable is a parent whose states can all be learned; levels of the child are ordered."""

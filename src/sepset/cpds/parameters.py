@@ -215,6 +215,14 @@ class Values(Generic[C]):
         """Whether the child's distribution differs between the states of a parent."""
         return True
 
+    def over(self, scope: Scope) -> C:
+        """The same conditional distribution over variables of the same names: parents and states in their order."""
+        return self.cpd if tuple(scope) == tuple(self.cpd.scope) else self.reordered(scope)
+
+    def reordered(self, scope: Scope) -> C:
+        """The same conditional distribution over a scope that is not its own; see `over`."""
+        raise self.refusal("cannot be put into another order", "List its parents and states in one order.")
+
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether the CPD keeps its form if the states of a variable are permuted."""
         return False

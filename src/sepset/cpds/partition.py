@@ -14,11 +14,12 @@ from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.algebra import Columns, check_size, num_entries
+from sepset.factors.algebra import Columns, Scope, check_size, num_entries
+from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
 
@@ -123,6 +124,15 @@ class PartitionRows(Rows[PartitionCPD]):
     def from_rows(self, rows: Floats) -> PartitionCPD:
         """The same parts with these rows."""
         return self.cpd._with(distributions=rows)
+
+    def reordered(self, scope: Scope) -> PartitionCPD:
+        """The same parts, with contexts and states in another order."""
+        *parents, child = discrete_scope(scope)
+        return self.cpd._named(
+            (*parents, child),
+            parts=self.cpd.parts[Match.of(self.cpd.parents, parents).entries],
+            distributions=self.cpd.distributions[:, state_order(self.cpd.child, child)],
+        )
 
     def describe_context(self, context: int) -> str:
         """The text of a part: its index and its first context."""

@@ -44,7 +44,7 @@ from sepset.cpds.regressionposterior import RegressionPosterior, imagined
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
-from sepset.factors.algebra import AnyVariable, Columns
+from sepset.factors.algebra import AnyVariable, Columns, Scope
 from sepset.factors.coordinates import matrix, states_of, width
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
@@ -129,6 +129,10 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
     def tells(self, parent: Discrete) -> bool:
         """Whether some parameter differs between the states of a discrete parent."""
         return parent not in self.cpd.irrelevant({})
+
+    def reordered(self, scope: Scope) -> LinearGaussian:
+        """The same regressions, with contexts and parents in another order."""
+        return self.cpd.reordered(scope)
 
     def relabels(self, variable: AnyVariable) -> bool:
         """Whether a variable is a discrete parent."""

@@ -11,17 +11,18 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds.contexts import Gates, Node, Partition
+from sepset.cpds.contexts import Gates, Node, Partition, reordered
 from sepset.cpds.counts import checked_counts, column, count, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Multinomials
 from sepset.cpds.parameters import PriorTerm, Varied, expected_log
 from sepset.cpds.registry import Fields, registered
 from sepset.cpds.tree import smallest_form
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
-from sepset.factors.algebra import Columns, Factor, axis_of, num_entries
+from sepset.factors.algebra import Columns, Factor, Scope, axis_of, num_entries
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
@@ -218,6 +219,18 @@ class RuleCells(Multinomials[RuleCPD]):
     def from_probabilities(self, probabilities: Floats) -> RuleCPD:
         """The same rules with these probabilities."""
         return self.cpd._with(probability=probabilities)
+
+    def reordered(self, scope: Scope) -> RuleCPD:
+        """The same rules, with parents and states in another order."""
+        own = discrete_scope(scope)
+        whole, among = Match.of(self.cpd.scope, own), Match.of(self.cpd.parents, own[:-1])
+        masks = tuple(self.cpd.masks[axis][:, order] for axis, order in zip(whole.axes, whole.orders, strict=True))
+        return self.cpd._named(
+            own,
+            masks=masks,
+            partition=Partition(own[:-1], reordered(self.cpd.partition.root, among)),
+            rule_of=self.cpd.rule_of[:, whole.orders[-1]],
+        )
 
     @property
     def probabilities(self) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
+from sepset.base.frames import library_name
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.cpds.counts import (
@@ -18,14 +19,15 @@ from sepset.cpds.counts import (
     joint_codes,
 )
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.parameters import ROUNDING
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
-from sepset.factors.algebra import AnyVariable, Columns, Factor, check_size, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
 
 
@@ -212,6 +214,12 @@ class TableRows(Rows[TableCPD]):
         """The table."""
         return self.cpd.values
 
+    def reordered(self, scope: Scope) -> TableCPD:
+        """The table with axes and states in another order."""
+        values = self.cpd.table.flat[Match.of(self.cpd.scope, scope).entries]
+        own = discrete_scope(scope)
+        return self.cpd._named(own, table=Table(own, values))
+
     def relabels(self, variable: AnyVariable) -> bool:
         """True: the states of the child and of every parent may be in any order."""
         return True
@@ -231,7 +239,7 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
         return _from_mapping(cpd, table)
     if type(table).__name__ == "DataFrame":
         return _from_mapping(cpd, _labeled(cpd, table))
-    if type(table).__name__ == "Series" and type(table).__module__.partition(".")[0] == "pandas":
+    if type(table).__name__ == "Series" and library_name(table) == "pandas":
         return _from_mapping(cpd, _labeled(cpd, table.to_frame().T))  # type: ignore[union-attr]  # a series of pandas
     try:
         array = np.asarray(table, dtype=np.float64)
@@ -249,7 +257,7 @@ def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
 
     A transposed frame is turned; where both fit, it is turned if its index has the name of the child.
     """
-    if type(frame).__module__.partition(".")[0] != "pandas":
+    if library_name(frame) != "pandas":
         raise ModelError(f"{cpd!r} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
     states = {(isinstance(state, bool), state) for state in cpd.child.states}
     fits = [{(isinstance(v, bool), v) for v in axis.tolist()} == states for axis in (frame.columns, frame.index)]

@@ -14,15 +14,16 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
-from sepset.cpds.contexts import Gates, Node, Partition
+from sepset.cpds.contexts import Gates, Node, Partition, reordered
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows
+from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.cpds.table import row_of
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import Columns, Factor, num_entries
+from sepset.factors.algebra import Columns, Factor, Scope, num_entries
 from sepset.factors.table import Table
+from sepset.variables.matching import Match, state_order
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State
 
@@ -206,6 +207,16 @@ class TreeLeaves(Rows[TreeCPD]):
     def from_rows(self, rows: Floats) -> TreeCPD:
         """The same tree with these rows at its leaves."""
         return self.cpd._with(distributions=rows)
+
+    def reordered(self, scope: Scope) -> TreeCPD:
+        """The same tests and leaves, with parents and states in another order."""
+        *parents, child = discrete_scope(scope)
+        root = reordered(self.cpd.partition.root, Match.of(self.cpd.parents, parents))
+        return self.cpd._named(
+            (*parents, child),
+            partition=Partition(tuple(parents), root),
+            distributions=self.cpd.distributions[:, state_order(self.cpd.child, child)],
+        )
 
     def varied_context(self, row: int) -> dict[str, Any]:
         """The states of the tested parents that reach a leaf."""

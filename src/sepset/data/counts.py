@@ -21,6 +21,7 @@ from sepset.data.families import Family, Scope, discrete_scope, members
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import check_size, num_entries
+from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete, VariableLike, listed
 
 Missing = Literal["refuse", "skip"]
@@ -148,6 +149,8 @@ class Counts:
     def table(self, scope: VariableLike | Sequence[VariableLike]) -> Floats:
         r"""The counts $M[\mathbf z]$ of any variables that some family holds together, axes in the order given.
 
+        The states of a variable given by itself are in its own order, whatever that of the counted one.
+
         $$M[\mathbf z] = \sum_{\mathbf y} M[\mathbf y, \mathbf z]$$
 
         >>> a, b = Discrete("a"), Discrete("b")
@@ -155,7 +158,8 @@ class Counts:
         >>> counts.table(["b", "a"]).tolist(), counts.table("a").tolist(), counts.table([]).tolist()
         ([[1.0, 3.0], [2.0, 4.0]], [3.0, 7.0], 10.0)
         """
-        names = [v if isinstance(v, str) else v.name for v in listed(scope)]
+        asked = listed(scope)
+        names = [v if isinstance(v, str) else v.name for v in asked]
         if not names:
             return np.array(self.total)
         holding = [k for k, family in enumerate(self.families) if set(names) <= {v.name for v in family}]
@@ -165,7 +169,10 @@ class Counts:
         places = [[v.name for v in self.families[best]].index(name) for name in names]
         summed = tuple(axis for axis in range(len(self.families[best])) if axis not in places)
         rest = [axis for axis in range(len(self.families[best])) if axis in places]
-        return np.asarray(self.tables[best].sum(axis=summed).transpose([rest.index(place) for place in places]))
+        table = np.asarray(self.tables[best].sum(axis=summed).transpose([rest.index(place) for place in places]))
+        own = [self.families[best][place] for place in places]
+        wanted = [v if isinstance(v, Discrete) else mine for v, mine in zip(asked, own, strict=True)]
+        return table if wanted == own else table[np.ix_(*map(state_order, own, wanted))]
 
     def __add__(self, other: Counts) -> Counts:
         """The counts of both parts of the data together."""
@@ -201,20 +208,37 @@ class Counts:
         return self + Counts.of(data, self.families, weights=weights, missing=missing, threads=threads)
 
     def _aligned(self, other: Counts) -> list[Floats]:
-        """The other's tables in the order of our families."""
+        """The other's tables in the order of our families, of their variables and of the states of these."""
         if self.families == other.families:
             return list(other.tables)
-        theirs = dict(zip(other.families, other.tables, strict=True))
-        differing = set(self.families).symmetric_difference(theirs)
-        if differing:
-            first = next(scope for scope in (*self.families, *other.families) if scope in differing)
+        ours, theirs = (_by_names(families) for families in (self.families, other.families))
+        differing = ours.keys() ^ theirs.keys()
+        if differing or len(ours) != len(self.families) or len(theirs) != len(other.families):
+            first = next((s for s in (*self.families, *other.families) if _names_of(s) in differing), self.families[0])
             raise ScopeError(f"Only counts of the same families combine; they differ in {listing(first)}.")
-        return [theirs[scope] for scope in self.families]
+        return [_reordered(other, theirs[_names_of(scope)], scope) for scope in self.families]
 
     def __repr__(self) -> str:
         weight = "" if self.total == self.num_rows else f" of weight {self.total:,.6g}"
         families = "1 family" if len(self.families) == 1 else f"{len(self.families)} families"
         return f"Counts({families}, {self.num_rows:,} rows{weight})"
+
+
+def _names_of(scope: Scope) -> tuple[str, frozenset[str]]:
+    """The child of a family, and all its variables."""
+    return scope[-1].name, frozenset(v.name for v in scope)
+
+
+def _by_names(families: Sequence[Scope]) -> dict[tuple[str, frozenset[str]], int]:
+    return {_names_of(scope): place for place, scope in enumerate(families)}
+
+
+def _reordered(counts: Counts, place: int, scope: Scope) -> Floats:
+    """The table of one family over the same variables in another order."""
+    own, table = counts.families[place], counts.tables[place]
+    if own == scope:
+        return table
+    return np.asarray(table.reshape(-1)[Match.of(own, scope).entries].reshape([v.num_states for v in scope]))
 
 
 def _itself(variable: VariableLike) -> Discrete:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -27,6 +28,7 @@ from sepset.data.frames import open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError
 from sepset.variables.array import VariableArray
+from sepset.variables.matching import has_states_of
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector, listed
 
@@ -284,17 +286,24 @@ class Dataset(Frozen, Tabulated):
     def concat(self, *others: Dataset) -> Dataset:
         """The rows of this dataset followed by those of others over the same variables, in any order.
 
-        Where some have weights, the rows of the others count once.
+        The codes are those of this dataset, whatever the order of the states of the others. Where some have weights,
+        the rows of the others count once.
         """
-        for other in others:
-            if set(self.variables) != set(other.variables):
-                differing = [v for v in (*self.variables, *other.variables) if _differs(v, self, other)]
-                raise DataError(f"Only rows over the same variables join; these differ: {listing(differing)}.")
-        everyone = (self, *others)
+        everyone = (self, *(self._recoded(other) for other in others))
         columns = (np.concatenate([d.column(v) for d in everyone]) for v in self.variables)
         weights = [np.ones(d.num_rows) if d.weights is None else d.weights for d in everyone]
         joined = np.concatenate(weights) if any(d.weights is not None for d in everyone) else None
         return self._make(self.variables, columns, sum(d.num_rows for d in everyone), joined)
+
+    def _recoded(self, other: Dataset) -> Dataset:
+        """Another dataset with the codes of this one; raises unless both have the same variables, with their states."""
+        if set(self.variables) == set(other.variables):
+            return other
+        differing = [v for v in (*self.variables, *other.variables) if _differs(v, self, other)]
+        pairs = [(mine, theirs) for mine in self.variables for theirs in other.variables if mine.name == theirs.name]
+        if len(pairs) < max(len(self.variables), len(other.variables)) or not all(starmap(has_states_of, pairs)):
+            raise DataError(f"Only rows over the same variables join; these differ: {listing(differing)}.")
+        return Dataset(other, self.variables)
 
     def collapse(self) -> Dataset:
         r"""The distinct rows in order of first appearance, each with the total weight of its copies.

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints, Objects
 from sepset.base.extras import require
+from sepset.base.frames import library_name
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.variables.universe import Variables
@@ -137,7 +138,7 @@ def library_of(value: object) -> str | None:
     >>> library_of({"a": [1, 2]}) is None
     True
     """
-    name = type(value).__module__.partition(".")[0]
+    name = library_name(value)
     is_lazy = type(value).__name__ == "LazyFrame"
     return name if name in ("pandas", "polars", "pyarrow") and not is_lazy else None
 

@@ -20,6 +20,7 @@ from sepset.data.scatter import Parts, merged, moments_of, pooled, shortfall, wi
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import check_size
+from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector, listed
 
 
@@ -117,8 +118,7 @@ class Moments:
         """The moments of both parts of the data together."""
         if not isinstance(other, Moments):
             return NotImplemented
-        self._check_alike(other)
-        parts = merged(self._parts, other._parts)
+        parts = merged(self._parts, self._matched(other)._parts)
         return Moments(self.variables, self.given, *parts, self.num_rows + other.num_rows)
 
     def __radd__(self, other: int) -> Moments:
@@ -129,8 +129,7 @@ class Moments:
         """The moments without the rows that `other` saw; what would fall below zero is refused."""
         if not isinstance(other, Moments):
             return NotImplemented
-        self._check_alike(other)
-        parts = without(self._parts, other._parts)
+        parts = without(self._parts, self._matched(other)._parts)
         for bad, what in zip(shortfall(parts, self._parts), ("count", "scatter"), strict=True):
             self._refuse_below(bad, what)
         squares = np.einsum("cii->ci", parts[2])
@@ -194,9 +193,15 @@ class Moments:
         reals = tuple(self.variables[k] for k in at)
         return Moments(reals, self.given, self.count, self.mean[..., at], scatter, self.num_rows)
 
-    def _check_alike(self, other: Moments) -> None:
-        if (self.variables, self.given) != (other.variables, other.given):
+    def _matched(self, other: Moments) -> Moments:
+        """The other's moments with its variables, contexts and their states in the order of ours."""
+        if (self.variables, self.given) == (other.variables, other.given):
+            return other
+        if {*self.variables} != {*other.variables} or {v.name for v in self.given} != {v.name for v in other.given}:
             raise ScopeError(f"Only moments of the same variables and contexts combine; found {self!r} and {other!r}.")
+        own, at = other.select(self.variables), Match.of(other.given, self.given).entries
+        count, mean, scatter = (part[at] for part in own._parts)
+        return Moments(self.variables, self.given, count, mean, scatter, other.num_rows)
 
     def __repr__(self) -> str:
         contexts = f" given {listing(v.name for v in self.given)}" if self.given else ""

@@ -85,11 +85,19 @@ def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = 
         with scanned(Path(data)) as scan:
             yield _lazy(scan.relation, chosen, weights, scan.columns, scan.is_text)
     elif isinstance(data, Dataset):
-        yield _weighed(data, weights)
+        yield _recoded(_weighed(data, weights), chosen)
     elif is_lazy(data):
         yield _lazy(data, chosen, weights)
     else:
         yield _bound(data, chosen, weights)
+
+
+def _recoded(rows: Dataset, variables: Iterable[VariableLike]) -> Dataset:
+    """The rows with the codes of these variables, where they have a column under the same name with other codes."""
+    asked = {v.name: v for v in variables if not isinstance(v, str) and v.name in rows.variables}
+    if all(rows.variables[name] == v for name, v in asked.items()):
+        return rows
+    return Dataset(rows, [asked.get(v.name, v) for v in rows.variables])
 
 
 def _weighed(dataset: Dataset, weights: Weights) -> Dataset:

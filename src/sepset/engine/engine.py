@@ -338,7 +338,8 @@ class Engine(RowQuestions):
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
 
         A finding that is improbable under its own retracted marginal is suspect. If that is cheaper, one calibration
-        with the findings on copies of their variables answers for all of them; otherwise one query per finding.
+        with the findings on copies of their variables answers for all of them; otherwise one query per finding. `Soft`
+        findings that stay are fitted again without each of the others.
 
         Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
         Guarantee: exact.
@@ -351,7 +352,7 @@ class Engine(RowQuestions):
         """
         from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 
-        evidence = self.evidence(given)
+        evidence = resolve(given, self.model.variables)
         key = (evidence.observed, tuple(sorted(evidence.weights)))
         make = partial(RetractionTree, self.prepared, *key)
         read = retracted(self.prepared, evidence, lambda: self._retractions.get(key, make))

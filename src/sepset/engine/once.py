@@ -29,7 +29,7 @@ def answer_once(model: Any, targets: VariableLike | Iterable[VariableLike], give
     Tested by: engine/test_once.py::test_first_answers_are_those_of_enumeration
 
     >>> import sepset as ss
-    >>> answer_once(ss.datasets.load("asia"), "lung", {"xray": "yes"})["yes"].round(4)
+    >>> round(answer_once(ss.datasets.load("asia"), "lung", {"xray": "yes"})["yes"], 4)
     0.4887
     """
     if type(model) is not BayesNet or model.__dict__.keys() & {"_problem", "_was_asked"}:

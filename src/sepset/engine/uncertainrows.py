@@ -1,8 +1,8 @@
 """Rows with uncertain findings: likelihoods, soft findings and subsets, for all rows or in single cells.
 
 A likelihood that holds for all rows is one more factor of the problem, so that rows are still answered in a batch. A
-soft finding is fitted in every row together with its other findings, and an uncertain cell is a finding of its own row: such
-rows are answered one at a time, equal ones once.
+soft finding is fitted in every row together with its other findings, and an uncertain cell is a finding of its own row:
+such rows are answered one at a time, equal ones once.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -47,8 +47,8 @@ class Decomposable(Protocol):
     def scope(self) -> tuple[AnyVariable, ...]:
         """The variables."""
 
-    def decomposed(self, given: Mapping[AnyVariable, int], semiring: Semiring) -> Decomposition:
-        """Factors that equal the conditional wherever the variables in `given` have these codes.
+    def decomposed(self, given: Mapping[AnyVariable, Any], semiring: Semiring) -> Decomposition:
+        """Factors that equal the conditional wherever the variables in `given` have these codes, or values if real.
 
         Raises `TooLarge` if none are small enough. With the semiring `MAX` all auxiliaries are functions.
         """

@@ -115,7 +115,7 @@ class PreparedForms:
         """A reader of single marginals, and the log partition; one question each if some are about too large a form."""
         try:
             return self._about(None, evidence).marginals(evidence)
-        except TooLarge:
+        except (TooLarge, NotApplicable):
             if self._whole is not None:
                 raise
             return lambda v: self.query([v], evidence).distribution, self.log_partition(evidence)
@@ -125,6 +125,7 @@ class PreparedForms:
         last = [] if self._whole is not None else self._barren(evidence)
         if not last:
             return self._about(None, evidence).sample(num_rows, evidence, rng)
+<<<<<<< HEAD
         children = {self.problem.conditionals[place].child for place in last}
         known = {*children, *evidence.observed}
         rest = [v for v in range(self.problem.num_visible) if v not in known]
@@ -173,6 +174,28 @@ class PreparedForms:
             order += [place for place in sorted(late) if not left.intersection(groups[place].parents)]
             late.difference_update(order)
         return order
+=======
+        children = {self.problem.conditionals[form.group].child for form in last}
+        known_before = {*evidence.codes, *evidence.reals}
+        rest = [v for v in range(self.problem.num_visible) if v not in children and v not in known_before]
+        drawn = self._about(rest, evidence).sample(num_rows, self._without(children, evidence), rng)
+        known: dict[int, AnyArray] = {v: drawn[v] for v in rest if v in drawn}
+        for form in last:
+            rows: Columns = {v: _column(self.problem, v, known, evidence, num_rows) for v in form.source.scope[:-1]}
+            known[self.problem.conditionals[form.group].child] = form.source.sample(rows, num_rows, rng)
+        return known
+
+    def _without(self, children: Collection[int], evidence: Evidence) -> Evidence:
+        """The evidence with zeros for real variables that have no factors, which are not drawn."""
+        zeros = {v: np.zeros(size) for v in children if (size := getattr(self.problem.variables[v], "size", 0))}
+        return Evidence(evidence.codes, evidence.weights, evidence.soft, {**evidence.reals, **zeros})
+
+    def _barren(self, evidence: Evidence) -> tuple[Form, ...]:
+        """The deferred forms whose children have no evidence and no children of their own."""
+        taken = {*evidence.touched, *(v for group in self.problem.conditionals for v in group.parents)}
+        deferred = [form for form in self.problem.forms if form.is_deferred and form.group >= 0]
+        return tuple(form for form in deferred if self.problem.conditionals[form.group].child not in taken)
+>>>>>>> main
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
@@ -239,7 +262,7 @@ class PreparedForms:
         numbers = self._relevant(free, Evidence(dict.fromkeys(seen, 0)))
         used = [i for i, form in enumerate(self.problem.forms) if form.is_deferred and form.factors[0] in numbers]
         entries = max((self._entries(self.problem.forms[i], rows) for i in used), default=1)
-        if entries > MOST_PER_ROW:
+        if entries > MOST_PER_ROW or not all(self._is_discrete(self.problem.forms[i]) for i in used):
             return capabilities.row_by_row(self, rows, targets, workers)
         size = MOST_TOGETHER // entries
         starts = range(0, len(rows), size)
@@ -262,6 +285,9 @@ class PreparedForms:
         problem, places, _ = rewritten(self.problem, numbers, parts)
         told = _with_contexts(rows, [places[parts[i].auxiliaries[0]] for i in used], columns)
         return capabilities.answer_rows(self.method.prepare(problem), told, targets, workers)
+
+    def _is_discrete(self, form: Form) -> bool:
+        return all(v.is_discrete for v in form.source.scope)
 
     def _entries(self, form: Form, rows: EvidenceRows) -> int:
         """The entries of a form's table over what these rows do not observe."""
@@ -404,7 +430,7 @@ class PreparedForms:
         given = _given(self.problem, evidence)
         return self._rewritten(numbers, dict.fromkeys(used, SUM), given)
 
-    def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, int]) -> Prepared:
+    def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, Any]) -> Prepared:
         """The method prepared for the best values of some variables."""
         asked = {self.problem.variables[v] for v in over}
         forms = self.problem.forms
@@ -423,7 +449,7 @@ class PreparedForms:
         return frozenset(found.factors)
 
     def _rewritten(
-        self, numbers: Collection[int], chosen: Mapping[int, Semiring], given: Mapping[AnyVariable, int]
+        self, numbers: Collection[int], chosen: Mapping[int, Semiring], given: Mapping[AnyVariable, Any]
     ) -> Prepared:
         """The method prepared for some of the factors, with forms decomposed for what is given."""
         forms = self.problem.forms
@@ -433,13 +459,15 @@ class PreparedForms:
 
         def make() -> Prepared:
             parts = {i: self._part(forms[i], codes[i], one) for i, one in chosen.items()}
+            if not all(self._is_discrete(forms[i]) for i in chosen):  # densities at a point: no conditionals any more
+                return self._prepared(kept, parts).prepared
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in parts.items())
             found = self._patterns.get((kept, shape), lambda: self._prepared(kept, parts))
             return found.prepared if found.parts is parts else found.with_parts(parts)
 
         return self._made.get(key, make)
 
-    def _part(self, form: Form, codes: Mapping[AnyVariable, int], semiring: Semiring) -> Decomposition:
+    def _part(self, form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> Decomposition:
         """The factors of a form; if maxima have none that fit, those for sums."""
         try:
             return form.source.decomposed(codes, semiring)
@@ -512,9 +540,10 @@ def _groups(
         yield ConditionalGroup(group.child, group.parents, factors, hidden)
 
 
-def _given(problem: Problem, evidence: Evidence) -> dict[AnyVariable, int]:
-    """The observed codes by variable."""
-    return {problem.variables[v]: code for v, code in evidence.codes.items()}
+def _given(problem: Problem, evidence: Evidence) -> dict[AnyVariable, Any]:
+    """The observed codes, and the values of real variables as tuples, by variable."""
+    reals = {problem.variables[v]: tuple(value.tolist()) for v, value in evidence.reals.items()}
+    return reals | {problem.variables[v]: code for v, code in evidence.codes.items()}
 
 
 def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Decomposition:
@@ -549,6 +578,22 @@ def _joined(parts: Sequence[JointCounts]) -> JointCounts:
     return JointCounts(np.concatenate(codes), np.concatenate(counts))
 
 
+<<<<<<< HEAD
+=======
+def _column(
+    problem: Problem, variable: AnyVariable, drawn: Mapping[int, AnyArray], evidence: Evidence, num_rows: int
+) -> AnyArray:
+    """The codes or numbers of a variable in every row: drawn, or observed."""
+    position = problem.variables.id(variable)
+    if position in drawn:
+        return drawn[position]
+    if position in evidence.codes:
+        return np.full(num_rows, evidence.codes[position])
+    rows = np.tile(evidence.reals[position], (num_rows, 1))
+    return rows[:, 0] if rows.shape[1] == 1 else rows
+
+
+>>>>>>> main
 def _alike(rows: EvidenceRows) -> Iterator[tuple[Ints, EvidenceRows]]:
     """The rows that observe the same variables, with the columns of these."""
     first, which = rows.patterns

@@ -76,6 +76,24 @@ class Best(NamedTuple):
     log_value: float
 
 
+class BestStates(NamedTuple):
+    """A maximization over discrete and real variables as one over the discrete ones.
+
+    Attributes:
+        prepared: the discrete part, with the largest densities of the numbers as weights; None if there is none.
+        evidence: evidence about it.
+        over: the positions in it of the variables to be maximized.
+        log_total: the logarithm of the total weight.
+        complete: from its best states to those of all variables.
+    """
+
+    prepared: Prepared | None
+    evidence: Evidence
+    over: Sequence[int]
+    log_total: float
+    complete: Callable[[Best], Best]
+
+
 class ContextMoments(NamedTuple):
     """For each context its probability, and the mean and the covariance of real variables."""
 
@@ -175,6 +193,21 @@ class MeasuresResiduals(Protocol):
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual of the answer about `targets`; None if it was not measured."""
+
+
+class FindsBestStates(Protocol):
+    """Questions in moment form, whose maxima over real variables are those of their means."""
+
+    def best_states(self, evidence: Evidence, over: Sequence[int]) -> BestStates:
+        """The maximization over `over` as one over its discrete variables."""
+
+
+@runtime_checkable
+class AnswersByMoments(Protocol):
+    """A prepared method that may answer about real variables in moment form."""
+
+    def by_moments(self, targets: Sequence[int], evidence: Evidence) -> FindsBestStates | None:
+        """The questions in moment form, or None if this one is not answered by them."""
 
 
 LARGEST_RESIDUAL = 1e-6

@@ -29,6 +29,7 @@ from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.learning.blocks import prior_for
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
+from sepset.models.alignment import with_parameters_of
 from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
 from sepset.variables.variable import VariableLike
@@ -161,6 +162,8 @@ class Posterior(Tabulated):
     def log_density(self, model: BayesNet, parameterization: Parameterization = "softmax") -> float:
         r"""The log density of the parameters of `model`, which has the form of this posterior's network.
 
+        Variables, parents and states are matched by name; their order may be any.
+
         A density belongs to a parameterization: with $\eta_k = \log(\theta_k / \theta_K)$ that of logits is that of
         probabilities times the Jacobian $\prod_k \theta_k$. `PosteriorMode` finds where it is largest.
 
@@ -170,7 +173,8 @@ class Posterior(Tabulated):
         Reference: Koller & Friedman, box 17.D and equation 17.15.
         """
         check_parameterization(parameterization)
-        parts: list[tuple[Any, CPD]] = [(part, model.cpd(part.cpds[0].child)) for part in self]
+        named = with_parameters_of(self.template, model, "model")
+        parts: list[tuple[Any, CPD]] = [(part, named.cpd(part.cpds[0].child)) for part in self]
         return float(sum(part.log_density(cpd, parameterization) for part, cpd in parts))
 
     def _own(self, variable: VariableLike) -> BlockPosterior:

@@ -21,6 +21,7 @@ from sepset.factors.algebra import Columns
 from sepset.learning.blocks import blocks_of
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.variables.matching import has_states_of
 from sepset.variables.variable import Discrete, Vector
 
 WIDEST = 24
@@ -124,7 +125,7 @@ def _counted_family(cpd: CPD, counts: Counts) -> Any:
     if not cpd.child.is_discrete:
         raise NotApplicable(f"Counts of joint states say nothing about {cpd!r}. Give the rows.")
     known = {v.name: v for family in counts.families for v in family}
-    strange = [v for v in cpd.scope if known.get(v.name, v) != v]
+    strange = [v for v in cpd.scope if not has_states_of(known.get(v.name, v), v)]
     if strange:
         raise ScopeError(f"{known[strange[0].name]!r} was counted; the network has {strange[0]!r}.")
     return cpd.parameters.from_counts(counts.table(cpd.scope))

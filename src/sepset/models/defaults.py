@@ -88,7 +88,7 @@ def default_network(dag: DAG, variables: Mapping[str, AnyVariable], *, notes: tu
     >>> default_network(DAG.parse("x -> y"), {"x": Discrete("x"), "y": Discrete("y")}).cpd("y").values.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    cpds = (default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes)
+    cpds = [default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes]
     return BayesNet.over(dag, cpds, notes=notes)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +21,12 @@ from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.elimination import GraphElimination
-from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
-from sepset.inference.exact.recursive import check_discrete
-from sepset.inference.hybrid.questions import RegressionQuestions
-from sepset.inference.method import Answer, Best, check_settings, dense
+from sepset.inference.exact.recursive import Conditioning
+from sepset.inference.method import Answer, Best, dense
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
-from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
+from sepset.inference.result import Guarantee
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
@@ -68,7 +66,7 @@ class CutsetPlan(EliminationPlan):
 
 
 @dataclass(frozen=True, slots=True)
-class CutsetConditioning:
+class CutsetConditioning(Conditioning):
     """Exact answers by cases: variables are fixed until the tables of the others fit in memory.
 
     Args:
@@ -90,24 +88,8 @@ class CutsetConditioning:
     0.5783
     """
 
-    memory: int = 2**30
-    order: OrderingMethod = field(default_factory=Portfolio)
-    _: KW_ONLY
-    steps: float = 1e12
-
-    def __post_init__(self) -> None:
-        check_settings(self.order, self.memory)
-
-    def prepare(self, problem: Problem) -> PreparedCutset | RegressionQuestions:
-        """The method bound to a problem; raises if it has continuous variables without a regression."""
-        if (moments := RegressionQuestions.of(problem, self)) is not None:
-            return moments
-        check_discrete(problem, "CutsetConditioning")
+    def _bound(self, problem: Problem) -> PreparedCutset:
         return PreparedCutset(problem, self)
-
-    def promises(self, problem: Problem) -> Guarantees:
-        """Everything exact."""
-        return EVERYTHING_EXACT
 
 
 def choose_cutset(

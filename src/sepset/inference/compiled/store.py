@@ -104,7 +104,7 @@ class FactorStore:
             kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
             # Factors in log space have values that the store does not hold and cannot check.
             settled = replace(settled, is_safe=settled.is_safe and all(_is_linear(factor) for factor in kept))
-        return made, made.kept.get(STORE, lambda: settled)
+        return made, settled
 
     def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
         """Entries in the layout of the store, as one array per factor with an axis per variable of its scope."""

@@ -20,6 +20,7 @@ from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible, restrict
+from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.method import Prepared, dense, elimination_settings
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
@@ -98,12 +99,12 @@ def retracted(prepared: Prepared, evidence: Evidence, tree: Callable[[], Retract
 
     Args:
         prepared: answers the queries.
-        evidence: hard findings and likelihoods.
+        evidence: the findings. Soft ones are fitted again without each: their weights depend on the others.
         tree: makes the tree for findings on these variables, or finds it in a cache; called only if needed.
 
     Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
     """
-    if evidence.reals or not (prepared.problem.variables.cards > 0).all() or len(evidence.touched) < 2:
+    if evidence.soft or evidence.reals or not (prepared.problem.variables.cards > 0).all() or len(evidence.touched) < 2:
         return _one_by_one(prepared, evidence)
     try:
         made = tree()
@@ -124,7 +125,7 @@ def retracted(prepared: Prepared, evidence: Evidence, tree: Callable[[], Retract
 
 def _one_by_one(prepared: Prepared, evidence: Evidence) -> Reader:
     def read(position: int) -> Table:
-        others = restrict(evidence, [v for v in evidence.touched if v != position])
+        others = resolve_soft(prepared, restrict(evidence, [v for v in evidence.touched if v != position]))
         answer = prepared.query([position], others)
         if answer.log_partition == -np.inf:
             raise impossible(prepared, others)

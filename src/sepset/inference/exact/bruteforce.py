@@ -13,6 +13,7 @@ from sepset.base.arraytypes import AnyArray
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
+from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.exact.elimination import VariableElimination, product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
@@ -109,6 +110,11 @@ class PreparedBruteForce:
         conditional, _ = joint.eliminate(joint.scope)
         columns = conditional.sample({}, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in self._hidden(evidence)}
+
+    def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
+        """The loss of digits of real variables in canonical form; None if it was not measured."""
+        discrete = self.problem.variables.all_discrete
+        return None if discrete else canonical_loss(reduced_factors(self.problem, evidence))
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of variable elimination for the same query."""

@@ -12,9 +12,6 @@ from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.exact.dtree import RESULT_BYTES, Dtree
 
-UNIT = 256
-"""One unit of the recursion's exponents, in bits."""
-
 
 class Recursion:
     """The values of a dtree's nodes for one set of tables; kept results persist between calls.
@@ -68,7 +65,7 @@ class Recursion:
         """The logarithms of `profiles`."""
         values, exponents = self.profiles(node, rows)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(values) + exponents * (UNIT * LN2))
+            return np.asarray(np.log(values) + exponents * (self._machine.UNIT * LN2))
 
     def blocks(self, node: int) -> Iterator[tuple[slice, Ints]]:
         """All joint states of a node's context in C order, in chunks."""
@@ -140,6 +137,8 @@ class _Layout:
 
 def _numbers(tables: Sequence[Table]) -> tuple[Floats, Int32s]:
     """Every entry as a mantissa and an exponent in units of `UNIT` bits, zero unless the entry is extreme."""
+    from sepset.kernels.exact.conditioning import UNIT
+
     values, exponents = [], []
     for table in tables:
         if table.space == "linear":

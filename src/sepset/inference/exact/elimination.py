@@ -23,6 +23,7 @@ from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, check_settings
@@ -174,9 +175,12 @@ class PreparedElimination:
         return found if found is not None and found.covers(targets, evidence) else None
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
-        """The largest relative residual of an answer about real variables; None if it was not measured."""
+        """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""
+        if self._regressions is None:
+            discrete = self.problem.variables.all_discrete
+            return None if discrete else canonical_loss(reduced_factors(self.problem, evidence))
         found = self.by_moments(targets, evidence)
-        return None if found is None else found.residual(targets, evidence)
+        return self._regressions.loss(targets, evidence) if found is None else found.residual(targets, evidence)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""

@@ -9,6 +9,7 @@ for as many joint states as fit in memory, where they save most; others are comp
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
@@ -37,7 +38,7 @@ from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
-from sepset.inference.method import Answer, Best, check_settings, dense
+from sepset.inference.method import Answer, Best, Prepared, check_settings, dense
 from sepset.inference.plan import EliminationPlan, make_plan, readable
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
@@ -112,7 +113,35 @@ def duration(seconds: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RecursiveConditioning:
+class Conditioning(ABC):
+    """Exact answers by cases, within bounds on memory and time: the settings, and the problems they are for."""
+
+    memory: int = 2**30
+    order: OrderingMethod = field(default_factory=Portfolio)
+    _: KW_ONLY
+    steps: float = 1e12
+
+    def __post_init__(self) -> None:
+        check_settings(self.order, self.memory)
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """The method bound to a problem; raises if it has continuous variables without a regression."""
+        if (moments := RegressionQuestions.of(problem, self)) is not None:
+            return moments
+        check_discrete(problem, type(self).__name__)
+        return self._bound(problem)
+
+    @abstractmethod
+    def _bound(self, problem: Problem) -> Prepared:
+        """The method bound to a discrete problem."""
+
+    def promises(self, problem: Problem) -> Guarantees:
+        """Everything exact."""
+        return EVERYTHING_EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class RecursiveConditioning(Conditioning):
     """Exact answers within a memory budget: less memory takes more time, and even none gives the answer.
 
     Args:
@@ -133,24 +162,8 @@ class RecursiveConditioning:
     0.5783
     """
 
-    memory: int = 2**30
-    order: OrderingMethod = field(default_factory=Portfolio)
-    _: KW_ONLY
-    steps: float = 1e12
-
-    def __post_init__(self) -> None:
-        check_settings(self.order, self.memory)
-
-    def prepare(self, problem: Problem) -> PreparedConditioning | RegressionQuestions:
-        """The method bound to a problem; raises if it has continuous variables without a regression."""
-        if (moments := RegressionQuestions.of(problem, self)) is not None:
-            return moments
-        check_discrete(problem, "RecursiveConditioning")
+    def _bound(self, problem: Problem) -> PreparedConditioning:
         return PreparedConditioning(problem, self)
-
-    def promises(self, problem: Problem) -> Guarantees:
-        """Everything exact."""
-        return EVERYTHING_EXACT
 
 
 def check_discrete(problem: Problem, method: str) -> None:

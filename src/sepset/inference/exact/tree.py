@@ -57,15 +57,15 @@ class PreparedTree:
     def _regressions(self) -> RegressionQuestions | None:
         return RegressionQuestions.of(self.problem, self.method)
 
-    def _by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
+    def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
         """The questions in moment form, if all real variables have regressions and the question is not too wide."""
         found = self._regressions
         return found if found is not None and found.covers(targets, evidence) else None
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
-        """The largest relative residual of an answer about real variables; None if it was not measured."""
-        found = self._by_moments(targets, evidence)
-        return None if found is None else found.residual(targets, evidence)
+        """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""
+        found = self.by_moments(targets, evidence)
+        return self._elimination.residual(targets, evidence) if found is None else found.residual(targets, evidence)
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
         """The calibrated tree over every unobserved variable; `MAX` gives max-marginals."""
@@ -83,7 +83,7 @@ class PreparedTree:
 
     def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of single marginals from one tree; mixtures collapse to the Gaussian with their moments."""
-        moments = self._by_moments(range(len(self.problem.variables)), evidence)
+        moments = self.by_moments(range(len(self.problem.variables)), evidence)
         if moments is not None:
             each, log_partition = moments.marginals(evidence)
             return lambda target: _collapsed(each(target)), log_partition
@@ -98,7 +98,7 @@ class PreparedTree:
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets`, from a tree over the relevant part in which one clique holds them all."""
-        if (moments := self._by_moments(targets, evidence)) is not None:
+        if (moments := self.by_moments(targets, evidence)) is not None:
             return moments.query(targets, evidence)
         if not self.problem.variables.all_discrete:
             return self._elimination.query(targets, evidence)
@@ -122,7 +122,7 @@ class PreparedTree:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        if (moments := self._by_moments((), evidence)) is not None:
+        if (moments := self.by_moments((), evidence)) is not None:
             return moments.log_partition(evidence)
         if not self.problem.variables.all_discrete:
             return self._elimination.log_partition(evidence)
@@ -130,12 +130,12 @@ class PreparedTree:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        moments = self._by_moments(over, evidence)
+        moments = self.by_moments(over, evidence)
         return self._elimination.best(evidence, over) if moments is None else moments.best(evidence, over)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
-        moments = self._by_moments(range(len(self.problem.variables)), evidence)
+        moments = self.by_moments(range(len(self.problem.variables)), evidence)
         drawer = self._elimination if moments is None else moments
         return drawer.sample(num_rows, evidence, rng)
 

@@ -36,9 +36,9 @@ from sepset.inference.hybrid.components import Component, components
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.posteriors import Posterior
-from sepset.inference.hybrid.residuals import residual
+from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
-from sepset.inference.method import Answer, Best, Method, Prepared, elimination_settings
+from sepset.inference.method import Answer, Best, BestStates, Method, Prepared, elimination_settings
 from sepset.inference.plan import EliminationPlan, make_plan, readable
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem
@@ -134,6 +134,18 @@ class RegressionQuestions:
         """Whether the parts that a question needs are small enough for a sweep over each."""
         layout = self._layout(self._reals(targets), evidence)
         return all(len(part.hidden) <= costs.NUMBERS_SWEPT for part in layout)
+
+    def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions:
+        """Itself: all its questions are in moment form."""
+        return self
+
+    def loss(self, targets: Sequence[int], evidence: Evidence) -> float:
+        r"""A bound of the relative loss of digits if the same question is eliminated in canonical form.
+
+        Pivots are differences of the diagonal of $K$ and what is left, $1 / \Sigma_{ii}$, so that digits are lost in
+        proportion to $K_{ii} \Sigma_{ii}$.
+        """
+        return max(map(canonical_loss, self._layout(self._reals(targets), evidence)), default=0.0)
 
     def _reals(self, positions: Sequence[int]) -> tuple[int, ...]:
         return tuple(v for v in positions if v in self.coordinates.families)
@@ -290,22 +302,39 @@ class RegressionQuestions:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
+        states = self.best_states(evidence, over)
+        if states.prepared is None or not states.over:
+            return states.complete(Best({}, states.log_total))
+        return states.complete(states.prepared.best(states.evidence, states.over))
+
+    def best_states(self, evidence: Evidence, over: Sequence[int]) -> BestStates:
+        """The maximum over the states of `over`, of weights in which its numbers are at their most probable values."""
         reals = self._reals(over)
         own = self._own(reals)
         situation = self._situation(reals, evidence)
         asked = situation.with_any(own)
         self._check_maximum(asked, reals, over)
         contexts = self._contexts(evidence, [self._peaks(p, own, p in asked) for p in situation.posteriors])
-        states, log_value = self._best_states(contexts, [v for v in over if v not in reals])
-        if log_value == -np.inf:
-            return Best({}, log_value)
-        values: dict[int, Any] = {**states}
+        states = [v for v in over if v not in reals]
+
+        def complete(found: Best) -> Best:
+            if found.log_value == -np.inf:
+                return Best({}, -np.inf)
+            values = {v: int(found.values[contexts.place[v]]) for v in states}
+            log_value = found.log_value + contexts.constant if states else contexts.log_partition
+            return Best(self._completed(asked, over, values), log_value)
+
+        inside = [contexts.place[v] for v in states]
+        return BestStates(contexts.prepared, contexts.evidence, inside, contexts.log_partition, complete)
+
+    def _completed(self, asked: Sequence[Posterior], over: Sequence[int], states: Mapping[int, int]) -> dict[int, Any]:
+        """The values of `over` in these states, numbers at their means."""
         numbers = np.zeros(len(self.coordinates))
         for posterior in asked:
             hidden = posterior.component.hidden
             numbers[hidden] = posterior.means(hidden)[self._state(posterior, states)]
-        values.update((v, numbers[self.coordinates.families[v].own]) for v in reals)
-        return Best({v: values[v] for v in over}, log_value)
+        families = self.coordinates.families
+        return {v: numbers[families[v].own] if v in families else states[v] for v in over}
 
     def _check_maximum(self, asked: Sequence[Posterior], reals: Sequence[int], over: Sequence[int]) -> None:
         """Raise if the density of real variables to be maximized is a mixture."""
@@ -323,16 +352,6 @@ class RegressionQuestions:
             peak, certain = posterior.log_peaks(own[np.isin(own, posterior.component.hidden)])
             logs, exact = logs + peak, exact + certain
         return Weights(posterior.component.by, logs, exact)
-
-    def _best_states(self, contexts: WeightedContexts, over: Sequence[int]) -> tuple[dict[int, int], float]:
-        """The most probable states, by position in the problem, and the log of the largest weight."""
-        prepared, constant = contexts.prepared, contexts.constant
-        if prepared is None or not over:
-            return {}, contexts.log_partition
-        best = prepared.best(contexts.evidence, [contexts.place[v] for v in over])
-        if best.log_value == -np.inf:
-            return {}, -np.inf
-        return {v: int(best.values[contexts.place[v]]) for v in over}, best.log_value + constant
 
     def _state(self, posterior: Posterior, codes: Mapping[int, Any]) -> Any:
         """The joint state of the contexts of a part, from the codes of discrete variables."""

@@ -69,6 +69,14 @@ def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
     )
 
 
+def canonical_loss(component: Component) -> float:
+    r"""A bound of the relative loss of digits in canonical form: $\epsilon \max_i K_{ii} \Sigma_{ii}$.
+
+    It is taken in the first of the contexts; deviations are bounded by sums of absolute values.
+    """
+    return Equations(component, np.zeros(1, np.int64)).canonical_loss() if len(component.hidden) else 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Equations:
     """The regressions of a part in some of its contexts."""
@@ -132,6 +140,17 @@ class Equations:
         own = np.where(self._is_used, np.sqrt(self._own[1]), 0.0)
         deviation = self._accumulated(own, self._is_used)[:, self._is_hidden]
         return PRIOR_SHARE * deviation * (deviation @ np.abs(signs))[:, None]
+
+    def canonical_loss(self) -> float:
+        r"""$\epsilon \max_i K_{ii} \Sigma_{ii}$ over hidden coordinates, with a bound of the prior variance."""
+        _, parent, slope = self._edges
+        child, variance = self._edges[0], np.where(self._is_used, self._own[1], np.inf)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            precision = 1.0 / variance + _summed(slope**2 / variance[:, child], parent, variance.shape[1])
+            own = np.where(self._is_used, np.sqrt(self._own[1]), 0.0)
+            products = precision * self._accumulated(own, self._is_used) ** 2
+        worst = np.max(products[:, self._is_hidden], initial=0.0)
+        return float(EPS * worst) if np.isfinite(worst) else np.inf
 
     def _accumulated(self, sizes: Floats, where: Bools) -> Floats:
         """For each coordinate its own size and those of its parents times their slopes, parents first."""

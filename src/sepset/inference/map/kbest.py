@@ -16,12 +16,15 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.map.buckets import log_factor, max_buckets, summed_out
 from sepset.inference.map.ranking import Ranking
-from sepset.inference.method import Best, Prepared, Rewrites, can, elimination_settings
+from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
 from sepset.variables.evidence import Evidence
 
 ASSIGNMENT_BYTES = 100
 """The memory of one variable in one assignment: its candidate, and its place in the answer."""
+
+SMALL_ANSWER_BYTES = 2**16
+"""Answers up to this size are given whatever `memory=` is, which some methods take for intermediate results alone."""
 
 
 PLANS: Slot[EliminationPlan] = Slot("plans of the k best assignments", size=32)
@@ -32,7 +35,8 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     """Up to k assignments of `over`, best first; fewer where fewer have positive value.
 
     One max-elimination, after the other variables are summed out, ranks them all. Where its tables do not fit, the
-    assignments are partitioned after each solution, and the best of each part is found by the method itself.
+    assignments are partitioned after each solution, and the best of each part is found by the method itself. Real
+    variables with regressions take their most probable values in each assignment of the discrete ones.
 
     Cost: one elimination, and for each further assignment at most one step per variable.
     Reference: Yanover & Weiss (2004); Nilsson (1998).
@@ -42,6 +46,10 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     if k == 1 or not len(over):
         return [prepared.best(evidence, over)]
     cards = prepared.problem.variables.cards
+    is_mixed = any(cards[v] > 0 for v in over)
+    moments = prepared.by_moments(over, evidence) if is_mixed and can(prepared, AnswersByMoments) else None
+    if moments is not None:
+        return _with_numbers(moments.best_states(evidence, over), k)
     if any(cards[v] == 0 for v in over):
         raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     _check_memory(prepared, [int(cards[v]) for v in over], k)
@@ -56,12 +64,19 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     return found or [Best({}, -np.inf)]
 
 
+def _with_numbers(states: BestStates, k: int) -> list[Best]:
+    """Up to k assignments of discrete variables, each with the most probable values of the real ones."""
+    if states.prepared is None:
+        return [states.complete(Best({}, -np.inf))]
+    return [states.complete(best) for best in k_best(states.prepared, states.evidence, states.over, k)]
+
+
 def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
     """Raise if k assignments, or all there are, do not fit in memory."""
     limit = elimination_settings(prepared.method)[1]
     number = min(k, math.prod(cards))
     need = ASSIGNMENT_BYTES * len(cards) * number
-    if need > limit:
+    if need > max(limit, SMALL_ANSWER_BYTES):
         raise TooLarge(
             f"{number:,} assignments of {len(cards):,} variables need about {readable(need)}; the limit is "
             f"{readable(limit)}. Ask for fewer, or raise `memory=` on the method."

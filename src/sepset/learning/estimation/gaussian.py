@@ -177,7 +177,9 @@ def _with_digits(
     """The regression corrected by residuals of rows in memory where it fits tightly, and the variance of rounding."""
     squares = np.diagonal(stats.products[0])[-cpd.child.size :] / stats.counts[0]
     least = PERFECT * float(squares.max(initial=0.0))
-    stored = isinstance(data, Scatter | Moments | str | os.PathLike) or is_lazy(data)
+    stored = isinstance(data, Scatter | Moments | str | os.PathLike) or (
+        not isinstance(data, Dataset) and is_lazy(data)
+    )
     if stored or not cpd.parameters.is_tight(stats):
         return cpd, least
     columns, num_rows = complete(data, Variables(cpd.scope))

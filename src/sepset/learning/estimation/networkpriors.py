@@ -16,9 +16,10 @@ from sepset.data.sources import bind, refuse_missing
 from sepset.engine.expectedcounts import part_marginals
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
-from sepset.factors.algebra import Columns, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.models.model import Model
 from sepset.models.rows import complete
+from sepset.variables.matching import Match, has_states_of
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -59,18 +60,23 @@ class BDe:
         """The pseudo-counts of a block's cells, flat."""
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
 
-    def _family(self, cpd: Any) -> Floats:
+    def _own(self, variable: AnyVariable) -> AnyVariable:
+        """The prior network's own variable of that name, whose states may have another order."""
         known = self.network.variables
-        for variable in cpd.scope:
-            if variable.name not in known or known[variable.name] != variable:
-                raise ScopeError(
-                    f"The prior network of BDe has no {variable!r}.{nearest(variable.name, known.names)} It needs "
-                    "every variable, with the same states."
-                )
+        if variable.name not in known or not has_states_of(known[variable.name], variable):
+            raise ScopeError(
+                f"The prior network of BDe has no {variable!r}.{nearest(variable.name, known.names)} It needs "
+                "every variable, with the same states."
+            )
+        return known[variable.name]
+
+    def _family(self, cpd: Any) -> Floats:
+        own = [self._own(variable) for variable in cpd.scope]
         if cpd.parameters.is_factored:
             return self._of_cells(cpd, cpd.parameters.for_rows({}))
-        joint = engine_for(self.network).query(cpd.scope).distribution
-        mass = np.asarray(joint.normalize().align(cpd.scope).values, dtype=np.float64).reshape(-1)
+        joint = engine_for(self.network).query(own).distribution
+        known = np.asarray(joint.normalize().align(own).values, dtype=np.float64).reshape(-1)
+        mass = known[Match.of(own, cpd.scope).entries]
         if not (mass > 0).all():
             where = decode(np.array([int(mass.argmin())]), cpd.scope)
             states = ", ".join(f"{v.name}={v.states[int(where[v][0])]!r}" for v in cpd.scope)

@@ -15,7 +15,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator, one_of, whole
 from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
-from sepset.data.sources import as_dataset
+from sepset.data.sources import as_dataset, bind
 from sepset.engine.default import DEFAULT_METHOD
 from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
@@ -27,7 +27,8 @@ from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Discrete
+from sepset.variables.matching import state_order
+from sepset.variables.variable import Discrete, Vector
 
 Parts: TypeAlias = tuple[float, float, float]
 """Noise, bias and variance."""
@@ -110,15 +111,13 @@ def bias_variance(
     rng = generator(seed)
     truth = data if isinstance(data, BayesNet) else None
     source = None if truth is not None else as_dataset(data)
-    found = []
+    engines = []
     for _ in range(repeats):
         rows = truth.sample(num_rows, rng) if truth is not None else _resampled(source, num_rows, rng)
-        found.append(_posteriors(engine_for(learned(procedure, rows), method), test, target, given))
-    expected = (
-        _posteriors(engine_for(truth, method), test, target, given)
-        if truth is not None
-        else _labels(source, test, target)
-    )
+        engines.append(engine_for(learned(procedure, rows), method))
+    asked = _discrete(engines[0].model.variables[target if isinstance(target, str) else target.name])
+    found = [_posteriors(engine, test, asked, given) for engine in engines]
+    expected = _posteriors(engine_for(truth, method), test, asked, given) if truth is not None else _labels(test, asked)
     chosen = DEFAULT_METHOD if method is None else method
     parts = _PARTS[loss](np.stack(found), expected)
     return BiasVarianceResult(*parts, method=chosen, guarantees={"parts": Guarantee.ESTIMATE})
@@ -129,8 +128,16 @@ def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) ->
     return data.take(rng.integers(0, data.num_rows, num_rows))
 
 
-def _posteriors(engine: Engine, test: object, target: str | Discrete, given: Names | None) -> Floats:
-    (found,) = engine.posteriors(test, target, features=given)
+def _discrete(target: Discrete | Vector) -> Discrete:
+    if not isinstance(target, Discrete):
+        raise ScopeError(f"The target is a discrete variable; {target.name!r} is not.")
+    return target
+
+
+def _posteriors(engine: Engine, test: object, target: Discrete, given: Names | None) -> Floats:
+    """The posteriors of the target, one column per state in its order, whatever the order of the model's."""
+    (found,) = engine.posteriors(test, target.name, features=given)
+    found = found[:, state_order(engine.model.variables[target.name], target)]
     blank = np.isnan(found).any(axis=1)
     if blank.any():
         raise DataError(
@@ -140,13 +147,9 @@ def _posteriors(engine: Engine, test: object, target: str | Discrete, given: Nam
     return found
 
 
-def _labels(data: Dataset | None, test: object, target: str | Discrete) -> Floats:
-    assert data is not None
-    rows = test if isinstance(test, Dataset) else Dataset(test, data.variables, missing_columns="allow")
-    variable = rows.variables[target]
-    if not isinstance(variable, Discrete):
-        raise ScopeError(f"The target is a discrete variable; {variable.name!r} is not.")
-    return np.eye(variable.num_states)[true_codes(rows, (variable,))[:, 0]]
+def _labels(test: object, target: Discrete) -> Floats:
+    """One in the column of each row's label."""
+    return np.eye(target.num_states)[true_codes(bind(test, (target,)), (target,))[:, 0]]
 
 
 def _brier(found: Floats, truth: Floats) -> Parts:

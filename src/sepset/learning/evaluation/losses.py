@@ -101,7 +101,7 @@ class ConditionalLogLoss:
 
     def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = engine.variables(self.targets)
+        targets, data = engine.variables(self.targets), engine.rows(data)
         refuse_missing(data, targets)
         if len(targets) == 1 and isinstance(targets[0], Discrete) and self.given is None:
             logs = engine.log_posterior(data, targets[0])
@@ -145,7 +145,7 @@ class ZeroOne:
 
     def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = engine.discrete(self.targets)
+        targets, data = engine.discrete(self.targets), engine.rows(data)
         truth = true_codes(data, targets)
         wrong = engine.modes(data, targets, features=self.given) != truth
         return np.asarray(wrong.any(axis=1), np.float64)
@@ -185,7 +185,7 @@ class Hamming:
 
     def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = engine.discrete(self.targets)
+        targets, data = engine.discrete(self.targets), engine.rows(data)
         truth = true_codes(data, targets)
         if self.predictor == "joint":
             found = engine.modes(data, targets, features=self.given)
@@ -224,7 +224,7 @@ class Brier:
 
     def rows(self, engine: Engine, data: Dataset) -> Floats:
         """The loss of every row."""
-        targets = engine.discrete(self.target)
+        targets, data = engine.discrete(self.target), engine.rows(data)
         truth = true_codes(data, targets)[:, 0]
         return brier_scores(engine.posteriors(data, targets, features=self.given)[0], truth)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.checks import whole
 from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
@@ -21,7 +22,7 @@ from sepset.learning.coverage import CoverageResult
 from sepset.learning.fit import FitResult
 from sepset.learning.incomplete.checkpoint import IterateCodec, about
 from sepset.learning.incomplete.expectation import Expectation
-from sepset.learning.incomplete.starts import Start, start_model
+from sepset.learning.incomplete.starts import Start, start_model, symmetric
 from sepset.learning.optimize.objective import FAILURES, Objective
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -216,8 +217,25 @@ class IterativeEstimator:
 
     def _starts(self, task: EMTask) -> Mapping[str, object]:
         number = self.num_starts(task)
-        hidden = {"hidden": ", ".join(task.hidden)} if task.hidden else {}
-        return {**hidden, "starting points": number} if number > 1 else hidden
+        info: dict[str, object] = {}
+        if task.hidden:
+            info["hidden"] = ", ".join(task.hidden)
+        if number > 1:
+            info["starting points"] = number
+        elif saddle := self._saddle(task):
+            info["symmetric start"] = saddle
+        return info
+
+    def _saddle(self, task: EMTask) -> str:
+        """The report about a symmetric start, if one was asked for: every step treats equal states the same."""
+        if self.start in ("auto", "data", "random"):
+            return ""
+        start = start_model(task.task, task.expectation, self.start, np.random.default_rng(0), task.terms)
+        alike = symmetric(task.task, start)
+        if not any(alike.values()):
+            return ""
+        names = listing(name for name, children in alike.items() if children)
+        return f"a saddle: no child tells the states of {names} apart, and no step does. Use start='auto' or 'random'."
 
     def facts(self, task: EMTask, state: Iterate) -> Mapping[str, object]:
         """More about the last iterate for the reader of a fit; nothing unless a method defines it."""

@@ -14,10 +14,12 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import is_observed
+from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
 from sepset.learning.blocks import PriorTerms
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.task import Task
+from sepset.models.alignment import with_parameters_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -53,15 +55,15 @@ def start_model(
     >>> start_model(task, Expectation.of(task), "model", np.random.default_rng(0)) is net
     True
     """
-    if isinstance(start, BayesNet):
-        return start
-    one_of("start", start, STARTS, otherwise="a network")
     template = task.template
+    if isinstance(start, BayesNet):
+        return _given(expectation, with_parameters_of(template, start, "start"))
+    one_of("start", start, STARTS, otherwise="a network")
     if start == "model":
         return template
     if start == "random":
         return with_tied(expectation, [_random(cpd, rng) for cpd in template.cpds])
-    untold = _untold(task)
+    untold = {child for children in symmetric(task, template).values() for child in children}
     silent = [start == "data" or cpd.parameters.is_default or cpd.child.name in untold for cpd in template.cpds]
     if not any(silent):
         return template
@@ -76,6 +78,20 @@ def start_model(
     return with_tied(expectation, made)
 
 
+def _given(expectation: Expectation, model: BayesNet) -> BayesNet:
+    """The network of a start; raises where CPDs that share parameters have different ones there."""
+    for first, *others in expectation.blocks.members:
+        own = model.cpds[first].parameters.arrays if others else {}
+        for i in others:
+            tied = model.cpds[i].parameters.arrays
+            if not all(np.array_equal(array, tied[name]) for name, array in own.items()):
+                raise ModelError(
+                    f"{model.cpds[first]!r} and {model.cpds[i]!r} share their parameters, and have different ones in "
+                    "the start. Give it the same blocks, as tie does."
+                )
+    return model
+
+
 def with_tied(expectation: Expectation, cpds: list[CPD]) -> BayesNet:
     """The network of these CPDs, each block with the parameters of its first member."""
     blocks = expectation.blocks
@@ -85,15 +101,21 @@ def with_tied(expectation: Expectation, cpds: list[CPD]) -> BayesNet:
     return blocks.network(cpds)
 
 
-def _untold(task: Task) -> set[str]:
-    """The children of hidden variables whose states no child distinguishes, which no step would change."""
-    template, missing = task.template, task.dataset.num_missing
-    hidden = [v for v in template.variables if isinstance(v, Discrete) and missing[v.name] == task.dataset.num_rows]
-    found: set[str] = set()
-    for variable in hidden:
-        children = template.children(variable)
-        if variable.num_states > 1 and not any(template.cpd(child).parameters.tells(variable) for child in children):
-            found.update(children)
+def symmetric(task: Task, model: BayesNet) -> dict[str, tuple[str, ...]]:
+    """The hidden variables whose states no child distinguishes, which no step would change, and their children.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> h, x = Discrete("h"), Discrete("x")
+    >>> net = BayesNet(TableCPD(h, [0.5, 0.5]), TableCPD(x, [[0.3, 0.7], [0.3, 0.7]], given=h))
+    >>> symmetric(Task(net, {"x": [0, 1, 1]}), net)
+    {'h': ('x',)}
+    """
+    missing, found = task.dataset.num_missing, {}
+    for variable in model.variables:
+        if isinstance(variable, Discrete) and variable.num_states > 1 and missing[variable.name] == len(task.dataset):
+            children = model.children(variable)
+            if not any(model.cpd(child).parameters.tells(variable) for child in children):
+                found[variable.name] = children
     return found
 
 

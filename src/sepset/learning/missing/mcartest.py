@@ -5,42 +5,42 @@ them, the statistic compares the means, those of discrete columns being the freq
 
 $$d^2 = \sum_p n_p\, (\bar{\mathbf y}_p - \hat\mu_p)^\top \hat\Sigma_p^{-1} (\bar{\mathbf y}_p - \hat\mu_p),$$
 
-and for discrete columns the whole tables,
+with $\hat\mu, \hat\Sigma$ the maximum likelihood estimates from all rows. Tables of discrete columns have more cells,
+and their rows more patterns, than any data fill. There each column $j$ that misses cells is compared with the states of
+each other column $k$, among the rows that observe it, by Pearson's statistic of that small table:
 
-$$G^2 = 2 \sum_p \sum_{\mathbf y} n_p(\mathbf y) \log \frac{n_p(\mathbf y)}{n_p\, \hat\pi_p(\mathbf y)},$$
+$$X^2 = \sum_{j} \sum_{k \ne j} X^2_{jk}, \qquad \frac{X^2}{c} \approx \chi^2_\nu, \qquad
+c = \frac{\operatorname{tr} \Sigma^2}{\operatorname{tr} \Sigma}, \quad \nu = \frac{\operatorname{tr} \Sigma}{c},$$
 
-with $\hat\mu, \hat\Sigma$ or $\hat\pi$ the maximum likelihood estimates from all rows.
+with $\Sigma$ the covariance of all scores where what is missing is independent of the states: sums of dependent
+statistics have the mean and the variance of this scaled chi-square. States that would be expected less than twice on
+one side of a comparison are pooled.
 
-Reference: Little (1988), A test of missing completely at random; Fuchs (1982) for contingency tables.
+Reference: Little (1988), A test of missing completely at random; Box (1954) and Satterthwaite (1946) for the scale;
+Cochran (1954) for the pooling.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
 from sepset.data.dataset import Dataset
-from sepset.data.missingness import members, missing_patterns
 from sepset.data.sources import as_dataset
-from sepset.errors import DataError, TooLarge
+from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable
 from sepset.learning.missing.gaussian import incomplete_gaussian, pattern_moments, solve
-from sepset.variables.variable import Discrete, VariableLike
+from sepset.variables.variable import Discrete, State, VariableLike
 
-LARGEST = 1 << 22
-"""The most joint states of discrete columns."""
+EXPECTED = 2.0
+"""The least number of rows that a state is expected in, on each side of a comparison."""
 
-STEPS = 20_000
-"""The most iterations of EM over tables."""
-
-TOLERANCE = 1e-12
-"""The largest change of a probability at which EM over tables stops."""
+FEWEST = 10.0
+"""The least number of missing, and of observed, cells of a column whose missing cells are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +48,23 @@ class MCARTestResult:
     """How far the missingness patterns differ, and how often chance alone would make them differ so much.
 
     Attributes:
-        statistic: Little's $d^2$, or the likelihood ratio $G^2$.
-        degrees_of_freedom: of the chi-square distribution it follows under MCAR, when rows are many.
+        statistic: Little's $d^2$, or the scaled sum $X^2 / c$ of the comparisons of discrete columns.
+        degrees_of_freedom: of the chi-square distribution it follows under MCAR, when rows are many; fewer than the
+            number of comparisons where these depend on each other.
         p_value: the probability of a statistic at least as large under MCAR.
         num_patterns: the patterns compared; rows that observe nothing have none.
         converged: whether the estimates that the patterns are compared with settled.
     """
 
     statistic: float
-    degrees_of_freedom: int
+    degrees_of_freedom: float
     p_value: float
     num_patterns: int
     converged: bool = True
 
     def __repr__(self) -> str:
         return (
-            f"MCARTestResult(statistic {self.statistic:.5g}, {self.degrees_of_freedom} degrees of freedom, "
+            f"MCARTestResult(statistic {self.statistic:.5g}, {self.degrees_of_freedom:.4g} degrees of freedom, "
             f"p = {self.p_value:.3g}, {self.num_patterns} patterns{'' if self.converged else ', not converged'})"
         )
 
@@ -72,16 +73,17 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
     """The test of the hypothesis that cells are missing completely at random.
 
     A small p-value speaks against MCAR; a large one does not prove it, and nothing in the data can tell cells missing
-    at random from cells missing not at random. The chi-square distribution is the limit for many rows a pattern (and,
-    for discrete columns, a cell).
+    at random from cells missing not at random. The chi-square distribution is the limit for many rows in each pattern,
+    or, for discrete columns, on each side of a comparison.
 
     Args:
         data: a dataset, or any frame; row weights count as copies.
-        variables: the columns to test; all by default. Discrete columns by themselves are compared as whole tables;
-            next to real ones each state but one counts as a column of zeros and ones, of which means are compared.
+        variables: the columns to test; all by default. The states of discrete columns by themselves are compared
+            column by column; next to real ones each state but one counts as a column of zeros and ones, of which means
+            are compared.
 
-    Cost: EM over patterns. For discrete columns alone the table of all their joint states.
-    Reference: Little (1988); Fuchs (1982).
+    Cost: EM over patterns. For discrete columns alone one pass over the rows for each pair of columns.
+    Reference: Little (1988); Box (1954).
     Guarantee: asymptotic p-value.
     Tested by: learning/missing/test_mcartest.py::test_the_published_figure
 
@@ -97,11 +99,11 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
         raise DataError(f"Column {empty[0]!r} has no observed cell, so that nothing can be tested. Leave it out.")
     discrete = [v for v in rows.variables if isinstance(v, Discrete)]
     if discrete and len(discrete) == len(rows.variables):
-        return _likelihood_ratio(rows, discrete)
+        return _by_pairs(rows, discrete)
     return _little(rows)
 
 
-def _tested(statistic: float, freedom: int, num_patterns: int, converged: bool) -> MCARTestResult:
+def _tested(statistic: float, freedom: float, num_patterns: int, converged: bool) -> MCARTestResult:
     from scipy.special import chdtrc
 
     p_value = float(chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
@@ -134,74 +136,117 @@ def _numbers(rows: Dataset, variable: AnyVariable) -> list[Floats]:
     return [column]
 
 
-class _Pattern(NamedTuple):
-    """The counts of one pattern over the columns it observes; hidden axes have length one."""
+class _Column(NamedTuple):
+    """A discrete column as numbers: which rows observe it, its whitened indicators there, and their number.
 
-    hidden: tuple[int, ...]
-    counts: Floats
-
-
-def _likelihood_ratio(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
-    shape = tuple(v.num_states for v in columns)
-    if math.prod(shape) > LARGEST:
-        raise TooLarge(
-            f"The columns have {float(math.prod(shape)):.3g} joint states; the limit is {LARGEST:.3g}. "
-            "Test fewer at a time by variables=."
-        )
-    parts = _counted(rows, columns)
-    joint, converged = _joint(parts, shape)
-    statistic = 0.0
-    for part in parts:
-        expected = part.counts.sum() * joint.sum(axis=part.hidden, keepdims=True)
-        seen = part.counts > 0
-        statistic += 2.0 * float((part.counts[seen] * np.log(part.counts[seen] / expected[seen])).sum())
-    free = sum(part.counts.size - 1 for part in parts)
-    return _tested(statistic, free - _dimension(parts, shape), len(parts), converged)
-
-
-def _counted(rows: Dataset, columns: Sequence[Discrete]) -> list[_Pattern]:
-    patterns = missing_patterns(rows)
-    share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
-    found = []
-    for observed, same in zip(patterns.observed, members(patterns.which, len(patterns)), strict=True):
-        if not observed.any() or share[same].sum() == 0:
-            continue
-        shape = tuple(v.num_states if seen else 1 for v, seen in zip(columns, observed, strict=True))
-        place = np.zeros(len(same), np.int64)
-        for variable, seen in zip(columns, observed, strict=True):
-            if seen:
-                place = place * variable.num_states + rows.codes(variable)[same]
-        counts = np.bincount(place, share[same], math.prod(shape)).astype(np.float64).reshape(shape)
-        found.append(_Pattern(tuple(int(axis) for axis in np.flatnonzero(~observed)), counts))
-    return found
-
-
-def _joint(parts: Sequence[_Pattern], shape: tuple[int, ...]) -> tuple[Floats, bool]:
-    """The maximum likelihood distribution of all columns, by EM from the uniform one, and whether it settled."""
-    total = sum(float(part.counts.sum()) for part in parts)
-    joint = np.full(shape, 1.0 / math.prod(shape))
-    for _ in range(STEPS):
-        new = np.zeros(shape)
-        for part in parts:
-            seen = joint.sum(axis=part.hidden, keepdims=True)
-            new += joint * np.divide(part.counts, seen, out=np.zeros_like(seen), where=seen > 0)
-        new /= total
-        change = float(np.abs(new - joint).max())
-        joint = new
-        if change <= TOLERANCE:
-            return joint, True
-    return joint, False
-
-
-def _dimension(parts: Sequence[_Pattern], shape: tuple[int, ...]) -> int:
-    r"""The number of parameters of the joint that the patterns' tables determine.
-
-    Tables split into interactions: those over a set $S$ of columns have $\prod_{i \in S} (k_i - 1)$ dimensions, and are
-    determined where some pattern observes all of $S$.
+    Attributes:
+        seen: which rows observe it.
+        white: uncorrelated columns of mean zero and variance one, a row for every row; zero where it is missing.
+        size: the number of those columns.
     """
-    everyone = range(len(shape))
-    known: set[tuple[int, ...]] = set()
-    for part in parts:
-        seen = [axis for axis in everyone if axis not in part.hidden]
-        known.update(itertools.chain.from_iterable(itertools.combinations(seen, n + 1) for n in range(len(seen))))
-    return sum(math.prod(shape[axis] - 1 for axis in subset) for subset in known)
+
+    seen: Bools
+    white: Floats
+    size: int
+
+
+def _by_pairs(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
+    """The sum of Pearson's statistics over all pairs of a column that misses cells and another column's states."""
+    share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
+    hidden = np.stack([rows.is_missing(v) for v in columns], axis=1)
+    counted = hidden[:, _often(hidden, share)].astype(np.float64)
+    known = [_whitened(v, rows.codes(v), share, counted) for v in columns]
+    apart = [_centered(counted, one.seen, share) for one in known]
+    statistic, freedom = 0.0, 0.0
+    for one, gap in zip(known, apart, strict=True):
+        usable = _spread(gap, share) > 0
+        scaled = gap[:, usable] / np.sqrt(_spread(gap[:, usable], share))
+        statistic += float((((scaled * share[:, None]).T @ one.white) ** 2).sum())
+        freedom += float(usable.sum() * one.size)
+    square = _trace_of_square(known, apart, share) if freedom else 0.0
+    ratio = square / freedom if freedom else 1.0
+    num_patterns = len(_patterns(hidden[share > 0]))
+    return _tested(statistic / ratio, freedom / ratio, num_patterns, converged=True)
+
+
+def _patterns(hidden: Bools) -> Bools:
+    """The different sets of missing columns of rows that observe something."""
+    return np.unique(hidden[~hidden.all(axis=1)], axis=0)
+
+
+def _often(hidden: Bools, share: Floats) -> Ints:
+    """The columns with enough cells missing, and enough observed, to compare."""
+    absent = share @ hidden
+    return np.flatnonzero((absent >= FEWEST) & (share.sum() - absent >= FEWEST))
+
+
+def _whitened(variable: Discrete, codes: AnyInts, share: Floats, hidden: Floats) -> _Column:
+    """A column's states as uncorrelated numbers, rare ones pooled."""
+    seen = codes >= 0
+    counts = np.bincount(codes[seen], share[seen], variable.num_states).astype(np.float64)
+    groups = pooled_states(variable.states, counts, _least_share(hidden[seen], share[seen]))
+    indicators = np.zeros((len(codes), len(groups) - 1))
+    for place, group in enumerate(groups[1:]):
+        indicators[:, place] = np.isin(codes, group)
+    total = share[seen].sum()
+    centered = np.where(seen[:, None], indicators - share[seen] @ indicators[seen] / total, 0.0)
+    root = np.linalg.cholesky((centered * share[:, None]).T @ centered / total)
+    return _Column(seen, np.linalg.solve(root, centered.T).T, indicators.shape[1])
+
+
+def _least_share(hidden: Floats, share: Floats) -> float:
+    """The share of rows that a state needs to be expected often enough on both sides of every comparison."""
+    absent, total = share @ hidden, share.sum()
+    sides = np.minimum(absent, total - absent)
+    sides = sides[sides >= FEWEST]
+    return EXPECTED / float(sides.min()) if sides.size else 0.0
+
+
+def pooled_states(states: Sequence[State], counts: Floats, least: float) -> list[Ints]:
+    """The codes of the states that occur, in groups that each have at least a share of the rows, the largest first.
+
+    >>> [group.tolist() for group in pooled_states("abcde", np.array([50.0, 0.0, 2.0, 45.0, 3.0]), 0.05)]
+    [[0], [3], [2, 4]]
+    """
+    order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (counts[code], str(states[code])))
+    groups: list[list[int]] = []
+    for code in order:
+        if groups and counts[groups[-1]].sum() < least * counts.sum():
+            groups[-1].append(code)
+        else:
+            groups.append([code])
+    return [np.array(sorted(group)) for group in sorted(groups, key=lambda group: -float(counts[group].sum()))]
+
+
+def _centered(hidden: Floats, seen: Bools, share: Floats) -> Floats:
+    """Which cells are missing, less their mean over the rows that observe a column; zero in other rows."""
+    total = share[seen].sum()
+    return np.where(seen[:, None], hidden - share[seen] @ hidden[seen] / total, 0.0)
+
+
+def _spread(gap: Floats, share: Floats) -> Floats:
+    """The total squares, zero where only rounding is left of them."""
+    squares = share @ gap**2
+    return np.where(squares > 1e-12 * share.sum(), squares, 0.0)
+
+
+def _trace_of_square(known: Sequence[_Column], apart: Sequence[Floats], share: Floats) -> float:
+    r"""$\operatorname{tr}(\Sigma^2)$ of the whitened scores of all pairs, given which cells are missing.
+
+    Scores are sums $\sum_m (r_{mj} - \bar r_j)\, z_{mk}$ over the rows that observe column $k$. If columns are
+    independent of what is missing, two of them have the covariance $\sum_m (r_{mj} - \bar r_j)(r_{mj'} - \bar r_{j'})\,
+    \operatorname{cov}(z_k, z_{k'})$ over the rows that observe both.
+    """
+    scales = [np.sqrt(_spread(gap, share)) for gap in apart]
+    scaled = [np.divide(g, s, out=np.zeros_like(g), where=s > 0) for g, s in zip(apart, scales, strict=True)]
+    total = 0.0
+    for k, first in enumerate(known):
+        for n, second in enumerate(known[: k + 1]):
+            both = first.seen & second.seen
+            weight = share[both].sum()
+            if not first.size or not second.size or weight == 0:
+                continue
+            among = (first.white[both] * share[both, None]).T @ second.white[both] / weight
+            missing = (scaled[k][both] * share[both, None]).T @ scaled[n][both]
+            total += (1.0 if n == k else 2.0) * float((among**2).sum() * (missing**2).sum())
+    return total

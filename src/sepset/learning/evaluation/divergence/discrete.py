@@ -22,11 +22,12 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import is_discrete
 from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.engine.engine import Engine
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import num_entries
 from sepset.inference.method import Method
 from sepset.learning.evaluation.divergence.expectedlog import expected_log, is_same
 from sepset.learning.evaluation.divergence.gaussian import GaussianTruth
+from sepset.models.alignment import over
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -75,7 +76,7 @@ class Truth:
 
     def parts(self, model: BayesNet) -> Parts:
         """The divergence by its parts: the graph, and the parameters of each family."""
-        _require_same(self.network, model, _require_kind)
+        model = _matched(self.network, model, _require_kind)
         gaps = [self._graph_gap(cpd.child.name, model) for cpd in model.cpds]
         families = {cpd.child.name: self._parameter_gap(cpd.child.name, model) for cpd in model.cpds}
         return Parts(max(math.fsum(gaps), 0.0), families)
@@ -197,7 +198,7 @@ def conditional_table(model: BayesNet, child: str, scope: Sequence[str]) -> Floa
 
 def _same_tables(p: BayesNet, q: BayesNet) -> list[tuple[Floats, Floats]]:
     _require_discrete(p)
-    _require_same(p, q, _require_discrete)
+    q = _matched(p, q, _require_discrete)
     differing = [v.name for v in p.variables if set(p.parents(v)) != set(q.parents(v))]
     if differing:
         raise ModelError(
@@ -207,14 +208,10 @@ def _same_tables(p: BayesNet, q: BayesNet) -> list[tuple[Floats, Floats]]:
     return [(conditional_table(p, n, s), conditional_table(q, n, s)) for n, s in scopes.items()]
 
 
-def _require_same(p: BayesNet, q: BayesNet, require_kind: Callable[[BayesNet], None]) -> None:
+def _matched(p: BayesNet, q: BayesNet, require_kind: Callable[[BayesNet], None]) -> BayesNet:
+    """The network `q` with its states in the order of `p`; raises unless both have the same variables."""
     require_kind(q)
-    ours, theirs = set(p.variables), set(q.variables)
-    if ours != theirs:
-        differ = [v.name for v in sorted(ours ^ theirs, key=lambda v: v.name)]
-        raise ScopeError(
-            f"The divergence needs the same variables and states in both; they differ in {listing(differ)}."
-        )
+    return over(q, p.variables)
 
 
 def _require_kind(model: BayesNet) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator, whole
-from sepset.base.text import listing
-from sepset.errors import NotApplicable, ScopeError
+from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
+from sepset.models.alignment import over
 from sepset.models.bayesnet import BayesNet
 
 CHUNK = 2**16
@@ -50,7 +50,8 @@ def sampled(p: BayesNet, q: BayesNet, *, samples: int, seed: int | np.random.Gen
     >>> abs(found.total - 2.0) < 4.0 * found.standard_error, round(found.standard_error, 4)
     (True, 0.0063)
     """
-    _require_comparable(p, q)
+    _require_networks(p, q)
+    q = over(q, p.variables)
     whole("samples", samples, least=2)
     rng, ratios = generator(seed), []
     for start in range(0, samples, CHUNK):
@@ -70,12 +71,7 @@ def _log_density(model: BayesNet, columns: Columns, num_rows: int) -> Floats:
     return total
 
 
-def _require_comparable(p: BayesNet, q: BayesNet) -> None:
-    for model in (p, q):
+def _require_networks(*models: BayesNet) -> None:
+    for model in models:
         if not isinstance(model, BayesNet):
             raise NotApplicable(f"The divergence compares Bayesian networks; found {model!r}.")
-    differ = sorted(v.name for v in set(p.variables) ^ set(q.variables))
-    if differ:
-        raise ScopeError(
-            f"The divergence needs the same variables and states in both; they differ in {listing(differ)}."
-        )
