@@ -258,7 +258,6 @@ def test_the_best_of_wide_forms_are_ranked(form):
     np.testing.assert_allclose(found.log_values, np.sort(logs)[::-1][:10], atol=CLOSE)
 
 
-<<<<<<< HEAD
 def test_descendants_of_wide_children_are_drawn_after_them():
     """z depends on y, x on z and on a root; nothing below y is observed."""
     y, z, x = ss.Discrete("y"), ss.Discrete("z"), ss.Real("x")
@@ -279,7 +278,8 @@ def test_a_network_reduced_by_evidence_needs_no_table_of_its_wide_cpds():
     assert [v.name for v in reduced.variables] == ["p0", "p1"]
     assert float(ss.log_partition(reduced)) == pytest.approx(float(ss.log_probability(net, given=given)), abs=CLOSE)
     np.testing.assert_allclose(ss.query(reduced, "p1").values, ss.query(net, "p1", given=given).values, atol=CLOSE)
-=======
+
+
 # Kernel densities: conditionals of real variables whose factors depend on what is observed.
 
 CLASS, POINT, NOISE = ss.Discrete("class"), ss.Real("point"), ss.Real("noise")
@@ -359,4 +359,3 @@ def test_a_vector_with_kernels_is_weighed_at_a_point():
     weights = PRIOR * [np.exp(logs[0]), np.exp(logs[1:]).mean()]
     np.testing.assert_allclose(ss.query(net, "class", given={"place": at}).values, weights / weights.sum(), atol=1e-12)
     np.testing.assert_allclose(ss.query(net, "place", given={"class": 1}).mean(), points[1:].mean(axis=0), atol=1e-12)
->>>>>>> main

@@ -125,14 +125,13 @@ class PreparedForms:
         last = [] if self._whole is not None else self._barren(evidence)
         if not last:
             return self._about(None, evidence).sample(num_rows, evidence, rng)
-<<<<<<< HEAD
         children = {self.problem.conditionals[place].child for place in last}
         known = {*children, *evidence.observed}
         rest = [v for v in range(self.problem.num_visible) if v not in known]
         drawn = self._about(rest, evidence).sample(num_rows, self._silenced(evidence, children), rng)
         columns: Columns = {self.problem.variables[v]: drawn[v] for v in rest}
         columns |= {self.problem.variables[v]: np.full(num_rows, code) for v, code in evidence.codes.items()}
-        columns |= {self.problem.variables[v]: np.tile(x, (num_rows, 1)) for v, x in evidence.reals.items()}
+        columns |= {self.problem.variables[v]: _repeated(x, num_rows) for v, x in evidence.reals.items()}
         for place in last:
             columns |= self._drawn(place, columns, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
@@ -174,28 +173,6 @@ class PreparedForms:
             order += [place for place in sorted(late) if not left.intersection(groups[place].parents)]
             late.difference_update(order)
         return order
-=======
-        children = {self.problem.conditionals[form.group].child for form in last}
-        known_before = {*evidence.codes, *evidence.reals}
-        rest = [v for v in range(self.problem.num_visible) if v not in children and v not in known_before]
-        drawn = self._about(rest, evidence).sample(num_rows, self._without(children, evidence), rng)
-        known: dict[int, AnyArray] = {v: drawn[v] for v in rest if v in drawn}
-        for form in last:
-            rows: Columns = {v: _column(self.problem, v, known, evidence, num_rows) for v in form.source.scope[:-1]}
-            known[self.problem.conditionals[form.group].child] = form.source.sample(rows, num_rows, rng)
-        return known
-
-    def _without(self, children: Collection[int], evidence: Evidence) -> Evidence:
-        """The evidence with zeros for real variables that have no factors, which are not drawn."""
-        zeros = {v: np.zeros(size) for v in children if (size := getattr(self.problem.variables[v], "size", 0))}
-        return Evidence(evidence.codes, evidence.weights, evidence.soft, {**evidence.reals, **zeros})
-
-    def _barren(self, evidence: Evidence) -> tuple[Form, ...]:
-        """The deferred forms whose children have no evidence and no children of their own."""
-        taken = {*evidence.touched, *(v for group in self.problem.conditionals for v in group.parents)}
-        deferred = [form for form in self.problem.forms if form.is_deferred and form.group >= 0]
-        return tuple(form for form in deferred if self.problem.conditionals[form.group].child not in taken)
->>>>>>> main
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
@@ -578,22 +555,12 @@ def _joined(parts: Sequence[JointCounts]) -> JointCounts:
     return JointCounts(np.concatenate(codes), np.concatenate(counts))
 
 
-<<<<<<< HEAD
-=======
-def _column(
-    problem: Problem, variable: AnyVariable, drawn: Mapping[int, AnyArray], evidence: Evidence, num_rows: int
-) -> AnyArray:
-    """The codes or numbers of a variable in every row: drawn, or observed."""
-    position = problem.variables.id(variable)
-    if position in drawn:
-        return drawn[position]
-    if position in evidence.codes:
-        return np.full(num_rows, evidence.codes[position])
-    rows = np.tile(evidence.reals[position], (num_rows, 1))
+def _repeated(value: Floats, num_rows: int) -> Floats:
+    """The value of a real variable in every row."""
+    rows = np.tile(value, (num_rows, 1))
     return rows[:, 0] if rows.shape[1] == 1 else rows
 
 
->>>>>>> main
 def _alike(rows: EvidenceRows) -> Iterator[tuple[Ints, EvidenceRows]]:
     """The rows that observe the same variables, with the columns of these."""
     first, which = rows.patterns

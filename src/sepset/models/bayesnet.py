@@ -204,8 +204,10 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is the evidence's probability.
         Tested by: models/test_bayesnet.py::test_reduction_by_evidence_has_z_equal_to_its_probability
         """
-        codes = resolve(given, self.variables).codes
-        return self._product({self.variables[v]: code for v, code in codes.items()}).condition(given)
+        found = resolve(given, self.variables)
+        reals = {self.variables[v]: tuple(value.tolist()) for v, value in found.reals.items()}
+        known = reals | {self.variables[v]: code for v, code in found.codes.items()}
+        return self._product(known).condition(given)
 
     def do(self, interventions: Mapping[Any, Any]) -> BayesNet:
         r"""The mutilated network: intervened variables lose their parents and take the given value or distribution.
@@ -274,7 +276,7 @@ class BayesNet(NamedModel):
         """
         return self._product({})
 
-    def _product(self, given: Mapping[Any, int]) -> MarkovNet:
+    def _product(self, given: Mapping[Any, Any]) -> MarkovNet:
         """The product of all CPDs; those that are too wide for a table become factors for what is given."""
         from sepset.models.markovnet import MarkovNet
 
