@@ -25,7 +25,7 @@ class CliqueTree:
 
     Args:
         order: how the elimination order behind the tree is chosen.
-        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
+        memory: the largest number of bytes held at once; a larger plan raises `TooLarge` before anything is allocated.
         zeros: "auto" leaves out states that the factors' zeros exclude, alone or with the findings, and restricts
             products to those that can be positive once that is faster; "sparse" does so at once; "dense" does neither.
 
