@@ -33,6 +33,7 @@ SUITES = (
     "treequeries",
     "batch",
     "em",
+    "callers",
     "startup",
     "path",
 )

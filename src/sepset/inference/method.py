@@ -180,6 +180,14 @@ def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
 
 
 @runtime_checkable
+class Portable(Protocol):
+    """A prepared method that another process can use: it is pickled with its plans and programs."""
+
+    def portable(self) -> Prepared:
+        """The method as it is sent: plans, programs and values, without workspaces and locks."""
+
+
+@runtime_checkable
 class ReadsAll(Protocol):
     """A prepared method that also returns the marginals of observed variables, all as tables."""
 

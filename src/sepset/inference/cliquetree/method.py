@@ -33,6 +33,11 @@ class CliqueTree:
     Guarantee: exact; first two moments of mixtures; exact discrete marginals and moments.
     Tested by: inference/test_method.py::test_every_answer_is_what_was_promised,
         inference/exact/test_tree.py::test_hybrid_networks_meet_the_enumerated_mixture
+
+    >>> import sepset as ss
+    >>> engine = ss.prepare(ss.datasets.load("asia"), method=ss.CliqueTree(memory=2**20))
+    >>> round(engine.marginals(given={"xray": "yes"})["lung"]["yes"], 4)
+    0.4887
     """
 
     order: OrderingMethod = DEFAULT_ORDER

@@ -127,6 +127,10 @@ class WorkspacePool:
         self._idle: list[tuple[FactorStore, Workspace]] = []
         self._lock = Lock()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled empty: workspaces are made again when they are needed."""
+        return WorkspacePool, (self._size, self._memory)
+
     def take(self, store: FactorStore) -> Workspace | None:
         """An idle workspace with this store's values, or None."""
         with self._lock:
