@@ -302,7 +302,7 @@ class PreparedCutset:
     @property
     def _most_cases(self) -> float:
         """The number of cases from which there is no hope that fewer variables would do."""
-        return min(max(self.method.steps, 1.0), 2.0**200) * 2.0 ** (2 * HOPELESS_BITS)
+        return float(min(max(self.method.steps, 1.0), 2.0**200) * 2.0 ** (2 * HOPELESS_BITS))
 
     def _num_cases(self, cutset: Sequence[int]) -> int:
         return math.prod(int(self.problem.variables.cards[v]) for v in cutset)
