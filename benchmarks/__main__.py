@@ -32,6 +32,7 @@ SUITES = (
     "treequeries",
     "batch",
     "em",
+    "callers",
     "startup",
     "path",
 )

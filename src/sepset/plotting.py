@@ -29,6 +29,10 @@ from sepset.models.model import NamedModel
 __all__ = ["calibration_curves", "graph", "layered", "save", "traces"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def save(draw: Callable[[Any], Any], path: str | os.PathLike[str], *, size: tuple[float, float] = (6.0, 4.5)) -> None:
     """Draw on a new figure and write it to a file in the format of its suffix; no window is opened.
 

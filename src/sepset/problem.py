@@ -196,7 +196,7 @@ class Problem:
     def with_blocks(self, blocks: Iterable[Block]) -> Problem:
         """The problem with other factors of the same numbers and scopes, which are not read again."""
         made = replace(self, blocks=tuple(blocks))
-        carry_over(self, made, "scopes", "shapes")
+        carry_over(self, made, "scopes", "shapes", "single_conditionals")
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -271,6 +271,12 @@ class Problem:
         start, members = self.scopes
         cards = self.variables.cards[members].tolist()
         return tuple(tuple(cards[i:j]) for i, j in itertools.pairwise(start.tolist()))
+
+    @lazy
+    def single_conditionals(self) -> tuple[tuple[int, int, int], ...]:
+        """The conditionals that are one factor: its number, the child, and the axis of the child."""
+        alone = [(group.factors[0], group.child) for group in self.conditionals if _is_single(group)]
+        return tuple((number, child, self.scope(number).index(child)) for number, child in alone)
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
@@ -379,6 +385,10 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"
+
+
+def _is_single(group: ConditionalGroup) -> bool:
+    return len(group.factors) == 1 and not group.auxiliaries
 
 
 def positions(variables: Variables, scope: Sequence[object]) -> Ints:

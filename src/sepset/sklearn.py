@@ -36,6 +36,11 @@ from sepset.variables.variable import Discrete, State, Vector
 
 __all__ = ["BayesNetClassifier", "BayesNetImputer", "best_tree"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 base = require("sklearn.base", "sklearn", "sepset.sklearn")
 targets = require("sklearn.utils.multiclass", "sklearn", "sepset.sklearn")
 checks = require("sklearn.utils.validation", "sklearn", "sepset.sklearn")

@@ -35,6 +35,11 @@ from sepset.variables.variable import Discrete
 
 __all__ = ["assert_close", "check_factor_laws", "check_method"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Point: TypeAlias = dict[str, Any]
 Makes: TypeAlias = Callable[[np.random.Generator], Sequence[Factor]]
 

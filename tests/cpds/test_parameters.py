@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.cpds.counts import expected_log
 from sepset.cpds.kerneldensity import KernelCPD
-from sepset.cpds.parameters import ImaginaryRows, PriorTerm, complete_rows, expected_log, weighted
+from sepset.cpds.parameters import ImaginaryRows, PriorTerm, complete_rows, weighted
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
 from sepset.variables.variable import Discrete, Real

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import networkx as nx
 import numpy as np
@@ -23,6 +23,7 @@ from sepset.graphs.ordering import (
     WeightedMinFill,
     elimination_order,
 )
+from sepset.graphs.symbolic import symbolic_elimination
 from support import plain_elimination as plain
 from support.bounded import within
 from support.small_graphs import undirected
@@ -202,7 +203,7 @@ def grid_task(side, limit):
 @pytest.mark.parametrize("method", [*GREEDY, Portfolio(), Portfolio(restarts=1), Portfolio(seconds=0.01)], ids=repr)
 def test_orders_far_beyond_the_limit_are_refused(method):
     with pytest.raises(
-        TooLarge, match=r"need.* tables of more than 2\^15 entries \(.* GiB .*\); the limit is 2\^5\..*Recursive"
+        TooLarge, match=r"need.* tables of more than 2\^15 entries \(256.0 KiB .*\); the limit is 2\^5\..*Recursive"
     ):
         method.arrange(grid_task(20, 5.0))
 
@@ -254,3 +255,30 @@ def test_names_are_looked_up_when_read():
 def test_settings_that_make_no_sense_are_refused(settings):
     with pytest.raises(ArgumentError, match=r"is a (number >= 0|whole number of at least 0), or None; found"):
         Portfolio(**settings)
+
+
+def test_hopeless_orders_are_finished_while_that_takes_little_work():
+    wide = grid_task(20, 5.0)
+    patient = replace(wide, patience=10**6)
+    for method in (MinFill(), Portfolio(restarts=1)):
+        assert sorted(method.arrange(patient)) == list(range(400))
+        with pytest.raises(TooLarge):
+            method.arrange(replace(wide, patience=1000))
+
+
+def test_a_hopeless_order_without_a_limit_is_given_up_after_much_work():
+    wide = replace(grid_task(70, math.inf), patience=1000)
+    with pytest.raises(TooLarge, match=r"more than 2\^64 entries \(128.0 EiB at 8 bytes each\); no machine has these"):
+        MinFill().arrange(wide)
+    assert len(MinFill().arrange(replace(wide, patience=0))) == 70 * 70
+
+
+def test_the_hub_of_a_star_first_is_refused_without_its_clique():
+    n = 3000  # its clique has all nodes, and all cliques together four million variables
+    start = np.concatenate([[0], np.arange(n - 1, 2 * n - 1)])
+    near = np.concatenate([np.arange(1, n), np.zeros(n - 1, np.int64)])
+    names = [f"N{i}" for i in range(n)]
+    about = names, (start, near), [2] * n, np.zeros(n, np.int64)
+    with pytest.raises(TooLarge, match="The elimination order needs tables of more than"):
+        symbolic_elimination(*about, GivenOrder(names), limit=10.0, patience=10**5)
+    assert symbolic_elimination(*about, GivenOrder(names[::-1]), limit=10.0, patience=10**5).width == 1

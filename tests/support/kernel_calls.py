@@ -45,5 +45,5 @@ def adjacency(start, members, num):
 
 def eliminate(start, neighbors, order, cards=None):
     """Message scopes, where each goes, and what absorbs it; with states, the sizes too."""
-    found = planning.eliminate(start, neighbors, order, np.ones(len(order)) if cards is None else cards)
+    found = planning.eliminate(start, neighbors, order, np.ones(len(order)) if cards is None else cards, np.inf, 0)
     return found[:4] if cards is None else found[:5]

@@ -84,7 +84,7 @@ def assembled(made):
     return assemble(made, NO_STORE, NONE, NONE, NONE, 0, NONE)
 
 
-def contracted(network, kept=(), *, targets=False, num_factors=0):
+def contracted(network, kept=(), *, targets=False, num_factors=0, limit=np.inf):
     """The sweeps of a network, read at every rank or factor where that is asked for, and the network by rank."""
     symbolic, ranked = eliminated(network, kept)
     ranked = with_free(ranked)
@@ -97,6 +97,7 @@ def contracted(network, kept=(), *, targets=False, num_factors=0):
         kept=np.arange(num - len(kept), num),
         targets=np.arange(num if targets else 0),
         num_factors=num_factors,
+        limit=limit,
     )
     return made, ranked
 

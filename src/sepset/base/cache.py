@@ -47,6 +47,11 @@ class Cache(Generic[V]):
         with self._lock:
             self._values.clear()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled with its values."""
+        with self._lock:
+            return _filled, (self._size, list(self._values.items()))
+
     def __len__(self) -> int:
         return len(self._values)
 
@@ -54,6 +59,12 @@ class Cache(Generic[V]):
         """The keys, the least recently used first."""
         with self._lock:
             return iter(list(self._values))
+
+
+def _filled(size: int, values: list[tuple[Hashable, V]]) -> Cache[V]:
+    cache = Cache[V](size)
+    cache._values.update(values)
+    return cache
 
 
 @dataclass(frozen=True, eq=False)

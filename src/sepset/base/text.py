@@ -1,9 +1,13 @@
-"""Parts of messages: the nearest valid name, and short lists."""
+"""Parts of messages: the nearest valid name, short lists, and sizes."""
 
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
+
+UNITS = "KMGTPE"
+"""Units of bytes, each 1024 times the one before."""
 
 
 def nearest(asked: object, valid: Iterable[object], *, cutoff: float = 0.5) -> str:
@@ -44,6 +48,20 @@ def brief(value: object) -> str:
     """
     text = repr(value)
     return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def readable(size: float) -> str:
+    """A number of bytes in a readable unit, or as a power of ten beyond all units.
+
+    >>> readable(3_400_000), readable(5 * 2**40), readable(2**200)
+    ('3.2 MiB', '5.0 TiB', '10^60 bytes')
+    """
+    if size < 1024:
+        return f"{size:.0f} B"
+    unit = next((i for i in range(1, len(UNITS)) if size < 999.95 * 1024**i), len(UNITS))
+    if size >= 999.95 * 1024 ** len(UNITS):
+        return f"10^{math.log10(size):.0f} bytes"
+    return f"{size / 1024**unit:.1f} {UNITS[unit - 1]}iB"
 
 
 def alternatives(items: Iterable[object]) -> str:

@@ -246,3 +246,14 @@ def unseen_message(
     named = ", ".join(map(name, empty[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
     where = " context_coverage(structure, data).unseen lists them all." if rest > 0 else ""
     return f"{owner!r}: {len(empty)} of {num_contexts} contexts never occur in the data: {named}. {remedy}{where}"
+
+
+def expected_log(probabilities: Floats, counts: Floats) -> float:
+    r"""The expected log-likelihood $\sum_c M[c] \log \theta_c$ of counts; cells without any add nothing.
+
+    >>> expected_log(np.array([0.0, 1.0]), np.array([0.0, 3.0]))
+    0.0
+    """
+    seen = counts > 0
+    with np.errstate(divide="ignore"):
+        return float(counts[seen] @ np.log(probabilities[seen]))

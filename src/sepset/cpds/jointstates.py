@@ -16,12 +16,13 @@ from sepset.cpds.counts import (
     checked_weights,
     count,
     decode,
+    expected_log,
     joint_codes,
     states_of,
     unseen_message,
 )
 from sepset.cpds.discrete import DiscreteCPD
-from sepset.cpds.parameters import AnyParameters, Contexts, Parameters, PriorTerm, S, expected_log, weighted
+from sepset.cpds.parameters import AnyParameters, Contexts, Parameters, PriorTerm, S, weighted
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries

@@ -29,13 +29,14 @@ from sepset.cpds.counts import (
     column,
     count,
     decode,
+    expected_log,
     num_rows_of,
     unseen_message,
 )
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.discrete import DiscreteCPD, check_rows
 from sepset.cpds.jointstates import LARGEST, D, DiscreteParameters, dense_values
-from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows, expected_log
+from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries

@@ -13,13 +13,13 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
-from sepset.cpds.counts import Configurations, column, decode
+from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
-from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied, expected_log
+from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge

@@ -583,16 +583,5 @@ def weighted(cpd: Parametrized, columns: Columns, weights: Floats | None) -> flo
     return float(logs[counted] @ weights[counted])
 
 
-def expected_log(probabilities: Floats, counts: Floats) -> float:
-    r"""The expected log-likelihood $\sum_c M[c] \log \theta_c$ of counts; cells without any add nothing.
-
-    >>> expected_log(np.array([0.0, 1.0]), np.array([0.0, 3.0]))
-    0.0
-    """
-    seen = counts > 0
-    with np.errstate(divide="ignore"):
-        return float(counts[seen] @ np.log(probabilities[seen]))
-
-
 AnyParameters: TypeAlias = Parameters[Any, Any]
 """The parameters of any CPD."""

@@ -12,11 +12,11 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Gates, Node, Partition, reordered
-from sepset.cpds.counts import checked_counts, column, count, num_rows_of, unseen_message
+from sepset.cpds.counts import checked_counts, column, count, expected_log, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Multinomials
-from sepset.cpds.parameters import PriorTerm, Varied, expected_log
+from sepset.cpds.parameters import PriorTerm, Varied
 from sepset.cpds.registry import Fields, registered
 from sepset.cpds.tree import smallest_form
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge

@@ -21,6 +21,11 @@ M = TypeVar("M", bound="Model")
 
 __all__ = ["Description", "describe", "load", "names"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _SUFFIX = ".json"
 
 

@@ -14,7 +14,7 @@ from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Method, Prepared, prepare
+from sepset.inference.method import Method, Portable, Prepared, can, prepare
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -34,7 +34,7 @@ class Bound:
         promises: what its answers about this model guarantee.
     """
 
-    def __init__(self, model: Model, method: Method | None = None) -> None:
+    def __init__(self, model: Model, method: Method | None = None, *, prepared: Prepared | None = None) -> None:
         if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(f"Questions are asked of a model; found {brief(model)}. {remedy(model)}")
         chosen = DEFAULT_METHOD if method is None else method
@@ -42,7 +42,7 @@ class Bound:
             raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
         self.model: Model = model
         self.method: Method = chosen
-        self.prepared: Prepared = prepare(chosen, model.problem())
+        self.prepared: Prepared = prepare(chosen, model.problem()) if prepared is None else prepared
         self.promises: Guarantees = dict(chosen.promises(model.problem()))
 
     @property
@@ -99,11 +99,16 @@ class Bound:
         return {name: i for i, name in enumerate(self.model.variables.names)}
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickled as model and method; what was prepared is prepared again."""
-        return type(self), (self.model, self.method)
+        """Pickled with its plans and programs if the method has them to send, so that a worker need not make them."""
+        prepared = self.prepared.portable() if can(self.prepared, Portable) else None
+        return _revived, (type(self), self.model, self.method, prepared)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, {type(self.method).__name__})"
+
+
+def _revived(kind: type[Bound], model: Model, method: Method, prepared: Prepared | None) -> Bound:
+    return kind(model, method, prepared=prepared)
 
 
 def positions_of(model: Model, targets: VariableLike | Iterable[VariableLike]) -> list[int]:

@@ -40,6 +40,11 @@ class Classification(Tabulated, Result):
     Attributes:
         target: the class.
         log_probabilities: one row per row of data, one column per state; NaN where the row is impossible.
+
+    >>> import sepset as ss
+    >>> found = ss.classify.Classifier(ss.datasets.load("asia"), "lung").predict({"xray": ["yes", "no"]})
+    >>> found.states.tolist()
+    ['no', 'no']
     """
 
     target: Discrete

@@ -24,6 +24,7 @@ from sepset.inference.method import (
     Calibrates,
     MeasuresResiduals,
     Method,
+    Prepared,
     ReadsAll,
     can,
     dense,
@@ -66,8 +67,8 @@ class Engine(RowQuestions):
     0.5783
     """
 
-    def __init__(self, model: Model, method: Method | None = None) -> None:
-        super().__init__(model, method)
+    def __init__(self, model: Model, method: Method | None = None, *, prepared: Prepared | None = None) -> None:
+        super().__init__(model, method, prepared=prepared)
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
         self._is_measured = can(self.prepared, MeasuresResiduals)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.base.text import listing, nearest
+from sepset.base.text import listing, nearest, readable
 from sepset.errors import ScopeError, TooLarge
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -227,8 +227,8 @@ def check_size(scope: Sequence[AnyVariable]) -> None:
     """Raise if a dense table over `scope` would not fit, before anything is allocated."""
     entries = num_entries(scope)
     if entries > MAX_ENTRIES:
-        gib = 8 * float(min(entries, 10**300)) / 2**30
         raise TooLarge(
-            f"A table over {len(scope)} variables would have {gib * 2**27:.3g} entries ({gib:.3g} GiB); "
+            f"A table over {len(scope)} variables would have {float(min(entries, 10**300)):.3g} entries "
+            f"({readable(8 * entries)}); "
             f"the limit is {MAX_ENTRIES:.3g}. Use SparseTable, a structured CPD, or an approximate method."
         )

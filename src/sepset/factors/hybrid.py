@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import log_sum
-from sepset.base.text import listing
+from sepset.base.text import listing, readable
 from sepset.errors import ModelError, NotClosed, ScopeError, TooLarge
 from sepset.factors.algebra import (
     MAX_ENTRIES,
@@ -451,9 +451,8 @@ def _check_room(discrete: tuple[Discrete, ...], continuous: tuple[Vector, ...]) 
     size, count = width(continuous), num_entries(discrete)
     numbers = count * (size * size + size + 1)
     if numbers > MAX_ENTRIES:
-        gib = 8 * float(min(numbers, 10**300)) / 2**30
         raise TooLarge(
-            f"A table of {float(min(count, 10**300)):.3g} Gaussians over {size} coordinates would take {gib:.3g} GiB; "
-            f"the limit is {8 * MAX_ENTRIES / 2**30:.3g}. Use an approximate method."
+            f"A table of {float(min(count, 10**300)):.3g} Gaussians over {size} coordinates would take "
+            f"{readable(8 * numbers)}; the limit is {readable(8 * MAX_ENTRIES)}. Use an approximate method."
         )
     return size

@@ -161,7 +161,9 @@ class Table(DiscreteFactor):
         if high - low > RANGE_BITS:
             return cls._make(scope, logs, 0, "log", ends)
         exponent = 0 if low > -RANGE_BITS / 2 and high < RANGE_BITS / 2 else round(high)
-        return cls._make(scope, np.exp(logs - exponent * LN2), exponent, bounds=widened(ends))
+        flat = logs - exponent * LN2
+        np.exp(flat, out=flat)
+        return cls._make(scope, flat, exponent, bounds=widened(ends))
 
     @property
     def size(self) -> int:

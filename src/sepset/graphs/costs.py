@@ -25,6 +25,19 @@ MOST_READS = 4_000_000
 SMALL_GRAPH = 100
 """Nodes up to which one order of the whole graph is tried first, including simplicial nodes."""
 
+EDGES_UNINTERRUPTED = 20_000
+"""Entries of the neighbor lists up to which a greedy pass does not look for Ctrl-C."""
+
+READS_BEFORE_REFUSAL = 10_000_000
+"""Array reads of a greedy pass, or variables in the scopes of an order, up to which it is finished although its tables
+are hopeless, so that an error can state their size."""
+
+READS_OF_A_PLAN = 100_000_000
+"""The same for a plan that is only looked at."""
+
+BITS_OF_ANY_MEMORY = 64.0
+"""Powers of two of table entries that no machine can hold."""
+
 HOPELESS_BITS = 10.0
 """Powers of two beyond the limit from which the tables of an order are hopeless."""
 

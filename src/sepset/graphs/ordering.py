@@ -15,11 +15,11 @@ from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Int32s, Ints
+from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.base.checks import generator, number, whole
 from sepset.base.frozen import fill
-from sepset.base.text import nearest
-from sepset.base.threads import NEVER
+from sepset.base.text import nearest, readable
+from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
@@ -79,6 +79,7 @@ class OrderingTask:
         group: nodes of a smaller group are eliminated before those of a larger one.
         limit: log2 of the largest number of entries that all tables may have together; a method that finds no order
             within a thousand times that raises `TooLarge`.
+        patience: the work, in array reads, that is done before anything is refused; without a limit too, unless zero.
     """
 
     nodes: Sequence[str]
@@ -87,9 +88,16 @@ class OrderingTask:
     cards: Floats
     group: Ints
     limit: float = math.inf
+    patience: int = 0
 
     def __len__(self) -> int:
         return len(self.cards)
+
+    @property
+    def hopeless(self) -> float:
+        """log2 of the number of entries from which the tables of an order are hopeless."""
+        without = costs.BITS_OF_ANY_MEMORY if self.patience else math.inf
+        return self.limit + costs.HOPELESS_BITS if self.limit < math.inf else without
 
     @property
     def logs(self) -> Floats:
@@ -287,7 +295,7 @@ class Portfolio:
             search.try_one(step)
             step += 1
             if search.is_hopeless(step):
-                raise _hopeless(task, step)
+                raise hopeless(task, step)
         return search.order
 
     def _goes_on(self, step: int, search: _Search, end: float | None) -> bool:
@@ -338,7 +346,7 @@ class _Search:
         self.task, self.rng, self.logs = task, rng, task.logs
         self.weights = {True: task.cards, False: np.ones(len(task))}
         self.order = np.empty(0, np.int64)
-        self.total = task.limit + costs.HOPELESS_BITS
+        self.total = task.hopeless
         self.work = 0
         self.blend = _BLENDS[0]
         self.bias = np.zeros(len(task))
@@ -354,8 +362,9 @@ class _Search:
     def try_one(self, step: int) -> None:
         blend, bias = self._fresh(step) if step < 2 * len(_BLENDS) or step % 4 == len(_SPREADS) else self._varied(step)
         tie = self.rng.random(len(bias))
+        patience = 0 if len(self.order) else self.task.patience
         order, total, work = _run(
-            self.task, self.weights[blend[0]], self.logs, np.array(blend[1:3]), bias, tie, self.total
+            self.task, self.weights[blend[0]], self.logs, np.array(blend[1:3]), bias, tie, self.total, patience
         )
         self.work += work
         if len(order) == len(bias) and (total <= self.total or not len(self.order)):
@@ -403,7 +412,8 @@ def elimination_order(
     # Kernels are given writable arrays, so that each is compiled only once.
     indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
-    ids = (method or DEFAULT_ORDER).arrange(OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group))
+    task = OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group, patience=costs.READS_OF_A_PLAN)
+    ids = (method or DEFAULT_ORDER).arrange(task)
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards=cards)
 
 
@@ -425,11 +435,16 @@ def _run(
     bias: Floats,
     tie: Floats,
     limit: float,
+    patience: int = 0,
 ) -> tuple[Ints, float, int]:
     """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
     from sepset.kernels.graphs.ordering import greedy_order
 
-    return greedy_order(task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, NEVER)
+    def run(cancel: Bytes) -> tuple[Ints, float, int]:
+        costs_of_nodes = weight, logs, task.group, mix, bias, tie
+        return greedy_order(task.indptr, task.indices, *costs_of_nodes, limit, patience, cancel)
+
+    return interruptible(run) if len(task.indices) > costs.EDGES_UNINTERRUPTED else run(NEVER)
 
 
 def _simplicial(task: OrderingTask) -> Ints:
@@ -441,21 +456,21 @@ def _simplicial(task: OrderingTask) -> Ints:
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task)
-    limit = task.limit + costs.HOPELESS_BITS
-    order, *_ = _run(task, weight, logs, np.array(mix), np.zeros(n), _index(task), limit)
+    order, *_ = _run(task, weight, logs, np.array(mix), np.zeros(n), _index(task), task.hopeless, task.patience)
     if len(order) < n:
-        raise _hopeless(task)
+        raise hopeless(task)
     return order.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
 
 
-def _hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
+def hopeless(task: OrderingTask, tried: int = 1) -> TooLarge:
+    """The refusal of a task whose orders are far beyond its limit."""
     orders = "The greedy elimination order needs" if tried == 1 else f"All {tried} elimination orders tried need"
-    beyond = task.limit + costs.HOPELESS_BITS
+    orders = orders if tried else "The elimination order needs"
+    limit = f"the limit is 2^{task.limit:.0f}" if task.limit < math.inf else "no machine has these"
     return TooLarge(
-        f"{orders} tables of more than 2^{beyond:.0f} entries ({2.0 ** (beyond - 27):,.4g} GiB at 8 bytes each); "
-        f"the limit is 2^{task.limit:.0f}. "
-        "Observe more variables, ask for fewer targets, or use a method that trades time for memory "
-        "(RecursiveConditioning, CutsetConditioning) or exactness for both."
+        f"{orders} tables of more than 2^{task.hopeless:.0f} entries ({readable(2.0 ** (task.hopeless + 3))} at 8 "
+        f"bytes each); {limit}. Observe more variables, ask for fewer targets, or use a method that trades time for "
+        "memory (RecursiveConditioning, CutsetConditioning) or exactness for both."
     )
 
 
@@ -471,7 +486,7 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
 
 def _refuse_part(task: OrderingTask) -> None:
     """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part."""
-    part = _ball(task)
+    part = replace(_ball(task), patience=0)
     _greedy(part, part.cards, part.logs, (1.0, 0.0))
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
+from sepset.graphs import costs
 from sepset.graphs.elimination import GraphElimination, eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import OrderingMethod, OrderingTask
+from sepset.graphs.ordering import OrderingMethod, OrderingTask, hopeless
 
 __all__ = ["SymbolicElimination", "symbolic_elimination"]
 
@@ -59,8 +60,7 @@ class SymbolicElimination:
         if len(self.order) and self.rounded.max() < EXACT:
             return self.rounded.astype(np.int64).tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
         cards = [int(self.cards[i]) for i in self.order.tolist()]
-        scopes, start = self.scopes.tolist(), self.start.tolist()
-        return [c * math.prod(cards[r] for r in scopes[start[i] : start[i + 1]]) for i, c in enumerate(cards)]
+        return [self._size(cards, i) for i in range(len(cards))]
 
     @property
     def width(self) -> int:
@@ -70,7 +70,22 @@ class SymbolicElimination:
     @lazy
     def largest(self) -> int:
         """The entries of the largest clique."""
-        return max(self.sizes, default=1)
+        if not len(self.order) or self.rounded.max() < EXACT:
+            return int(self.rounded.max(initial=1.0))
+        logs = np.log2(self.ranked_cards)
+        bits = logs + np.bincount(self.receivers, weights=logs[self.scopes], minlength=len(self.order))
+        cards = [int(self.cards[i]) for i in self.order.tolist()]
+        close = np.flatnonzero(bits >= bits.max() - 1e-6).tolist()
+        return max({self._size(cards, i) for i in close[:1000]})
+
+    @property
+    def receivers(self) -> Ints:
+        """For each entry of `scopes` the rank whose message has it in scope."""
+        return np.repeat(np.arange(len(self.order)), np.diff(self.start))
+
+    def _size(self, cards: Sequence[int], i: int) -> int:
+        members: list[int] = self.scopes[self.start[i] : self.start[i + 1]].tolist()
+        return cards[i] * math.prod(cards[r] for r in members)
 
     @lazy
     def total_size(self) -> int:
@@ -120,6 +135,8 @@ def symbolic_elimination(
     group: Ints,
     method: OrderingMethod,
     limit: float = math.inf,
+    last: Ints | None = None,
+    patience: int | None = None,
 ) -> SymbolicElimination:
     """The elimination of a graph in the order that `method` finds.
 
@@ -127,6 +144,8 @@ def symbolic_elimination(
         rows: neighbors as compressed rows, ascending.
         group: nodes of a smaller group are eliminated before those of a larger one.
         limit: log2 of the largest number of entries that all tables may have together.
+        last: the order of the nodes that come last, if it is given.
+        patience: the work done before an order far beyond the limit is refused.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
@@ -137,9 +156,15 @@ def symbolic_elimination(
 
     start, neighbors = rows
     weights = _floats(cards)
-    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit)
-    order = np.asarray(method.arrange(task), dtype=np.int64)
-    found = eliminate(start, neighbors, order, weights)
+    if patience is None:
+        patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
+    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit, patience)
+    order = np.array(method.arrange(task), dtype=np.int64)
+    if last is not None and len(last) and len(order) == len(nodes):
+        order[-len(last) :] = last
+    found = eliminate(start, neighbors, order, weights, task.hopeless, patience)
+    if found[-1] == math.inf and not len(found[0]):
+        raise hopeless(task, 0)
     if not len(found[0]):
         raise ScopeError(f"{method!r} must arrange each of the {len(nodes)} nodes once; found {order.tolist()[:20]}.")
     return SymbolicElimination(nodes, rows, cards, order, *found)

@@ -17,8 +17,10 @@ ENTRIES_PLANNED_OUTRIGHT = 4_000
 """Entries of all factors up to which a single tree is planned first; above, one greedy order gives its size."""
 
 VARIABLES_ALWAYS_PLANNED = 20_000
-"""Variables up to which a plan is always made, so that an error can state its size; above, the search ends once every
-order tried is far beyond the memory."""
+"""Variables up to which zeros and target groups are considered: both look at every variable many times."""
+
+READS_FOR_GROUPS = 20_000_000
+"""Array reads, and variables looked at, of the search for target groups."""
 
 ENTRIES_PER_SINK_FOR_GROUPS = 60_000
 """Entries of the single tree, per variable without children, from which target groups are considered: the search runs
@@ -33,16 +35,31 @@ ENTRIES_PER_PLANNED_VARIABLE = 150
 MOST_SHARED_ENTRIES = 2**24
 """Entries of the largest program that several target groups share; beyond it each group runs when it is read."""
 
+VISITS_TO_CHOOSE_RESULTS = 300_000
+"""Visits of nodes, in all passes over a dtree, up to which the results to keep are chosen one by one."""
+
 # Running: one compiled call.
 
 WORK_ON_ANY_BLAS = 1_000_000
 """Multiplications up to which a run has no matrix products that BLAS threads could slow down."""
+
+FACTORS_UNINTERRUPTED = 2_000
+"""Factors up to which a contraction is planned without checks for interrupts."""
 
 WORK_UNINTERRUPTED = 100_000_000
 """Multiplications (about a tenth of a second) above which a run checks for interrupts."""
 
 LOG_SLOWDOWN = 30
 """Time of a multiplication in log space, in multiplications."""
+
+ENTRIES_TAKEN = 2**20
+"""Entries of a joint from which it is not copied if it is most of a workspace, which is then not used again."""
+
+STATES_READ_BY_CLIQUE = 2**16
+"""Joint states of the variables that a clique eliminates up to which they are read back together."""
+
+ENTRIES_READ_AT_ONCE = 2**18
+"""Weights of joint states in different contexts that are in memory at a time while values are read back."""
 
 # Zeros: smaller domains, and products over supports.
 

@@ -180,6 +180,14 @@ def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
 
 
 @runtime_checkable
+class Portable(Protocol):
+    """A prepared method that another process can use: it is pickled with its plans and programs."""
+
+    def portable(self) -> Prepared:
+        """What is sent: plans, programs and values, without workspaces and locks."""
+
+
+@runtime_checkable
 class ReadsAll(Protocol):
     """A prepared method that also returns the marginals of observed variables, all as tables."""
 
@@ -224,7 +232,7 @@ class EliminationMethod(Method, Protocol):
 
     @property
     def memory(self) -> int:
-        """The largest number of bytes for one step."""
+        """The largest number of bytes held at once."""
 
 
 def elimination_settings(method: Method) -> tuple[OrderingMethod, int]:

@@ -13,6 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.display import Shown, Tabulated, text_table
 from sepset.base.lazy import lazy
+from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
@@ -37,6 +38,7 @@ class EliminationPlan(Tabulated):
         symbolic: the symbolic elimination; its nodes are the relevant variables in order.
         num_variables: the number of variables of the model.
         scopes: the factors' scopes as compressed rows of nodes.
+        need: the bytes that an answer takes at once, if that is known; all clique tables together by default.
     """
 
     relevant: Relevant = field(repr=False)
@@ -45,6 +47,7 @@ class EliminationPlan(Tabulated):
     scopes: tuple[Ints, Ints] = field(repr=False)
     targets: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()
+    need: int | None = field(default=None, kw_only=True, repr=False)
 
     @lazy
     def cost(self) -> int:
@@ -83,12 +86,17 @@ class EliminationPlan(Tabulated):
 
     @property
     def memory(self) -> int:
-        """Bytes for all clique tables together."""
-        return ENTRY_BYTES * self.total_size
+        """Bytes that an answer takes at once; of all clique tables together where that is not known."""
+        return ENTRY_BYTES * self.total_size if self.need is None else self.need
+
+    @property
+    def step_memory(self) -> int:
+        """Bytes for the largest step: a product, one of its operands, and the product in another order."""
+        return 3 * ENTRY_BYTES * self.largest
 
     def check(self, limit: int, need: int | None = None) -> None:
         """Raise if the plan needs more than `limit` bytes; by default, for its largest step."""
-        need = 3 * ENTRY_BYTES * self.largest if need is None else need
+        need = self.step_memory if need is None else need
         if need > limit:
             slower = ", or use RecursiveConditioning" if self.total_size <= RECURSIVE_ENTRIES else ""
             raise TooLarge(
@@ -103,7 +111,8 @@ class EliminationPlan(Tabulated):
         yield "order", _names(self.order, 12)
         yield "width", str(self.width)
         yield "largest table", f"{self.largest:,} entries"
-        yield "total", f"{self.total_size:,} entries, {readable(self.memory)}"
+        yield "total", f"{self.total_size:,} entries, {readable(ENTRY_BYTES * self.total_size)}"
+        yield "memory", readable(self.memory)
         yield "cost", f"{self.cost:,} multiplications"
 
     def _shown(self) -> Shown:
@@ -153,19 +162,6 @@ def _names(names: Sequence[str], limit: int = 8) -> str:
     return ", ".join(names[:limit]) + (f", ... ({len(names)} in all)" if len(names) > limit else "")
 
 
-def readable(size: float) -> str:
-    """A number of bytes in a readable unit.
-
-    >>> readable(3_400_000)
-    '3.2 MiB'
-    """
-    if size < 1024:
-        return f"{size:.0f} B"
-    unit = next((i for i in (1, 2) if size < 1024 ** (i + 1)), 3)
-    scaled = size / 1024**unit if size < 2**60 else size // 1024**unit
-    return f"{scaled:.1f} {'KMG'[unit - 1]}iB" if size < 2**60 else f"{_readable(scaled)} GiB"
-
-
 def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequence[int]] = ()) -> UndirectedGraph:
     """The graph that joins the unobserved variables of each relevant factor, and of each `extra` scope."""
     place = {v: i for i, v in enumerate(relevant.variables)}
@@ -195,7 +191,8 @@ def make_plan(
     Args:
         last: the variables that are eliminated last, or kept.
         joint: whether the variables of `last` remain in one table to the end.
-        limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge`.
+        limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge` as soon as that
+            is known. Without one the plan is made to be looked at.
         cards: the number of states of each variable in tables; all by default.
     """
     from sepset.kernels.compiled.planning import scope_graph
@@ -218,7 +215,9 @@ def make_plan(
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries)
+    # A table over them then has its axes in the order asked.
+    ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

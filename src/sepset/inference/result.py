@@ -26,7 +26,12 @@ from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 
 class Guarantee(Enum):
-    """The guarantee of one part of an answer, for one run."""
+    """The guarantee of one part of an answer, for one run.
+
+    >>> import sepset as ss
+    >>> ss.query(ss.datasets.load("asia"), "lung").guarantees["marginals"]
+    EXACT
+    """
 
     EXACT = "exact"
     EXACT_ON_TREES = "exact on trees"
@@ -42,7 +47,12 @@ class Guarantee(Enum):
 
 
 class Status(Enum):
-    """How a run ended."""
+    """How a run ended.
+
+    >>> import sepset as ss
+    >>> ss.query(ss.datasets.load("asia"), "lung").status
+    COMPLETED
+    """
 
     COMPLETED = "completed"
     CONVERGED = "converged"
@@ -113,6 +123,11 @@ class QueryResult(Result):
     Attributes:
         distribution: the normalized answer.
         log_partition: the logarithm of the probability of the evidence (the partition function, if undirected).
+
+    >>> import sepset as ss
+    >>> answer = ss.query(ss.datasets.load("asia"), "lung", given={"xray": "yes"})
+    >>> round(answer["yes"], 4), round(answer.log_partition, 4)
+    (0.4887, -2.2046)
     """
 
     distribution: Any
@@ -266,6 +281,11 @@ class MarginalsResult(Answers[str, Any], Tabulated):
     Attributes:
         log_partition: the logarithm of the probability of the evidence (the partition function, if undirected); None if
             the marginals have different evidence.
+
+    >>> import sepset as ss
+    >>> answers = ss.marginals(ss.datasets.load("asia"), given={"xray": "yes"})
+    >>> round(answers["lung"]["yes"], 4), len(answers)
+    (0.4887, 8)
     """
 
     def __init__(
@@ -397,7 +417,13 @@ def _exp(value: float) -> float:
 
 @dataclass(frozen=True)
 class LogProbabilityResult(Result):
-    """A logarithm of a probability (or partition function) with bounds; `float()` gives the value."""
+    """A logarithm of a probability (or partition function) with bounds; `float()` gives the value.
+
+    >>> import sepset as ss
+    >>> found = ss.log_probability(ss.datasets.load("asia"), given={"xray": "yes"})
+    >>> round(found.probability, 4), found.gap
+    (0.1103, 0.0)
+    """
 
     value: float
     lower: float = -math.inf
@@ -428,6 +454,11 @@ class MapResult(Tabulated, Result):
         assignments: the k best, each from name to state.
         log_values: the logarithm of each one's unnormalized value, evidence included.
         upper: an upper bound on all assignments; equal to the best value if it is exact.
+
+    >>> import sepset as ss
+    >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
+    >>> best.assignment["bronc"], round(best.log_value, 4)
+    ('yes', -1.6039)
     """
 
     assignments: tuple[Mapping[str, Any], ...]

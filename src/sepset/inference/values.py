@@ -100,22 +100,22 @@ def _checked(problem: Problem, number: int, value: Value) -> Floats:
     given = np.asarray(value, dtype=np.float64)
     if given.shape != shape:
         raise ModelError(f"Factor {number} has shape {shape}; found {given.shape}.")
-    if not (np.isfinite(given).all() and (given >= 0).all()):
+    if given.size and not (given.min() >= 0.0 and given.max() < np.inf):  # a NaN is not in this range either
         raise StateError(f"Factor {number} takes finite numbers of at least zero.")
     return given
 
 
 def _check_conditionals(problem: Problem, named: Mapping[int, Floats]) -> None:
     """Raise unless new conditionals of a single factor sum to one, which pruning relies on."""
-    for group in problem.conditionals:
-        if len(group.factors) != 1 or group.auxiliaries or group.factors[0] not in named:
+    for number, child, axis in problem.single_conditionals:
+        if number not in named:
             continue
-        table = named[group.factors[0]]
-        sums = table.sum(axis=problem.scope(group.factors[0]).index(group.child))
+        table = named[number]
+        sums = table.sum(axis=axis)
         if table.size and abs(sums - 1.0).max() > TOLERANCE:
-            name = problem.variables[group.child].name
+            name = problem.variables[child].name
             worst = float(sums.reshape(-1)[abs(sums - 1.0).argmax()])
             raise ModelError(
-                f"Factor {group.factors[0]} is the CPD of {name} and must sum to one over it; found {worst:.9g}. "
+                f"Factor {number} is the CPD of {name} and must sum to one over it; found {worst:.9g}. "
                 "Prepare a MarkovNet for values that are not conditional."
             )

@@ -149,6 +149,13 @@ def write(model: Model, path: PathLike) -> None:
 
     Guarantee: all or nothing.
     Tested by: io/test_files.py::test_writing_is_atomic
+
+    >>> import os, tempfile
+    >>> import sepset as ss
+    >>> folder = tempfile.mkdtemp()
+    >>> ss.write(ss.datasets.load("asia"), os.path.join(folder, "asia.bif"))
+    >>> len(ss.read(os.path.join(folder, "asia.bif")))
+    8
     """
     name = os.fspath(path)
     codec = _codec(name)

@@ -139,6 +139,13 @@ def write_evidence(evidence: Mapping[str, State], path: PathLike, *, model: Mode
     Reference: UAI competition.
     Guarantee: round-trips.
     Tested by: io/test_results.py::test_evidence_by_the_names_of_a_model
+
+    >>> import os, tempfile
+    >>> import sepset as ss
+    >>> path, asia = os.path.join(tempfile.mkdtemp(), "asia.evid"), ss.datasets.load("asia")
+    >>> write_evidence({"xray": "yes"}, path, model=asia)
+    >>> read_evidence(path, asia)
+    {'xray': 'yes'}
     """
     parts = [str(len(evidence))]
     for name, state in evidence.items():
@@ -265,6 +272,12 @@ def write_result(result: Result, path: PathLike) -> None:
     Reference: UAI competition.
     Guarantee: round-trips.
     Tested by: io/test_results.py::test_results_come_back
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "asia.PR")
+    >>> write_result(PartitionFunction(-0.5), path)
+    >>> read_result(path)
+    PartitionFunction(log10_value=-0.5)
     """
     write_bytes(os.fspath(path), ("\n".join(_lines(result)) + "\n").encode())
 

@@ -57,6 +57,11 @@ def maximal_form(net: MarkovNet) -> MarkovNet:
     Reference: Koller & Friedman 4.4.1; Bron & Kerbosch (1973).
     Guarantee: exact.
     Tested by: models/test_conversions.py::test_maximal_form_has_one_factor_a_clique
+
+    >>> import sepset as ss
+    >>> net = ss.datasets.load("student").markov_net()
+    >>> len(net.factors), len(maximal_form(net).factors)
+    (5, 3)
     """
     cliques = sorted(maximal_cliques(net.graph), key=lambda c: [net.graph.index[n] for n in c])
     groups: list[list[Factor]] = [[] for _ in cliques]
@@ -105,6 +110,11 @@ def pairwise_form(net: MarkovNet) -> MarkovNet:
     Reference: Koller & Friedman, section 4.4.1 and exercise 4.2.
     Guarantee: exact after summing them out.
     Tested by: models/test_conversions.py::test_pairwise_form_has_factors_of_two
+
+    >>> import sepset as ss
+    >>> net = ss.datasets.load("student").markov_net()
+    >>> [max(len(f.scope) for f in form.factors) for form in (net, pairwise_form(net))]
+    [3, 2]
     """
     parts: list[Factor] = []
     hidden: list[Discrete] = list(net.auxiliaries)  # type: ignore[arg-type]

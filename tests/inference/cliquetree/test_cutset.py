@@ -9,10 +9,13 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.ordering import GivenOrder
+from sepset.graphs.symbolic import symbolic_elimination
+from sepset.inference.cliquetree import cutset as module
 from sepset.inference.cliquetree.cutset import CutsetConditioning, choose_cutset
 from sepset.inference.method import Method, Prepared
+from sepset.inference.plan import make_plan
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, resolve
 from support.method_contract import check_method, check_sampling
@@ -85,12 +88,18 @@ def test_less_memory_fixes_more_variables_and_every_case_fits():
 
 def test_a_cutset_covers_all_large_cliques_with_the_name_in_most():
     graph = UndirectedGraph.parse("A - B; A - C; A - D; B - C; C - D; E - F")
-    order = eliminate_graph(graph, "BDACEF", cards=3)
-    cards = dict.fromkeys("ABCDEF", 3)
-    assert choose_cutset(order, cards, 27, "ABCDEF") == []
-    assert choose_cutset(order, cards, 9, "ABCDEF") == ["A"]
-    assert choose_cutset(order, cards, 9, "BD") == ["B", "D"]
-    assert choose_cutset(order, cards, 9, "EF") == []
+    rows = tuple(np.array(part, dtype=np.int64) for part in graph.neighbor_csr)
+    order = symbolic_elimination(graph.nodes, rows, [3] * 6, np.zeros(6, np.int64), GivenOrder("BDACEF"))
+
+    def chosen(limit, candidates, most=math.inf):
+        found = choose_cutset(order, limit, np.array([name in candidates for name in order.names]), most)
+        return [order.names[rank] for rank in found]
+
+    assert chosen(27, "ABCDEF") == []
+    assert chosen(9, "ABCDEF") == ["A"]
+    assert chosen(9, "BD") == ["B", "D"]
+    assert chosen(9, "EF") == []
+    assert chosen(9, "BD", most=2) == ["B"]  # three cases are too many already
 
 
 def test_cases_that_a_factor_rules_out_are_not_asked():
@@ -152,3 +161,12 @@ def test_continuous_variables_are_refused_and_promises_are_exact():
     assert isinstance(CutsetConditioning(), Method)
     assert isinstance(CutsetConditioning().prepare(problem), Prepared)
     assert set(CutsetConditioning().promises(problem).values()) == {Guarantee.EXACT}
+
+
+def test_a_hopeless_model_is_refused_after_one_plan(monkeypatch):
+    plans = []
+    monkeypatch.setattr(module, "make_plan", lambda *args, **about: plans.append(1) or make_plan(*args, **about))
+    engine = ss.prepare(grid(40), method=CutsetConditioning(order=ss.graphs.MinFill()))
+    with pytest.raises(ss.TooLarge, match=r"would fix 6\d variables"):
+        engine.log_partition()
+    assert len(plans) == 1

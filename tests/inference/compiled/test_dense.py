@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference import costs
 from sepset.inference.compiled.dense import run_dense
 from sepset.inference.compiled.question import compile_question
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
-from support.tolerances import CLOSE
+from support.tolerances import CLOSE, EXACT
 
 
 def chain(num=6):
@@ -95,3 +96,18 @@ def test_only_what_a_changed_finding_reaches_is_computed_again(seed):
         question.pool.give(values.store, space)
         left = tables[0][codes[0]] * (tables[1] @ tables[2])[:, codes[1]]
         np.testing.assert_allclose(found[question.places[1]], left / left.sum(), rtol=CLOSE)
+
+
+def test_a_large_joint_takes_the_workspace_in_the_order_asked(monkeypatch):
+    net = ss.datasets.load("asia")
+    names = ["dysp", "smoke", "asia", "xray", "lung"]
+    expected = ss.query(net, names, method=ss.inference.BruteForce()).values
+    monkeypatch.setattr(costs, "ENTRIES_TAKEN", 8)
+    engine = ss.prepare(net)
+    for _ in range(2):  # the second is another array, not the first one overwritten
+        found = engine.query(names)
+        np.testing.assert_allclose(found.values, expected, atol=EXACT)
+    again = engine.query(names, given={"bronc": "yes"})
+    np.testing.assert_allclose(found.values, expected, atol=EXACT)
+    truth = ss.query(net, names, given={"bronc": "yes"}, method=ss.inference.BruteForce())
+    np.testing.assert_allclose(again.values, truth.values, atol=EXACT)

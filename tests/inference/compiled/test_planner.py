@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.graphs import costs as ordering_costs
 from sepset.inference import costs
 from sepset.inference.compiled import planner as module
 from sepset.inference.compiled.planner import Pattern, Planner, Settings
@@ -88,8 +89,9 @@ def test_groups_are_looked_for_where_the_one_tree_is_large(monkeypatch):
 
 
 def test_a_problem_far_beyond_the_memory_is_refused_while_planning(monkeypatch):
-    monkeypatch.setattr(costs, "VARIABLES_ALWAYS_PLANNED", 100)
+    monkeypatch.setattr(ordering_costs, "READS_BEFORE_REFUSAL", 0)
     spins = ss.Discrete.array("s", (40, 40), states=(-1, 1))
     planner = planner_of(ss.MarkovNet.ising(spins, 0.3), memory=1000)
     with pytest.raises(ss.TooLarge):
         planner.plan("marginals", (), planner.pattern(Evidence()))
+    assert planner.plan("marginals", (), planner.pattern(Evidence()), to_run=False).width >= 40

@@ -117,3 +117,15 @@ def test_a_pool_of_large_workspaces_gives_their_room_to_new_numbers():
     huge = Workspace(np.empty(1000), *(np.empty(0),) * 4)
     pool.give(stores[2], huge)
     assert pool.take(stores[2]) is huge  # one is always kept
+
+
+def test_one_large_workspace_is_idle_at_a_time():
+    first, second = (WorkspacePool(memory=8 * 100) for _ in range(2))
+    large = Workspace.of(np.zeros(101), np.zeros(1, np.int64), 0)
+    first.give("a", large)
+    assert first.take("a") is large
+    first.give("a", large)
+    assert len(first.room(101)) == 101  # its own
+    first.give("a", large)
+    assert len(second.room(101)) == 101  # that of the other question is freed before there is a new one
+    assert first.take("a") is None

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference import costs
+from sepset.inference.compiled import engine as engine_module, readback
 from sepset.inference.compiled.readback import drawer, modes
 from sepset.variables.evidence import resolve
 from support.method_contract import Truth
@@ -106,3 +108,45 @@ def test_a_number_rounded_up_to_the_total_draws_the_last_possible_state():
     for rows in (weights, weights[:1]):
         which = np.arange(len(rows))
         assert drawer(Fixed(np.ones(len(rows))))(rows, which).tolist() == [1] * len(rows)
+
+
+@pytest.mark.parametrize("power", [1, 300], ids=["linear", "log space"])
+def test_reading_back_by_steps_and_in_parts_is_the_same(monkeypatch, power):
+    """However few joint states are in memory: the same maximum, and draws with the posterior's frequencies."""
+    for seed in range(15):
+        rng = np.random.default_rng([seed, 12])
+        variables = [ss.Discrete(f"v{i}", int(rng.integers(1, 4))) for i in range(5)]
+        scopes = [[variables[i] for i in rng.permutation(5)[: rng.integers(1, 4)]] for _ in range(7)]
+        shapes = [[v.num_states for v in scope] for scope in scopes]
+        logs = [power * np.log(rng.uniform(0.01, 1, shape)) for shape in shapes]
+        tables = [ss.Table.from_log(scope, table) for scope, table in zip(scopes, logs, strict=True)]
+        model = ss.MarkovNet(*tables, variables=variables)
+        joint = ss.query(model, model.variables.names, method=ss.inference.BruteForce())
+        with monkeypatch.context() as few:
+            few.setattr(costs, "STATES_READ_BY_CLIQUE", 1)
+            few.setattr(costs, "ENTRIES_READ_AT_ONCE", 2)
+            engine = ss.prepare(model)
+            best, drawn = engine.map_assignment(), engine.sample_columns(NUM_ROWS, seed=1)
+        expected = joint.values
+        assert joint[best.assignment] == pytest.approx(expected.max(), rel=TIE)
+        found = np.zeros_like(expected)
+        np.add.at(found, tuple(drawn.values()), 1.0 / NUM_ROWS)
+        error = np.sqrt(expected * (1 - expected) / NUM_ROWS)
+        assert (np.abs(found - expected) <= STANDARD_ERRORS * error + 5 / NUM_ROWS).all()
+
+
+def test_no_array_has_the_joint_states_of_a_large_clique(monkeypatch):
+    """All pairs of twelve variables: one clique of 4096 states, of which never more than 64 are weighed at once."""
+    most = []
+    monkeypatch.setattr(costs, "STATES_READ_BY_CLIQUE", 64)
+    monkeypatch.setattr(readback, "modes", lambda weights, which: most.append(weights.size) or modes(weights, which))
+    monkeypatch.setattr(engine_module, "modes", readback.modes)
+    rng, variables = np.random.default_rng(0), [ss.Discrete(f"v{i}", 2) for i in range(12)]
+    pairs = [(a, b) for i, a in enumerate(variables) for b in variables[:i]]
+    model = ss.MarkovNet(*(ss.Table(pair, rng.random((2, 2))) for pair in pairs))
+    best = ss.map_assignment(model)
+    assert most
+    assert max(most) <= 64
+    assert best.log_value == pytest.approx(
+        ss.map_assignment(model, method=ss.inference.BruteForce()).log_value, abs=TIE
+    )

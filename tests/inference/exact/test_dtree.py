@@ -11,6 +11,7 @@ import pytest
 import sepset as ss
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
+from sepset.inference import costs
 from sepset.inference.exact.dtree import (
     balanced_parents,
     choose_kept,
@@ -158,3 +159,20 @@ def test_an_empty_model_has_an_empty_tree():
         assert len(tree) == tree.height == tree.steps() == 0
         assert tree.homes == (-1,)
         assert choose_kept(tree, 10) == ()
+
+
+def test_the_passes_over_a_large_tree_are_few(monkeypatch):
+    tree, calls = grid(12), []
+    everything = sum(tree.sizes[node] for node in useful(tree))
+    visits = type(tree).visits
+    monkeypatch.setattr(type(tree), "visits", lambda self, kept=(): calls.append(1) or visits(self, kept))
+    one_by_one = choose_kept(tree, everything // 8)
+    num = len(calls)
+    monkeypatch.setattr(costs, "VISITS_TO_CHOOSE_RESULTS", 10 * len(tree))
+    several = choose_kept(tree, everything // 8)
+    assert len(calls) - num < 30 < num
+    assert sum(tree.sizes[node] for node in several) <= everything // 8
+    assert tree.steps(several) < 10 * tree.steps(one_by_one)
+    calls.clear()
+    assert sum(tree.sizes[node] for node in choose_kept(tree, everything // 8, most=1)) <= everything // 8
+    assert len(calls) == 2  # nothing helps: one look, and one choice

@@ -10,6 +10,7 @@ import pytest
 
 import oracle
 import sepset as ss
+from sepset.inference.exact import recursive as module
 from sepset.inference.exact.dtree import RESULT_BYTES
 from sepset.inference.exact.dtreevalues import Recursion
 from sepset.inference.exact.recursive import RecursiveConditioning, duration
@@ -199,3 +200,11 @@ def test_it_is_a_method():
 )
 def test_times_for_people(seconds, text):
     assert duration(seconds) == text
+
+
+def test_a_hopeless_model_is_refused_without_a_dtree(monkeypatch):
+    monkeypatch.setattr(module, "make_dtree", None)
+    engine = ss.prepare(grid(40), method=RecursiveConditioning(order=ss.graphs.MinFill()))
+    for ask in (engine.log_partition, engine.map_assignment, lambda: engine.query("s[0,0]")):
+        with pytest.raises(ss.TooLarge, match=r"would visit 10\^\d+\.\d states"):
+            ask()

@@ -28,6 +28,7 @@ def run(graph, cards, mix, *, bias=None, tie=None, group=None, limit=np.inf, can
         blank if bias is None else np.array(bias, dtype=np.float64),
         blank if tie is None else np.array(tie, dtype=np.float64),
         limit,
+        0,
         cancel,
     )
     assert work >= len(indices)

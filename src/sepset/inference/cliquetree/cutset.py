@@ -8,24 +8,25 @@ Each case is answered by a clique tree over the remaining variables, whose table
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.arraytypes import AnyArray, Bools, Floats
 from sepset.base.cache import Cache
-from sepset.base.text import listing
+from sepset.base.text import listing, readable
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
-from sepset.graphs.elimination import GraphElimination
+from sepset.graphs.costs import HOPELESS_BITS
+from sepset.graphs.symbolic import SymbolicElimination
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import Conditioning
 from sepset.inference.method import Answer, Best, dense
-from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
@@ -93,35 +94,47 @@ class CutsetConditioning(Conditioning):
 
 
 def choose_cutset(
-    elimination: GraphElimination, cards: Mapping[str, int], limit: int, candidates: Collection[str]
-) -> list[str]:
-    """Names to fix so that no clique of the order has more than `limit` entries, if `candidates` allow.
+    elimination: SymbolicElimination, limit: float, candidates: Bools, most: float = math.inf
+) -> list[int]:
+    """Ranks to fix so that no clique of the order has more than `limit` entries, if `candidates` allow.
 
-    Greedy: the name in the most cliques that are too large; ties by more states, then by the order.
+    Greedy: the variable in the most cliques that are too large; ties by more states, then by the order.
 
-    >>> from sepset.graphs.elimination import eliminate_graph
-    >>> from sepset.graphs.graph import UndirectedGraph
-    >>> order = eliminate_graph(UndirectedGraph.parse("A - B - C - D - A"), "ABCD")
-    >>> choose_cutset(order, dict.fromkeys("ABCD", 2), 4, "ABCD")
-    ['B']
+    Args:
+        candidates: by rank, whether a variable may be fixed.
+        most: the number of cases from which no more variables are fixed.
+
+    Cost: for each variable fixed, one pass over the cliques that are too large.
+
+    >>> from sepset.graphs.ordering import GivenOrder
+    >>> from sepset.graphs.symbolic import symbolic_elimination
+    >>> rows = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])  # A - B - C - D - A
+    >>> order = symbolic_elimination("ABCD", rows, [2] * 4, np.zeros(4, np.int64), GivenOrder("ABCD"))
+    >>> choose_cutset(order, 4, np.ones(4, bool))
+    [1]
     """
-    large = [(set(c), size) for c, size in zip(elimination.cliques, elimination.sizes, strict=True) if size > limit]
-    position = {name: i for i, name in enumerate(elimination.order) if name in set(candidates) and cards[name] > 1}
-    chosen: list[str] = []
-    while large:
-        counts: dict[str, int] = {}
-        for clique, _ in large:
-            for name in clique:
-                counts[name] = counts.get(name, 0) + 1
-        open_names = [name for name in counts if name in position]
-        if not open_names:
+    num, logs = len(elimination.order), np.log2(elimination.ranked_cards)
+    clique, member = np.append(np.arange(num), elimination.receivers), np.append(np.arange(num), elimination.scopes)
+    bits, bound = np.bincount(clique, weights=logs[member], minlength=num), math.log2(max(limit, 0.5)) + _ROUNDING
+    is_open = candidates & (logs > 0)
+    chosen: list[int] = []
+    left = math.log2(most) if most < math.inf else math.inf
+    while left >= 0:
+        kept = bits[clique] > bound
+        clique, member = clique[kept], member[kept]
+        counts = np.bincount(member, minlength=num) * is_open
+        if not counts.any():
             break
-        best = min(open_names, key=lambda name: (-counts[name], -cards[name], position[name]))
+        best = int(np.lexsort((np.arange(num), -logs, -counts))[0])
+        bits[clique[member == best]] -= logs[best]
+        is_open[best] = False
+        left -= logs[best]
         chosen.append(best)
-        del position[best]
-        large = [(c - {best}, size // cards[best] if best in c else size) for c, size in large]
-        large = [(c, size) for c, size in large if size > limit]
     return chosen
+
+
+_ROUNDING = 1e-9
+"""Bits within which logarithms of numbers of entries are equal."""
 
 
 class Case(NamedTuple):
@@ -269,33 +282,39 @@ class PreparedCutset:
         self, plan_without: Callable[[Collection[int]], EliminationPlan], candidates: Sequence[int]
     ) -> CutsetPlan:
         """The plan with enough variables fixed; the last ones are freed again if the plan fits without them."""
-        variables = self.problem.variables
         cutset: list[int] = []
         plan = plan_without(cutset)
+        most = max(self.method.steps, 1.0) * 2.0 ** (2 * HOPELESS_BITS)
         while not self._fits(plan):
-            more = self._more(plan, [v for v in candidates if v not in cutset])
+            more = self._more(plan, [v for v in candidates if v not in set(cutset)], most)
             if not more:
                 raise self._refused(plan)
             cutset += more
+            if self._num_cases(cutset) > most:
+                self._made(plan, cutset).check_cost(self.method.steps)
             plan = plan_without(cutset)
         while cutset and self._fits(smaller := plan_without(cutset[:-1])):
             cutset, plan = cutset[:-1], smaller
-        cases = math.prod(int(variables.cards[v]) for v in cutset)
+        return self._made(plan, cutset)
+
+    def _num_cases(self, cutset: Sequence[int]) -> int:
+        return math.prod(int(self.problem.variables.cards[v]) for v in cutset)
+
+    def _made(self, plan: EliminationPlan, cutset: Sequence[int]) -> CutsetPlan:
         parts = {part.name: getattr(plan, part.name) for part in fields(EliminationPlan)}
-        return CutsetPlan(**parts, cutset=tuple(variables[v].name for v in cutset), num_cases=cases)
+        names = tuple(self.problem.variables[v].name for v in cutset)
+        return CutsetPlan(**parts, cutset=names, num_cases=self._num_cases(cutset))
 
     def _fits(self, plan: EliminationPlan) -> bool:
         """Whether a case fits in the given memory."""
         return _need(plan) <= self.method.memory
 
-    def _more(self, plan: EliminationPlan, candidates: Sequence[int]) -> list[int]:
-        variables = self.problem.variables
-        cards = {name: variables[name].num_states for name in plan.order}  # type: ignore[union-attr]
+    def _more(self, plan: EliminationPlan, candidates: Sequence[int], most: float) -> list[int]:
         limit = self.method.memory // (3 * ENTRY_BYTES)
         if plan.largest <= limit:
             limit = plan.largest - 1
-        open_names = [variables[v].name for v in candidates]
-        return [variables.id(name) for name in choose_cutset(plan.elimination, cards, limit, open_names)]
+        is_open = np.isin(plan.positions, np.asarray(candidates, dtype=np.int64))
+        return [int(v) for v in plan.positions[choose_cutset(plan.symbolic, limit, is_open, most)]]
 
     def _refused(self, plan: EliminationPlan) -> TooLarge:
         return TooLarge(

@@ -64,6 +64,10 @@ class PreparedTables:
         compiler = self._row_compiler
         return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
 
+    def portable(self) -> PreparedTables:
+        """Itself: what it holds can be pickled, workspaces are left out."""
+        return self
+
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
         return self.tables.query(targets, evidence)

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.threads import NEVER, interruptible
 from sepset.graphs.symbolic import SymbolicElimination
+from sepset.inference import costs
 
 Ranks = tuple[int, ...]
 """Variables by their place in the elimination order, ascending: also the axis order of every tensor."""
@@ -78,7 +80,7 @@ class Contraction:
         boxes: for each clique the tensors it multiplies, as compressed rows.
         reads: the tensors of the marginals of the targets, then of those over the factors asked for.
         num_inputs: the number of given tensors.
-        num_forward: the number of steps of the forward sweep.
+        num_forward: the number of steps of the forward sweep; -1 if it was not completed.
     """
 
     weights: Floats = field(repr=False)
@@ -128,6 +130,50 @@ class Contraction:
         return int(np.add.reduce(self.sizes))
 
 
+class Choice(NamedTuple):
+    """Variables that are read back together, given others that were read before.
+
+    Attributes:
+        scope: the ranks that are known.
+        tensors: those whose product, at the known values, is the weight of each joint state.
+        residual: the ranks that are chosen.
+    """
+
+    scope: Ranks
+    tensors: Ranks
+    residual: Ranks
+
+
+def choices(made: Contraction, groups: Groups) -> list[Choice]:
+    r"""How all variables are read back after the forward sweep, root first: by cliques, or by steps where a clique's
+    joint states are many.
+
+    A step $d = \bigoplus_u a\, b$ has only the states of the variables $u$ that it removes, which both operands have.
+    """
+    residuals: list[list[int]] = [[] for _ in groups.sepsets]
+    for r, group in enumerate(groups.group.tolist()):
+        if group >= 0:
+            residuals[group].append(r)
+    large = {g for g, ranks in enumerate(residuals) if made.size(ranks) > costs.STATES_READ_BY_CLIQUE}
+    found: list[Choice] = []
+    by_step = _step_choices(made, groups, large) if large else {}
+    for g in reversed(range(len(residuals))):
+        clique = Choice(groups.sepsets[g], made.inboxes[g], tuple(residuals[g]))
+        found += by_step[g] if g in large else [clique]
+    return found
+
+
+def _step_choices(made: Contraction, groups: Groups, cliques: Collection[int]) -> dict[int, list[Choice]]:
+    """For each of these cliques its steps that remove variables, the last first."""
+    found: dict[int, list[Choice]] = {g: [] for g in cliques}
+    for d, a, b in reversed(made.steps[: made.num_forward]):
+        removed = sorted({*made.scopes[a], *made.scopes[b]}.difference(made.scopes[d]))
+        if removed and int(groups.group[removed[0]]) in found:
+            tensors = (a,) if b == ONE else (a, b)
+            found[int(groups.group[removed[0]])].append(Choice(made.scopes[d], tensors, tuple(removed)))
+    return found
+
+
 class Inputs(NamedTuple):
     """The inputs of a contraction.
 
@@ -154,6 +200,7 @@ def contract(
     kept: Ints | None = None,
     targets: Ints | None = None,
     num_factors: int = 0,
+    limit: float = math.inf,
 ) -> Contraction:
     r"""The forward sweep, cliques in collect order, each contracted to its sepset; and the reverse sweep if anything is
     read.
@@ -167,6 +214,7 @@ def contract(
         kept: ranks that are not eliminated: the scope of the only root.
         targets: ranks whose marginals are wanted.
         num_factors: the number of inputs, from the first, whose marginal over their own scope is wanted.
+        limit: the entries of all results from which the contraction is not completed: then it has -1 forward steps.
 
     Reference: Koller & Friedman, algorithm 10.1; the pairwise order is greedy on the growth of results.
     Guarantee: exact; exact; nothing is divided.
@@ -176,15 +224,14 @@ def contract(
     from sepset.kernels.compiled import steps
 
     none = np.zeros(0, np.int64)
-    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = steps.trace(
-        *inputs,
-        cards,
-        groups.group,
-        groups.start,
-        groups.members,
-        none if kept is None else kept,
-        none if targets is None else targets,
-        num_factors,
-    )
+    ends = none if kept is None else kept, none if targets is None else targets, num_factors
+    cliques = groups.group, groups.start, groups.members
+
+    def trace(cancel: Bytes) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int]:
+        return steps.trace(*inputs, cards, *cliques, *ends, limit, cancel)
+
+    is_long = len(inputs.numbers) > costs.FACTORS_UNINTERRUPTED
+    found = interruptible(trace) if is_long else trace(NEVER)
+    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = found
     boxed = box_start, boxes
     return Contraction(cards, bounds, pool, sizes, rows, roots, boxed, reads, num_inputs, num_forward)

@@ -28,7 +28,7 @@ class DenseRun(TensorRun):
         is_wide: whether some range was too wide for linear arithmetic; then nothing can be read.
     """
 
-    __slots__ = ("_singles", "_space", "_store", "is_wide", "log_partition", "question")
+    __slots__ = ("_is_taken", "_singles", "_space", "_store", "is_wide", "log_partition", "question")
 
     is_log = False
 
@@ -39,10 +39,12 @@ class DenseRun(TensorRun):
         self.log_partition = log_partition
         self.is_wide = bool(space.flags[0])
         self._store, self._space, self._singles = store, space, singles
+        self._is_taken = False
 
     def __exit__(self, *_: object) -> None:
-        """Return the workspace to the pool."""
-        self.question.pool.give(self._store, self._space)
+        """Return the workspace to the pool, unless an answer has taken it."""
+        if not self._is_taken:
+            self.question.pool.give(self._store, self._space)
 
     def tensor(self, number: int) -> Floats:
         """The entries of one tensor, flat; a view, for as long as the run is open."""
@@ -54,9 +56,16 @@ class DenseRun(TensorRun):
         return self.tensor(number), int(self._space.exponents[number]) * LN2
 
     def joint(self) -> Floats:
-        """The normalized joint over the kept variables, flat in rank order."""
+        """The normalized joint over the kept variables, flat in rank order.
+
+        One that is most of a large workspace is not copied: it takes the workspace.
+        """
         values = self.tensor(int(self.question.contraction.roots[0]))
-        return np.asarray(values / values.sum())
+        if len(values) < costs.ENTRIES_TAKEN or 2 * len(values) < len(self._space.values):
+            return np.asarray(values / values.sum())
+        self._is_taken = True
+        values /= values.sum()
+        return values
 
     def singles(self) -> Floats:
         """All single marginals, concatenated at the question's `places`; findings are point masses."""

@@ -64,6 +64,10 @@ class States:
         """The place in the whole store of each entry over possible states."""
         return self._tables[0]
 
+    def num_states(self, position: int) -> int:
+        """The number of one variable's states, possible or not."""
+        return int(self.first[position + 1] - self.first[position])
+
     def codes(self, position: int) -> Ints:
         """The codes of one variable's possible states."""
         return np.flatnonzero(self.allowed[self.first[position] : self.first[position + 1]])

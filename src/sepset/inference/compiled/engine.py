@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
@@ -144,7 +146,7 @@ class TableEngine:
         with run_tensors(question, values, found) as done:
             if done.log_partition == -np.inf:
                 return -np.inf, {}
-            columns = read_back(done, num_rows, choose)
+            columns = read_back(done, num_rows, choose, maximize=question.maximize)
             log_partition = done.log_partition
         named = {question.ids[r]: column for r, column in columns.items()}
         states = question.states
@@ -166,7 +168,13 @@ class TableEngine:
         """The plan of a query; without targets, of all marginals."""
         planner = self.compiler.planner
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
-        return planner.plan("joint" if targets else "marginals", tuple(targets), pattern)
+        kind: Kind = "joint" if targets else "marginals"
+        plan = planner.plan(kind, tuple(targets), pattern, to_run=False)
+        try:
+            question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
+        except TooLarge:
+            return plan
+        return replace(plan, need=question.need)
 
     def with_values(self, values: Values) -> TableEngine:
         """The same plans and programs with new values, one array per factor over its scope."""

@@ -21,6 +21,7 @@ def run_tensors(question: Question, values: FactorValues, evidence: Evidence) ->
         run = run_dense(question, values, evidence)
         if not run.is_wide:
             return run
+        del run  # and its workspace, before there is another
     return run_log(question, values, evidence)
 
 

@@ -25,7 +25,7 @@ class LogRun(TensorRun):
         self.question = question
         self._workspace = workspace
         self._evidence = evidence
-        self.log_partition = float(sum(self._normalized(int(t))[1] for t in question.contraction.roots))
+        self.log_partition = float(sum(self._log_total(int(t)) for t in question.contraction.roots))
 
     def __exit__(self, *_: object) -> None:
         """Nothing to return: the workspace belongs to the run."""
@@ -45,10 +45,21 @@ class LogRun(TensorRun):
         """The normalized joint over the kept variables, flat in rank order."""
         return self._normalized(int(self.question.contraction.roots[0]))[0]
 
+    def _log_total(self, tensor: int) -> float:
+        """The logarithm of a tensor's total, without a copy of it."""
+        logs = self.tensor(tensor)
+        top, step = float(logs.max()), costs.ENTRIES_TAKEN
+        if top == -np.inf:
+            return top
+        parts = (logs[first : first + step] for first in range(0, len(logs), step))
+        return top + float(np.log(sum(float(np.exp(part - top).sum()) for part in parts)))
+
     def log_joint(self) -> Floats:
-        """The logarithms of the normalized joint over the kept variables, flat in rank order."""
+        """The logarithms of the normalized joint over the kept variables, flat in rank order: once, in its place."""
         root = int(self.question.contraction.roots[0])
-        return np.asarray(self.tensor(root) - self._normalized(root)[1])
+        logs = self.tensor(root)
+        logs -= self._log_total(root)
+        return logs
 
     def log_singles(self) -> Floats:
         """The logarithms of all single marginals, concatenated at the question's `places`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.errors import TooLarge
 from sepset.graphs.ordering import MinFill, OrderingMethod
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
@@ -94,14 +96,18 @@ class Planner:
         """The layout of a store over these states."""
         return self.store.layout if states is None else states.layout
 
-    def plan(self, kind: Kind, targets: Positions, pattern: Pattern) -> EliminationPlan:
-        """The plan of a question; all kinds of questions about every variable share one."""
+    def plan(self, kind: Kind, targets: Positions, pattern: Pattern, *, to_run: bool = True) -> EliminationPlan:
+        """The plan of a question; all kinds of questions about every variable share one.
+
+        Args:
+            to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
+        """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
-        return self._plans.get((kind, targets, pattern), lambda: self._made(kind, targets, pattern))
+        limit = self.settings.memory if to_run else None
+        return self._plans.get((kind, targets, pattern), lambda: self._made(kind, targets, pattern, limit))
 
-    def _made(self, kind: Kind, targets: Positions, pattern: Pattern) -> EliminationPlan:
-        limit = self.settings.memory if self.problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED else None
+    def _made(self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None) -> EliminationPlan:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
@@ -134,7 +140,7 @@ class Planner:
             entries_per_sink: the size of the single tree, per variable without children, from which groups are
                 considered.
         """
-        if self.problem.is_normalized:
+        if self.problem.is_normalized and self.problem.num_visible <= costs.VARIABLES_ALWAYS_PLANNED:
             whole = self._size_of_one_tree(pattern)
             if whole > entries_per_sink and whole > entries_per_sink * self._ancestry.num_sinks:
                 cards = None if pattern.states is None else pattern.states.cards
@@ -142,12 +148,16 @@ class Planner:
                 return target_groups(self.problem, self._ancestry, observed, touched, whole=whole, cards=cards)
         return (self.hidden(pattern),)
 
-    def _size_of_one_tree(self, pattern: Pattern) -> int:
+    def _size_of_one_tree(self, pattern: Pattern) -> float:
         """Entries of the single tree: of its plan, or of one greedy order if it has not been planned."""
-        if len(self.store.values) <= costs.ENTRIES_PLANNED_OUTRIGHT:
-            return self.plan("marginals", (), pattern).total_size
-        relevant = self._relevant("marginals", (), pattern)
-        return make_plan(self.problem, relevant, method=MinFill(), cards=self.cards(pattern.states)).total_size
+        try:
+            if len(self.store.values) <= costs.ENTRIES_PLANNED_OUTRIGHT:
+                return self.plan("marginals", (), pattern).total_size
+            relevant, cards = self._relevant("marginals", (), pattern), self.cards(pattern.states)
+            limit = self.settings.memory
+            return make_plan(self.problem, relevant, method=MinFill(), cards=cards, limit=limit).total_size
+        except TooLarge:
+            return math.inf
 
     @lazy
     def _ancestry(self) -> Ancestry:

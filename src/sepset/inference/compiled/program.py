@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -114,15 +115,21 @@ class Workspace:
 class WorkspacePool:
     """Idle workspaces of a question, which serve several threads; each is stored with the store whose values it holds.
 
+    A large one is idle only until another question needs a large one: those of several questions would add up.
+
     Args:
         size: the largest number of idle workspaces.
-        memory: the largest number of bytes of all of them together, if there are several.
+        memory: the largest number of bytes of all of them together, if there are several; a larger one is large.
     """
 
     def __init__(self, size: int = 4, memory: int = 2**26) -> None:
         self._size, self._memory = size, memory
         self._idle: list[tuple[FactorStore, Workspace]] = []
         self._lock = Lock()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled empty: workspaces are made again when they are needed."""
+        return WorkspacePool, (self._size, self._memory)
 
     def take(self, store: FactorStore) -> Workspace | None:
         """An idle workspace with this store's values, or None."""
@@ -135,6 +142,8 @@ class WorkspacePool:
 
     def room(self, size: int) -> Floats:
         """An array of this many floats for a workspace: new, or that of the oldest idle one if the pool is full."""
+        if 8 * size > self._memory:
+            LARGE.free(self)
         with self._lock:
             if len(self._idle) >= self._most(8 * size):
                 return self._idle.pop(0)[1].values
@@ -145,6 +154,39 @@ class WorkspacePool:
         with self._lock:
             self._idle.append((store, workspace))
             del self._idle[: -self._most(workspace.values.nbytes)]
+        if workspace.values.nbytes > self._memory:
+            LARGE.keep(self)
+
+    def clear(self) -> None:
+        """Free the idle workspaces."""
+        with self._lock:
+            self._idle.clear()
 
     def _most(self, nbytes: int) -> int:
         return max(1, min(self._size, self._memory // max(nbytes, 1)))
+
+
+class LargePool:
+    """The pool with the large workspace that is idle, of all questions of the process."""
+
+    def __init__(self) -> None:
+        self._pool: weakref.ref[WorkspacePool] | None = None
+        self._lock = Lock()
+
+    def keep(self, pool: WorkspacePool) -> None:
+        """Let this pool have it; that of another is freed."""
+        self.free(pool)
+        with self._lock:
+            self._pool = weakref.ref(pool)
+
+    def free(self, but: WorkspacePool) -> None:
+        """Free it, unless this pool has it."""
+        with self._lock:
+            found, self._pool = None if self._pool is None else self._pool(), None
+            if found is but:
+                self._pool = weakref.ref(but)
+        if found is not None and found is not but:
+            found.clear()
+
+
+LARGE = LargePool()

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
-from sepset.inference.compiled.contraction import Contraction, Groups, Inputs, Ranks, contract, tree_groups
+from sepset.inference import costs
+from sepset.inference.compiled.bounds import least_entries
+from sepset.inference.compiled.contraction import (
+    Choice,
+    Contraction,
+    Groups,
+    Inputs,
+    Ranks,
+    choices,
+    contract,
+    tree_groups,
+)
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
-from sepset.inference.plan import EliminationPlan
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.variables.evidence import Evidence
 
 NO_CODES = np.zeros(0, dtype=np.int64)
@@ -37,6 +49,7 @@ class Question:
         states: the domains of tables if impossible states are left out; codes, weights and answers are then over these.
         reads_singles: whether a run reads single marginals, those of findings included.
         is_shared: whether it is several questions in one program.
+        need: the bytes that an answer takes: the factors laid out, a workspace, and the answer.
         pool: workspaces of earlier runs.
     """
 
@@ -54,6 +67,7 @@ class Question:
     states: States | None = field(default=None, repr=False)
     reads_singles: bool = False
     is_shared: bool = False
+    need: int = 0
     pool: WorkspacePool = field(default_factory=WorkspacePool, repr=False)
 
     @property
@@ -70,6 +84,11 @@ class Question:
     def joint_positions(self) -> tuple[int, ...]:
         """The positions of the variables of the only root, in the order of its axes."""
         return tuple(self.ids[r] for r in self.kept)
+
+    @lazy
+    def choices(self) -> list[Choice]:
+        """How values are read back after a run, root first."""
+        return choices(self.contraction, self.tree)
 
     @property
     def singles(self) -> dict[int, int]:
@@ -130,6 +149,14 @@ class Question:
         return slice(start, start + int(made.sizes[first : made.num_inputs + 1].sum()))
 
 
+def _refuse(plan: EliminationPlan, entries: float, limit: float) -> None:
+    """Raise if there will be more entries than the limit; the error states those of the plan's tables."""
+    if entries > limit:
+        total = plan.symbolic.rounded_total
+        need = int(total) if total < math.inf else plan.largest
+        plan.check(int(ENTRY_BYTES * limit), ENTRY_BYTES * max(need, int(limit) + 1))
+
+
 def compile_question(
     layout: Layout,
     plan: EliminationPlan,
@@ -153,7 +180,7 @@ def compile_question(
         marginals: positions whose single marginals are read after a reverse sweep; None reads none.
         factors: whether the marginal over every factor's scope is read too.
         maximize: maximize instead of summing.
-        memory: the largest number of bytes of a workspace; above it, `TooLarge` before anything is allocated.
+        memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
@@ -167,16 +194,37 @@ def compile_question(
     last = np.sort(rank[list(kept)]) if kept else NO_CODES
     targets = NO_CODES if marginals is None else np.asarray(marginals, dtype=np.int64)
     start, members, _ = layout.rows
+    inputs = Inputs(start, members, numbers, rank, rank[list(touched)] if touched else NO_CODES)
+    limit = math.inf if memory is None else memory / ENTRY_BYTES
+    if plan.largest > limit:
+        _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
     made = contract(
-        Inputs(start, members, numbers, rank, rank[list(touched)] if touched else NO_CODES),
+        inputs,
         plan.symbolic.ranked_cards,
         tree,
         kept=last,
         targets=rank[targets],
         num_factors=len(numbers) if factors else 0,
+        limit=limit,
     )
-    if memory is not None:
-        plan.check(memory, 8 * made.entries)
+    if made.num_forward < 0:
+        _refuse(plan, math.inf, limit)
+    if made.entries > limit:
+        _refuse(plan, made.entries, limit)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
-    return Question(plan, cards, ids, tuple(observed), tuple(touched), *about)
+    question = Question(plan, cards, ids, tuple(observed), tuple(touched), *about)
+    extra = int(layout.offsets[-1]) + _answer(question)
+    question = replace(question, need=ENTRY_BYTES * (program.size + extra))
+    if memory is not None:
+        plan.check(memory, question.need)
+    return question
+
+
+def _answer(question: Question) -> int:
+    """The entries of a joint, beyond those of a workspace: none if it takes the workspace."""
+    kept = [question.ids[r] for r in question.kept]
+    size = math.prod(int(question.cards[v]) for v in kept)
+    whole = 0 if question.states is None else math.prod(map(question.states.num_states, kept))
+    is_copied = size < costs.ENTRIES_TAKEN or 2 * size < question.program.size
+    return (size if is_copied else 0) + whole

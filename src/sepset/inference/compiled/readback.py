@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.inference import costs
+from sepset.inference.compiled.contraction import Choice, Ranks
 from sepset.inference.compiled.run import TensorRun
 
 SAFE_PARTS = 2
@@ -17,27 +20,51 @@ Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
 
 
-def read_back(run: TensorRun, num_rows: int, choose: Choose) -> dict[int, Ints]:
+def read_back(run: TensorRun, num_rows: int, choose: Choose, *, maximize: bool) -> dict[int, Ints]:
     """A code for every eliminated rank and row, cliques in distribute order.
 
+    Args:
+        maximize: whether the weight of several joint states together is the largest of theirs, or their sum.
+
+    Cost: one pass over the tensors of a choice for each distinct context; in memory, a few million numbers.
     Reference: Koller & Friedman 13.2, 12.1.
     Guarantee: exact.
     Tested by: inference/compiled/test_readback.py::test_draws_follow_the_posterior
     """
-    question = run.question
-    made, tree = question.contraction, question.tree
-    residuals: list[list[int]] = [[] for _ in tree.sepsets]
-    for r, group in enumerate(tree.group):
-        if group >= 0:
-            residuals[group].append(r)
+    cards = run.question.contraction.cards
     columns: dict[int, Ints] = {}
-    for group in reversed(range(len(tree.sepsets))):
-        context, which = _contexts(columns, tree.sepsets[group], made.cards, num_rows)
-        weights = _weights(run, made.inboxes[group], residuals[group], context)
-        joint = choose(weights.reshape(len(weights), math.prod(weights.shape[1:])), which)
-        for r in reversed(residuals[group]):
-            joint, columns[r] = np.divmod(joint, made.cards[r])
+    for choice in run.question.choices:
+        context, which = _contexts(columns, choice.scope, cards, num_rows)
+        joint = _chosen(run, choice, context, which, choose, maximize)
+        for r in reversed(choice.residual):
+            joint, columns[r] = np.divmod(joint, cards[r])
     return columns
+
+
+def _chosen(
+    run: TensorRun, choice: Choice, context: dict[int, Ints], which: Ints, choose: Choose, maximize: bool
+) -> Ints:
+    """The joint code of each row, by blocks of contexts; context by context if each has many joint states."""
+    size = run.question.contraction.size(choice.residual)
+    num = len(next(iter(context.values()))) if context else 1
+    if size > costs.STATES_READ_BY_CLIQUE:
+        joint = np.empty(len(which), dtype=np.int64)
+        for i in range(num):
+            rows = np.flatnonzero(which == i)
+            parts = _Parts(run, choice, {r: int(codes[i]) for r, codes in context.items()})
+            joint[rows] = parts.chosen(len(rows), choose, maximize)
+        return joint
+    block = max(1, costs.ENTRIES_READ_AT_ONCE // size)
+    if num <= block:
+        return choose(_weights(run, choice, context, num).reshape(num, size), which)
+    joint, by_context = np.empty(len(which), dtype=np.int64), np.argsort(which, kind="stable")
+    bounds = np.searchsorted(which[by_context], [*range(0, num, block), num])
+    for i, first in enumerate(range(0, num, block)):
+        rows, end = by_context[bounds[i] : bounds[i + 1]], min(first + block, num)
+        some = {r: codes[first:end] for r, codes in context.items()}
+        weights = _weights(run, choice, some, end - first).reshape(end - first, size)
+        joint[rows] = choose(weights, which[rows] - first)
+    return joint
 
 
 def _contexts(
@@ -51,27 +78,80 @@ def _contexts(
     return {r: columns[r][first] for r in sepset}, which
 
 
-def _weights(run: TensorRun, inbox: Sequence[int], residual: Sequence[int], context: dict[int, Ints]) -> Floats:
-    """The product of a clique's tensors at each context, over its residual variables; the largest is one."""
-    made = run.question.contraction
-    count = len(next(iter(context.values()))) if context else 1
-    shape = (count, *(made.cards[r] for r in residual))
+class _Parts:
+    """The joint states of a choice in one context in parts, one for each state of the first variables.
+
+    Only the weights of one part are in memory at a time: first for its total, then again for the choice within it.
+    """
+
+    def __init__(self, run: TensorRun, choice: Choice, context: dict[int, int]) -> None:
+        cards = [run.question.contraction.cards[r] for r in choice.residual]
+        most = costs.STATES_READ_BY_CLIQUE
+        first = next(i for i in range(len(cards)) if i + 1 == len(cards) or math.prod(cards[i:]) <= most)
+        self._head, self._tail = cards[:first], cards[first:]
+        self._is_log = run.is_log
+        self._tensors = [self._at(run, t, choice.residual, context) for t in choice.tensors]
+
+    def _at(self, run: TensorRun, tensor: int, residual: Ranks, context: dict[int, int]) -> Floats:
+        """A view of one tensor in the context, with an axis for each residual variable."""
+        made = run.question.contraction
+        scope = made.scopes[tensor]
+        array = run.tensor(tensor).reshape([made.cards[r] for r in scope])
+        own = array[tuple([context.get(r, slice(None)) for r in scope])]
+        return own.reshape([made.cards[r] if r in scope else 1 for r in residual])
+
+    def chosen(self, num_rows: int, choose: Choose, maximize: bool) -> Ints:
+        """The joint code of each row."""
+        total = np.max if maximize else _log_sum if self._is_log else np.sum
+        totals = np.array([total(self._part(i)) for i in range(math.prod(self._head))])
+        parts = choose(self._positive(totals), np.zeros(num_rows, dtype=np.int64))
+        joint = np.empty(num_rows, dtype=np.int64)
+        for i in np.unique(parts).tolist():
+            rows = np.flatnonzero(parts == i)
+            within = choose(self._positive(self._part(i)), np.zeros(len(rows), dtype=np.int64))
+            joint[rows] = i * math.prod(self._tail) + within
+        return joint
+
+    def _part(self, number: int) -> Floats:
+        """The products of one part, or their logarithms."""
+        codes = np.unravel_index(number, self._head) if self._head else ()
+        found: Floats = np.zeros(()) if self._is_log else np.ones(())
+        for tensor in self._tensors:
+            there = tensor[tuple(int(c) if size > 1 else 0 for c, size in zip(codes, tensor.shape, strict=False))]
+            found = found + there if self._is_log else found * there
+        return np.broadcast_to(found, self._tail).reshape(-1)
+
+    def _positive(self, weights: Floats) -> Floats:
+        return (np.exp(weights - _largest(weights[None], -np.inf)[0]) if self._is_log else weights)[None]
+
+
+def _log_sum(logs: Floats) -> float:
+    top = float(logs.max())
+    return top if top == -np.inf else top + float(np.log(np.exp(logs - top).sum()))
+
+
+def _weights(run: TensorRun, choice: Choice, context: dict[int, Ints], num: int) -> Floats:
+    """The product of a choice's tensors at each of `num` contexts, over its residual variables; in range."""
+    cards = run.question.contraction.cards
+    whole = (num, *(cards[r] for r in choice.residual))
+    if not choice.tensors:
+        return np.ones(whole)
+    parts = [_part(run, tensor, choice.residual, context) for tensor in choice.tensors]
     if not run.is_log:
-        weights = np.ones(shape)
-        for tensor in inbox:
-            weights = _scaled(weights * _part(run, tensor, residual, context))
-        if len(inbox) <= SAFE_PARTS or weights.all():
-            return weights
-    logs = np.zeros(shape)
+        weights = parts[0]
+        for part in parts[1:]:
+            weights = weights * part
+            if len(parts) > SAFE_PARTS:
+                weights /= _largest(weights, 0.0)
+        if len(parts) <= SAFE_PARTS or weights.all():
+            return np.broadcast_to(weights, whole)
     with np.errstate(divide="ignore"):
-        for tensor in inbox:
-            part = _part(run, tensor, residual, context)
-            logs = logs + (part if run.is_log else np.log(part))
-    return _exponentials(logs)
+        logs = reduce(np.add, parts if run.is_log else map(np.log, parts))
+    return np.broadcast_to(np.exp(logs - _largest(logs, -np.inf)), whole)
 
 
-def _part(run: TensorRun, tensor: int, residual: Sequence[int], context: dict[int, Ints]) -> Floats:
-    """One of a clique's tensors at each context, with an axis for each residual variable."""
+def _part(run: TensorRun, tensor: int, residual: Ranks, context: dict[int, Ints]) -> Floats:
+    """One tensor at each context, with an axis for each residual variable; of size one where it does not depend."""
     made = run.question.contraction
     scope = made.scopes[tensor]
     known = [i for i, r in enumerate(scope) if r in context]
@@ -82,16 +162,10 @@ def _part(run: TensorRun, tensor: int, residual: Sequence[int], context: dict[in
     return part.reshape(len(part), *(made.cards[r] if r in own else 1 for r in residual))
 
 
-def _scaled(weights: Floats) -> Floats:
-    """The weights divided by the largest of their context, which keeps products in range; zeros if all are zero."""
+def _largest(weights: Floats, zero: float) -> Floats:
+    """The largest weight of each context, by which products stay in range; neutral if all are zero."""
     top = weights.max(axis=tuple(range(1, weights.ndim)), keepdims=True)
-    return np.asarray(weights / np.where(top > 0, top, 1.0))
-
-
-def _exponentials(logs: Floats) -> Floats:
-    """The same from logarithms."""
-    top = logs.max(axis=tuple(range(1, logs.ndim)), keepdims=True)
-    return np.asarray(np.exp(logs - np.where(top > -np.inf, top, 0.0)))
+    return np.where(top > zero, top, 1.0 if zero == 0.0 else 0.0)
 
 
 def modes(weights: Floats, which: Ints) -> Ints:

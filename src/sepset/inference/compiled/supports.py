@@ -264,6 +264,10 @@ class _Tier:
         self.uses, self.lock = 0, Lock()
         self.found: SupportProgram | None = None
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled as one that was never used."""
+        return _Tier, ()
+
 
 def _cheaper(question: Question, domains: Domains) -> SupportProgram | None:
     """The program over supports if it is estimated to be faster than the dense one; otherwise None.

@@ -11,6 +11,7 @@ and all marginals come from the groups or from the single tree, whichever is che
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import NEVER
+from sepset.graphs import costs as bits
 from sepset.inference import costs
 from sepset.problem import ConditionalGroup, Problem
 
@@ -109,7 +111,7 @@ def target_groups(
     observed: Sequence[int],
     touched: Sequence[int],
     *,
-    whole: int,
+    whole: float,
     cards: Ints | None = None,
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of unobserved positions of least total cost; one group if that is cheapest.
@@ -128,7 +130,7 @@ def target_groups(
         return (hidden,) if hidden else ()
     below = ancestry.closure([*observed, *touched])
     sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
-    sets = SetCosts(problem, observed, cards)
+    sets = SetCosts(problem, observed, cards, whole)
     masks = _merged(
         [ancestry.masks[s] | below for s in sinks], sets, whole + costs.ENTRIES_PER_PLANNED_VARIABLE * len(hidden)
     )
@@ -138,9 +140,20 @@ def target_groups(
 
 
 class SetCosts:
-    """The cost of a tree over an ancestral set of variables, by one greedy order (least fill); cached by set."""
+    """The cost of a tree over an ancestral set of variables, by one greedy order (least fill); cached by set.
 
-    def __init__(self, problem: Problem, observed: Sequence[int], cards: Ints | None = None) -> None:
+    Args:
+        most: the entries from which a set is too expensive, and its order not completed.
+
+    Attributes:
+        work: the variables looked at and the array reads so far.
+    """
+
+    def __init__(
+        self, problem: Problem, observed: Sequence[int], cards: Ints | None = None, most: float = np.inf
+    ) -> None:
+        self.work = 0
+        self._limit = math.log2(min(max(most, 1.0), 2.0**bits.BITS_OF_ANY_MEMORY))
         num = len(problem.variables)
         self._scopes = problem.scopes
         self._open = np.ones(num, bool)
@@ -173,12 +186,16 @@ class SetCosts:
         _, _, start, near = scope_graph(*self._scopes, numbers, place, place[:0], len(kept))
         blank, rest = np.zeros(len(kept)), np.arange(len(kept), dtype=np.float64)
         weights = blank + 1.0, self._logs[kept], np.zeros(len(kept), np.int64), np.array([1.0, 0.0])
-        total = greedy_order(start, near.astype(np.int32), *weights, blank, rest, np.inf, NEVER)[1]
+        _, total, work = greedy_order(
+            start, near.astype(np.int32), *weights, blank, rest, self._limit, bits.READS_BEFORE_REFUSAL, NEVER
+        )
+        self.work += num + work
         return int(np.rint(2.0 ** min(total, 1000.0))) + costs.ENTRIES_PER_PLANNED_VARIABLE * len(kept)
 
 
-def _merged(masks: Sequence[int], sets: SetCosts, limit: int) -> list[int] | None:
-    """Neighboring ancestor sets, merged while that costs no more; None as soon as the groups cost more than `limit`."""
+def _merged(masks: Sequence[int], sets: SetCosts, limit: float) -> list[int] | None:
+    """Neighboring ancestor sets, merged while that costs no more; None as soon as the groups cost more than `limit`, or
+    the search takes too long."""
     groups: list[int] = []
     total = 0
     for mask in sorted(masks):
@@ -190,7 +207,7 @@ def _merged(masks: Sequence[int], sets: SetCosts, limit: int) -> list[int] | Non
         else:
             total += sets.of(mask)
             groups.append(mask)
-        if total >= limit:
+        if total >= limit or sets.work > costs.READS_FOR_GROUPS:
             return None
     return groups if len(groups) > 1 else None
 

@@ -18,7 +18,7 @@ class BeliefUpdate:
 
     Args:
         order: how the elimination order behind the tree is chosen.
-        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
+        memory: the largest number of bytes held at once; a larger plan raises `TooLarge` before anything is allocated.
 
     Reference: Koller & Friedman, section 10.3, algorithm 10.3; Lauritzen and Spiegelhalter (1988).
     Guarantee: exact; first two moments of mixtures.

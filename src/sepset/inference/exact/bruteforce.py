@@ -35,6 +35,11 @@ class BruteForce:
     Reference: Koller & Friedman 2.1.5.
     Guarantee: exact.
     Tested by: inference/exact/test_bruteforce.py::test_large_models_are_refused_before_anything_is_allocated
+
+    >>> import sepset as ss
+    >>> asia = ss.datasets.load("asia")
+    >>> round(ss.query(asia, "lung", given={"xray": "yes"}, method=BruteForce(limit=256))["yes"], 4)
+    0.4887
     """
 
     limit: int = 2**24

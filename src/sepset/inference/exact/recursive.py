@@ -19,10 +19,12 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.text import readable
 from sepset.data.duplicates import group_words
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import check_size
 from sepset.factors.table import Table
+from sepset.graphs.costs import HOPELESS_BITS
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference import costs
 from sepset.inference.exact.dtree import (
@@ -39,7 +41,7 @@ from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Prepared, check_settings, dense
-from sepset.inference.plan import EliminationPlan, make_plan, readable
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -80,12 +82,7 @@ class ConditioningPlan(EliminationPlan):
     def check_steps(self, limit: float) -> None:
         """Raise if the plan has more than `limit` steps."""
         if self.steps > limit:
-            raise TooLarge(
-                f"Recursive conditioning that keeps {readable(self.memory)} of results would visit "
-                f"{_power(self.steps)} states, about {duration(self.seconds)}; the limit is {limit:.3g} states. Raise "
-                f"`memory=` (all results take {readable(self.full_memory)}) or `steps=` on the method, observe more "
-                "variables, or use an approximate method."
-            )
+            raise _too_many(self.memory, self.steps, limit, self.full_memory)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         tables = ("largest table", "total", "cost")  # there are no clique tables here
@@ -94,6 +91,16 @@ class ConditioningPlan(EliminationPlan):
         yield "dtree", f"height {self.tree.height}"
         yield "kept", f"{len(self.kept)} of {useful_results} useful results, {readable(self.memory)} of {all_of_them}"
         yield "time", f"{_power(self.steps)} steps at most, about {duration(self.seconds)}"
+
+
+def _too_many(memory: int, steps: int, limit: float, full_memory: int) -> TooLarge:
+    """The refusal of a recursion of too many steps, with the memory that would take fewer."""
+    seconds = costs.SECONDS_PER_RECURSION_STEP * min(steps, 10**300)
+    return TooLarge(
+        f"Recursive conditioning that keeps {readable(memory)} of results would visit {_power(steps)} states, about "
+        f"{duration(seconds)}; the limit is {limit:.3g} states. Raise `memory=` (all results take "
+        f"{readable(full_memory)}) or `steps=` on the method, observe more variables, or use an approximate method."
+    )
 
 
 def _power(number: int) -> str:
@@ -264,9 +271,9 @@ class PreparedConditioning:
         """The plan of a query; without targets, of one recursion over all variables."""
         evidence = Evidence(dict.fromkeys(observed, 0))
         if targets:
-            return self._plan(targets, evidence, outside=targets)
+            return self._plan(targets, evidence, outside=targets, to_run=False)
         everything = [v for v in range(self.problem.num_visible) if v not in set(observed)]
-        return self._plan(everything, evidence, shown=())
+        return self._plan(everything, evidence, shown=(), to_run=False)
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> ConditioningPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
@@ -281,6 +288,7 @@ class PreparedConditioning:
         outside: Sequence[int] = (),
         last: Sequence[int] = (),
         shown: Sequence[int] | None = None,
+        to_run: bool = True,
     ) -> ConditioningPlan:
         names = tuple(targets if shown is None else shown)
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
@@ -297,9 +305,19 @@ class PreparedConditioning:
                 last=outside or last,
                 joint=bool(outside),
             )
+            if to_run:
+                self._check_least(plan, len(outside))
             return self._with_tree(plan, observed, touched, outside, last)
 
         return self._plans.get(key, make)
+
+    def _check_least(self, plan: EliminationPlan, num_outside: int) -> None:
+        """Raise if the steps are far beyond the limit even with all results kept: one for each entry of the cliques."""
+        sizes = plan.symbolic.rounded[: len(plan.symbolic.order) - num_outside]
+        least = float(sizes.sum())
+        if least > 2.0**HOPELESS_BITS * self.method.steps:
+            steps = int(least) if least < math.inf else plan.largest
+            raise _too_many(self.method.memory, steps, self.method.steps, RESULT_BYTES * steps)
 
     def _with_tree(
         self,
@@ -320,7 +338,7 @@ class PreparedConditioning:
         shapes = [elimination_parents] if mixed else [elimination_parents, balanced_parents]
         elimination = plan.elimination
         trees = [make_dtree(shape(elimination, given), scopes, cards, given) for shape in shapes]
-        kept = [choose_kept(tree, self.method.memory // RESULT_BYTES) for tree in trees]
+        kept = [choose_kept(tree, self.method.memory // RESULT_BYTES, self.method.steps) for tree in trees]
         best = min(range(len(trees)), key=lambda i: trees[i].steps(kept[i]))
         parts = {part.name: getattr(plan, part.name) for part in fields(EliminationPlan)}
         return ConditioningPlan(**parts, tree=trees[best], kept=kept[best])

@@ -132,7 +132,7 @@ class ShaferShenoy:
 
     Args:
         order: how the elimination order behind the tree is chosen.
-        memory: the largest number of bytes for one step; a larger plan raises `TooLarge` before anything is allocated.
+        memory: the largest number of bytes held at once; a larger plan raises `TooLarge` before anything is allocated.
 
     Reference: Koller & Friedman, section 10.2; Shenoy and Shafer (1990).
     Guarantee: exact; of hybrid models, only networks of regressions.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_tree, tree_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
-from sepset.inference.plan import EliminationPlan, make_plan
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.inference.treequery.joints import MergePlan, TreeJoints
 from sepset.inference.treequery.pairs import PairwiseMarginals
@@ -34,6 +35,12 @@ def tree_promises(problem: Problem) -> Guarantees:
     return {**EVERYTHING_EXACT, "marginals": Guarantee.HEURISTIC} if is_hybrid(problem) else EVERYTHING_EXACT
 
 
+def _need(plan: EliminationPlan) -> int:
+    """Bytes of all cliques, which the tree keeps, and of its largest step."""
+    total = plan.symbolic.rounded_total
+    return plan.step_memory + ENTRY_BYTES * (int(total) if total < np.inf else plan.largest)
+
+
 class PreparedTree:
     """One form of message passing bound to a problem: a tree over all variables, or over those relevant to one query.
 
@@ -42,7 +49,7 @@ class PreparedTree:
 
     Args:
         problem: of factors of any family.
-        method: how the order behind a tree is chosen, and the largest number of bytes for one step.
+        method: how the order behind a tree is chosen, and the largest number of bytes held at once.
         send: from a tree and its factors to a calibrated tree.
     """
 
@@ -69,12 +76,13 @@ class PreparedTree:
 
     def calibrate(self, evidence: Evidence, semiring: Semiring = SUM) -> Calibrated:
         """The calibrated tree over every unobserved variable; `MAX` gives max-marginals."""
-        return self._calibrated(self.plan((), evidence.observed), evidence, semiring)
+        plan = self._elimination.plan((), evidence.observed, to_run=True)
+        return self._calibrated(plan, evidence, semiring)
 
     def _calibrated(
         self, plan: EliminationPlan, evidence: Evidence, semiring: Semiring = SUM, together: Sequence[int] = ()
     ) -> Calibrated:
-        plan.check(self.method.memory)
+        plan.check(self.method.memory, _need(plan))
         tree, root = plan_tree(self.problem, plan, together)
         factors = tree_factors(self.problem, plan, evidence)
         if not len(tree):
@@ -115,7 +123,13 @@ class PreparedTree:
         def make() -> EliminationPlan:
             relevant = self.problem.relevant(targets, observed, touched=touched, constants=True)
             return make_plan(
-                self.problem, relevant, method=self.method.order, targets=targets, observed=observed, last=targets
+                self.problem,
+                relevant,
+                method=self.method.order,
+                targets=targets,
+                observed=observed,
+                last=targets,
+                limit=max(self.method.memory, 1) * max(len(relevant.variables), 1),
             )
 
         return self._plans.get((tuple(targets), observed, touched), make)
@@ -141,7 +155,8 @@ class PreparedTree:
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of a query; without targets, of the tree over all variables."""
-        return self._elimination.plan(targets, observed)
+        plan = self._elimination.plan(targets, observed)
+        return replace(plan, need=_need(plan))
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""

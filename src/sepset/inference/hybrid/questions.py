@@ -23,7 +23,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import listing, readable
 from sepset.errors import NotClosed, TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.factors.canonical import Cholesky, Forms
@@ -39,7 +39,7 @@ from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
 from sepset.inference.method import Answer, Best, BestStates, Method, Prepared, elimination_settings
-from sepset.inference.plan import EliminationPlan, make_plan, readable
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import Guarantee
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence

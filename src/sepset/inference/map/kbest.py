@@ -12,12 +12,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.cache import Slot
+from sepset.base.text import readable
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.map.buckets import log_factor, max_buckets, summed_out
 from sepset.inference.map.ranking import Ranking
 from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
-from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan, readable
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.variables.evidence import Evidence
 
 ASSIGNMENT_BYTES = 100

@@ -281,16 +281,16 @@ class RowCompiler:
         problem, (order, memory, _) = self._planner.problem, self._planner.settings
         hidden = set(observed)
         asked = [v for v in range(len(problem.variables)) if v not in hidden] if counted else targets
-        kept = targets if len(targets) == 1 else ()
+        kept, limit = targets if len(targets) == 1 else (), memory // costs.LANES[-1]
         relevant = problem.relevant(asked, observed, touched=masked, constants=True)
         return compile_question(
             self._planner.layout(None),
-            make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept),
+            make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept, limit=limit),
             cards=problem.variables.cards,
             observed=observed,
             touched=masked,
             kept=kept,
             marginals=targets if len(targets) > 1 else None,
             factors=counted,
-            memory=memory // costs.LANES[-1],
+            memory=limit,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from sepset.base.cache import Cache
 from sepset.base.display import rich_text
 from sepset.base.lazy import lazy
+from sepset.base.text import readable
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.bits import RANGE_BITS
 from sepset.factors.table import Table
@@ -19,7 +20,7 @@ from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Calibrated, Calibrates, Prepared, dense
-from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, readable
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.inference.result import Guarantee
 from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder

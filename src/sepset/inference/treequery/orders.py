@@ -139,7 +139,9 @@ class LeastFill:
         # The smaller table decides only between equal numbers of fill edges.
         mix, bias = (np.array([1.0, _TIE_WEIGHT]), _TIE_WEIGHT * logs) if self.fill else (np.array([0.0, 1.0]), logs)
         even, numbers = np.ones(len(logs)), np.arange(len(logs), dtype=np.float64)
-        order, *_ = greedy_order(task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, NEVER)
+        order, *_ = greedy_order(
+            task.indptr, task.indices, even, logs, task.group, mix, bias, numbers, np.inf, 0, NEVER
+        )
         return [int(i) for i in order]
 
 

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.text import nearest
+from sepset.base.text import nearest, readable
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
 from sepset.inference.method import dense
-from sepset.inference.plan import ENTRY_BYTES, readable
+from sepset.inference.plan import ENTRY_BYTES
 from sepset.inference.result import Answers, MarginalsResult
 from sepset.variables.variable import Discrete, VariableLike, Vector
 

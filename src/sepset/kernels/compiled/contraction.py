@@ -28,6 +28,9 @@ LOOPS, MATRIX = 0, 1
 SUM, MAX, COPY, SET = 0, 1, 2, 3
 SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 
+# Products of the innermost loops, and of a matrix product, between two looks at Ctrl-C: fractions of a second.
+PIECE, LONG_MATRIX = np.uint64(2**25), 2**31
+
 # The largest entry stays within 2 to plus or minus LIMIT, and a range of more bits than RANGE is flagged: so no entry
 # is below 2**-512, and no product of two below the least normal number.
 LIMIT, RANGE = 60, 450
@@ -207,10 +210,13 @@ def advance(groups: Any, first: int, outer: int, counter: Any, a: int, b: int, d
 
 
 @kernel(borrows=True)
-def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any) -> None:
+def _loops(
+    w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any, cancel: Any
+) -> None:
     """Run groups `first` to `first + count` as nested loops, to sum, maximize, copy a to d, or write products.
 
-    The innermost three run on unsigned numbers, whose indices need no test for negative values, and so vectorize.
+    The innermost three run on unsigned numbers, whose indices need no test for negative values, and so vectorize. Long
+    ones run in pieces, before each of which `cancel` ends the loops.
     """
     last = first + count - 1
     n1, a1, b1, d1 = _unsigned(groups, last)
@@ -222,23 +228,27 @@ def _loops(w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, 
         n3, a3, b3, d3 = _unsigned(groups, last - 2)
     for g in range(outer):
         counter[g] = 0
+    most = max(np.uint64(1), PIECE // (n2 * n1))
     while True:
-        to, x, y = np.uint64(d), np.uint64(a), np.uint64(b)
-        if mode == SUM:
-            _sum_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
-        elif mode == SET:
-            _set_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
-        elif mode == MAX:
-            _max_block(w, to, x, y, n3, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
-        else:
-            _copy_block(w, to, x, n3, a3, d3, n2, a2, d2, n1, a1, d1)
+        to, x, y, left = np.uint64(d), np.uint64(a), np.uint64(b), n3
+        while left > np.uint64(0) and cancel[0] == 0:
+            n = min(left, most)
+            if mode == SUM:
+                _sum_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
+            elif mode == SET:
+                _set_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
+            elif mode == MAX:
+                _max_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
+            else:
+                _copy_block(w, to, x, n, a3, d3, n2, a2, d2, n1, a1, d1)
+            to, x, y, left = to + n * d3, x + n * a3, y + n * b3, left - n
         g, a, b, d = advance(groups, first, outer, counter, a, b, d)
-        if g < 0:
+        if g < 0 or cancel[0] != 0:
             return
 
 
 @kernel(inline=True)
-def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None:
+def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
     """Run one instruction as loops; if nothing is summed, the result need not start from zero."""
     d, size = op[DST], op[SIZE]
     work = 1
@@ -248,22 +258,22 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any) -> None
     if mode != SET:
         for i in range(d, d + size):
             w[i] = 0.0
-    _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], mode, counter)
+    _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], mode, counter, cancel)
 
 
 @kernel
-def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
+def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
     or with the last two axes transposed (flag 1 for a, 2 for b)."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
     if op[COUNT_A] > 0:
-        _loops(w, scratch, a, 0, groups, op[PACK_A], op[COUNT_A], COPY, counter)
+        _loops(w, scratch, a, 0, groups, op[PACK_A], op[COUNT_A], COPY, counter, cancel)
         a = scratch
         scratch += batch * m * k
     if op[COUNT_B] > 0:
-        _loops(w, scratch, b, 0, groups, op[PACK_B], op[COUNT_B], COPY, counter)
+        _loops(w, scratch, b, 0, groups, op[PACK_B], op[COUNT_B], COPY, counter, cancel)
         b = scratch
         scratch += batch * k * n
     out = scratch if op[COUNT_D] > 0 else d
@@ -271,14 +281,36 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any) -> None:
         left = w[a + i * m * k : a + (i + 1) * m * k]
         right = w[b + i * k * n : b + (i + 1) * k * n]
         result = w[out + i * m * n : out + (i + 1) * m * n].reshape(m, n)
-        if op[TRANSPOSED] == 0:
+        if m * n * k > LONG_MATRIX:
+            _long_matrix(left, right, result, k, op[TRANSPOSED], cancel)
+        elif cancel[0] != 0:
+            return
+        elif op[TRANSPOSED] == 0:
             np.dot(left.reshape(m, k), right.reshape(k, n), result)
         elif op[TRANSPOSED] == 1:
             np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
         else:
             np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
     if op[COUNT_D] > 0:
-        _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], COPY, counter)
+        _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], COPY, counter, cancel)
+
+
+@kernel
+def _long_matrix(left: Any, right: Any, result: Any, k: int, transposed: int, cancel: Any) -> None:
+    """A matrix product by blocks of rows, before each of which `cancel` ends it."""
+    m, n = result.shape
+    rows = max(1, LONG_MATRIX // (n * k))
+    for first in range(0, m, rows):
+        if cancel[0] != 0:
+            return
+        part = result[first : first + rows]
+        if transposed == 0:
+            np.dot(left.reshape(m, k)[first : first + rows], right.reshape(k, n), part)
+        elif transposed == 1:
+            block = np.ascontiguousarray(left.reshape(k, m)[:, first : first + rows].T)
+            np.dot(block, right.reshape(k, n), part)
+        else:
+            np.dot(left.reshape(m, k)[first : first + rows], right.reshape(n, k).T, part)
 
 
 @kernel(inline=True)
@@ -375,9 +407,9 @@ def _execute(
         dirty[op[TENSOR_D]] = 1
         exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
         if op[KIND] == MATRIX and not maximize:
-            _matrix(w, op, groups, counter)
+            _matrix(w, op, groups, counter, cancel)
         else:
-            _product(w, op, groups, maximize, counter)
+            _product(w, op, groups, maximize, counter, cancel)
         _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags)
     return True
 

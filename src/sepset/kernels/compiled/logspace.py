@@ -16,7 +16,7 @@ from sepset.kernels.kernel import kernel, sizes
 
 
 @kernel(borrows=True)
-def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: Ints) -> None:
+def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: Ints, cancel: Bytes) -> None:
     """Keep the largest $\\log a + \\log b$ of each result in `w`; or sum the terms relative to it, in `sums`."""
     a, b, d, base = op[A], op[B], op[DST], op[DST]
     first, outer = op[FIRST], op[COUNT] - 1
@@ -33,7 +33,7 @@ def _fold(w: Floats, sums: Floats, op: Ints, groups: Ints, add: bool, counter: I
             elif value > w[d + i * sd]:
                 w[d + i * sd] = value
         g, a, b, d = advance(groups, first, outer, counter, a, b, d)
-        if g < 0:
+        if g < 0 or cancel[0] != 0:
             return
 
 
@@ -47,7 +47,11 @@ def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Byte
     counter = np.zeros(64, np.int64)
     widest = 1
     for r in range(ops.shape[0]):
-        widest = max(widest, ops[r, SIZE])
+        work = 1
+        for g in range(ops[r, FIRST], ops[r, FIRST] + ops[r, COUNT]):
+            work *= groups[g, 0]
+        if work != ops[r, SIZE] and not maximize:
+            widest = max(widest, ops[r, SIZE])
     sums = np.empty(widest)
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
@@ -55,14 +59,14 @@ def execute_log(w: Floats, ops: Ints, groups: Ints, maximize: bool, cancel: Byte
         op = ops[r]
         d, size = op[DST], op[SIZE]
         w[d : d + size] = -np.inf
-        _fold(w, sums, op, groups, False, counter)
+        _fold(w, sums, op, groups, False, counter, cancel)
         work = 1
         for g in range(op[FIRST], op[FIRST] + op[COUNT]):
             work *= groups[g, 0]
         if maximize or work == size:
             continue
         sums[:size] = 0.0
-        _fold(w, sums, op, groups, True, counter)
+        _fold(w, sums, op, groups, True, counter, cancel)
         for i in range(size):
             w[d + i] += np.log(sums[i]) if sums[i] > 0.0 else 0.0
 

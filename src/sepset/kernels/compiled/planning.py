@@ -99,14 +99,15 @@ def scope_graph(
 
 @kernel(work=times(4))
 def eliminate(
-    start: Ints, neighbors: Ints, order: Ints, cards: Floats
+    start: Ints, neighbors: Ints, order: Ints, cards: Floats, limit: float, patience: int
 ) -> tuple[Ints, Ints, Ints, Ints, Floats, Floats, float]:
     """Message scopes as ranks (compressed rows), the rank each message goes to, the clique that absorbs each; the
     entries of each clique, the states by rank, and the entries of all maximal cliques.
 
     A message's scope is the later neighbors and the scopes of incoming messages, without the variable itself; it goes
     to the first of them, -1 if there is none. A clique is contained in another if and only if it equals an incoming
-    message. If the order does not have each node once, everything is empty.
+    message. If the order does not have each node once, everything is empty; so it is, with an infinite total, if a
+    clique has more than 2^`limit` entries and the scopes together more than `patience` variables.
     """
     n = len(start) - 1
     rank = np.full(n, -1, np.int64)
@@ -122,8 +123,11 @@ def eliminate(
     child = np.full(n, -1, np.int64)
     sibling = np.full(n, -1, np.int64)
     mark = np.full(n, -1, np.int64)
+    is_large = False
     for i in range(n):
         first = scope_start[i]
+        if is_large and first > patience:
+            return start[:0], start[:0], start[:0], start[:0], cards, cards, np.inf
         if first + n > len(pool):
             grown = np.empty(2 * len(pool) + n, np.int64)
             for k in range(first):
@@ -147,6 +151,10 @@ def eliminate(
                     top += 1
             c = sibling[c]
         scope_start[i + 1] = top
+        size = cards[order[i]]
+        for k in range(first, top):
+            size *= cards[order[pool[k]]]
+        is_large = is_large or size > 2.0**limit
         for k in range(first, top):
             if parents[i] < 0 or pool[k] < parents[i]:
                 parents[i] = pool[k]

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel, pairs, sizes
 
 ONE = 0
 TENSORS, STEPS, STAMP = 0, 1, 2
+MOST_PAIRED = 512
+"""Tensors of a clique up to which all pairs are compared."""
 
 
 class Tape(NamedTuple):
@@ -28,6 +30,8 @@ class Tape(NamedTuple):
         counts: by rank, the number of current tensors with it in scope.
         stamps: by rank, marks.
         scope: scratch for one scope.
+        spent: the entries of all tensors made by steps, and how many there may be.
+        cancel: whether to stop.
     """
 
     cards: Floats
@@ -39,6 +43,14 @@ class Tape(NamedTuple):
     counts: Ints
     stamps: Ints
     scope: Ints
+    spent: Floats
+    cancel: Bytes
+
+
+@kernel(borrows=True)
+def _is_over(tape: Tape) -> bool:
+    """Whether the work is in vain: more entries than there may be, or cancelled."""
+    return bool(tape.spent[0] > tape.spent[1] or tape.cancel[0])
 
 
 @kernel(borrows=True)
@@ -57,6 +69,7 @@ def _add_step(tape: Tape, first: int, second: int, length: int) -> int:
         tape.pool[start[t] + k] = scope[k]
         tape.sizes[t] *= tape.cards[scope[k]]
     start[t + 1] = start[t] + length
+    tape.spent[0] += tape.sizes[t]
     tape.steps[s, 0], tape.steps[s, 1], tape.steps[s, 2] = t, first, second
     tape.made[TENSORS] = t + 1
     tape.made[STEPS] = s + 1
@@ -176,7 +189,7 @@ def _merge_pairs(tape: Tape, work: Ints, num: int) -> None:
     for i in range(num):
         for j in range(i + 1, num):
             _rate(tape, work, i, j, growth, union)
-    while num > 1:
+    while num > 1 and not _is_over(tape):
         best_i, best_j = 0, 1
         for i in range(num):
             for j in range(i + 1, num):
@@ -207,6 +220,8 @@ def _combine(tape: Tape, work: Ints, num: int) -> int:
         _count(tape, work[i], -1)
         _count(tape, summed, 1)
         work[i] = summed
+    if num > MOST_PAIRED:
+        num = _merge_blocks(tape, work, num)
     num = _merge_equal(tape, work, num)
     if num == 2:
         _multiply(tape, work, 0, 1)
@@ -214,6 +229,31 @@ def _combine(tape: Tape, work: Ints, num: int) -> int:
         _merge_pairs(tape, work, num)
     _count(tape, work[0], -1)
     return _add_step(tape, work[0], ONE, _restrict(tape, work[0], 0))
+
+
+@kernel
+def _merge_blocks(tape: Tape, work: Ints, num: int) -> int:
+    """Multiply many tensors in blocks, those of equal first variables together, until few are left; their number.
+
+    Comparing all pairs takes their square in memory and their cube in time.
+    """
+    while num > MOST_PAIRED and not _is_over(tape):
+        keys = np.empty(num, np.int64)
+        for i in range(num):
+            first = tape.start[work[i]]
+            low = tape.pool[first] if tape.start[work[i] + 1] > first else 0
+            high = tape.pool[first + 1] if tape.start[work[i] + 1] > first + 1 else 0
+            keys[i] = low * len(tape.cards) + high
+        sorted_work = work[:num][np.argsort(keys, kind="mergesort")]
+        made = 0
+        for first in range(0, num, MOST_PAIRED):
+            block = sorted_work[first : first + MOST_PAIRED].copy()
+            count = _merge_equal(tape, block, len(block))
+            _merge_pairs(tape, block, count)
+            work[made] = block[0]
+            made += 1
+        num = made
+    return num
 
 
 @kernel(borrows=True)
@@ -256,7 +296,7 @@ def _contract(
             num += 1
             m = behind[m]
         box_start[g + 1] = box_start[g] + num
-        if g == last and len(kept) == 0:
+        if _is_over(tape) or (g == last and len(kept) == 0):
             break
         tape.made[STAMP] += 1
         if g < last:
@@ -329,25 +369,48 @@ def _add_read(tape: Tape, t: int, adjoint: int, target: int) -> int:
 
 
 @kernel(inline=True)
-def _room(numbers: Ints, start: Ints, rank: Ints, group: Ints, sep_start: Ints, num_kept: int) -> tuple[int, int]:
+def _room(
+    members: Ints, numbers: Ints, start: Ints, rank: Ints, group: Ints, sep_start: Ints, sepsets: Ints, num_kept: int
+) -> tuple[int, int]:
     """Bounds on the number of further tensors (two for each input of a clique, two adjoints for each of these, and the
-    reads) and on the number of variables of one."""
+    reads) and on the number of their variables."""
     num_groups = len(sep_start) - 1
-    width = np.zeros(num_groups + 1, np.int64)
+    width, inputs = np.zeros(num_groups + 1, np.int64), np.ones(num_groups + 1, np.int64)
     width[num_groups] = num_kept
     for r in range(len(group)):
         if group[r] >= 0:
             width[group[r]] += 1
-    widest = num_kept
-    for g in range(num_groups):
-        widest = max(widest, width[g] + sep_start[g + 1] - sep_start[g])
+            inputs[group[r]] += 2
+    for i in numbers:
+        first = len(group)
+        for k in range(start[i], start[i + 1]):
+            if rank[members[k]] >= 0:
+                first = min(first, rank[members[k]])
+        g = group[first] if first < len(group) else -1
+        inputs[g if g >= 0 else num_groups] += 1
+    variables = len(group)
+    for g in range(num_groups + 1):
+        if g < num_groups:
+            width[g] += sep_start[g + 1] - sep_start[g]
+            to = group[sepsets[sep_start[g]]] if sep_start[g + 1] > sep_start[g] else -1
+            inputs[to if to >= 0 else num_groups] += 1
+        variables += 7 * inputs[g] * width[g]
     num_inputs = len(numbers) + len(group)
-    return 6 * (num_inputs + num_groups + 1) + len(group) + num_inputs, widest
+    return 6 * (num_inputs + num_groups + 1) + len(group) + num_inputs, variables
 
 
 @kernel(inline=True)
 def _new_tape(
-    start: Ints, members: Ints, numbers: Ints, rank: Ints, touched: Ints, cards: Floats, room: int, widest: int
+    start: Ints,
+    members: Ints,
+    numbers: Ints,
+    rank: Ints,
+    touched: Ints,
+    cards: Floats,
+    room: int,
+    variables: int,
+    limit: float,
+    cancel: Bytes,
 ) -> Tape:
     """The inputs: reduced factors, likelihoods, and a tensor of ones for each variable in none of their scopes."""
     num, most = len(cards), len(numbers) + len(touched) + len(cards)
@@ -358,13 +421,15 @@ def _new_tape(
     tape = Tape(
         cards,
         np.zeros(tensors + 1, np.int64),
-        np.empty(total + room * widest, np.int64),
+        np.empty(total + variables, np.int64),
         np.ones(tensors),
         np.empty((room, 3), np.int64),
         np.zeros(3, np.int64),
         np.zeros(num, np.int64),
         np.zeros(num, np.int64),
         np.empty(num + 1, np.int64),
+        np.array([0.0, limit]),
+        cancel,
     )
     seen = np.zeros(num, np.bool_)
     t = 1
@@ -416,6 +481,8 @@ def trace(
     kept: Ints,
     targets: Ints,
     num_reads: int,
+    limit: float,
+    cancel: Bytes,
 ) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int]:
     """All steps of a question: the forward sweep over cliques, the reverse sweep if anything is read, and the reads.
 
@@ -426,17 +493,18 @@ def trace(
         group, sep_start, sepsets: for each rank its clique, and the sepset of each clique.
         kept: ranks that no clique eliminates.
         targets: ranks whose marginals are read; then the marginals over the first `num_reads` factors' scopes.
+        limit: the entries of all steps' results from which the sweep is not completed.
 
     Returns scopes as compressed rows, sizes, steps, roots, the tensors of each clique as compressed rows, the tensor of
-    each read, and the numbers of inputs and of forward steps.
+    each read, and the numbers of inputs and of forward steps, -1 if they are not complete.
     """
-    room, widest = _room(numbers, start, rank, group, sep_start, len(kept))
-    tape = _new_tape(start, members, numbers, rank, touched, cards, room, widest)
+    room, variables = _room(members, numbers, start, rank, group, sep_start, sepsets, len(kept))
+    tape = _new_tape(start, members, numbers, rank, touched, cards, room, variables, limit, cancel)
     num_inputs = tape.made[TENSORS] - 1
     roots, box_start, boxes = _contract(tape, num_inputs, group, sep_start, sepsets, kept)
-    num_forward = tape.made[STEPS]
+    num_forward = -1 if _is_over(tape) else tape.made[STEPS]
     reads = np.empty(len(targets) + num_reads, np.int64)
-    if len(reads) > 0:
+    if len(reads) > 0 and num_forward >= 0:
         homes = np.empty(len(reads), np.int64)
         cheapest = _cheapest_homes(tape)
         for i in range(len(reads)):

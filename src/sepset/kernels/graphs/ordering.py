@@ -36,16 +36,15 @@ def greedy_order(
     bias: Floats,
     tie: Floats,
     limit: float,
+    patience: int,
     cancel: Bytes,
 ) -> tuple[Ints, float, int]:
     """The greedy order, log2 of the total size of its maximal cliques, and the work done (places read in rows).
 
     The next node has the smallest group, then the smallest mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
-    then the smallest `tie`. An order whose tables exceed 2^`limit` entries, or that is cancelled, is returned
-    unfinished
-    with an infinite total; with a limit of minus infinity it stops before the first fill edge. A node
-    whose neighbors are
-    all adjacent costs its degree; otherwise rows are read.
+    then the smallest `tie`. An order whose tables exceed 2^`limit` entries once `patience` places were read, or that is
+    cancelled, is returned unfinished with an infinite total; with a limit of minus infinity it stops before the first
+    fill edge. A node whose neighbors are all adjacent costs its degree; otherwise rows are read.
     """
     n = len(indptr) - 1
     rows = np.empty((3, n + 1), np.int64)
@@ -68,7 +67,7 @@ def greedy_order(
         v = tree[1]
         if sums[0, v] > 0.5:
             spent += 2.0 ** (logs[v] + sums[2, v])
-            if spent > 2.0**limit or cancel[0]:
+            if cancel[0] or (spent > 2.0**limit and touched[n + 1] >= patience):
                 return order[:step], np.inf, touched[n + 1]
         order[step] = v
         touched[n] = 0

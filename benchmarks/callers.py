@@ -1,0 +1,57 @@
+"""One engine asked by several threads: questions per second with 1, 2 and 8 callers."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from benchmarks import networks
+from benchmarks.posteriors import settings
+from benchmarks.report import Comparison, Report
+from benchmarks.worker import Lab
+
+CALLERS = (1, 2, 8)
+SECONDS = 1.0
+ROUNDS = 3
+SMALL, LARGE = ("asia", "alarm", "win95pts"), ("mildew", "barley", "munin1", "link")
+
+
+def seconds_per_question(path: str, callers: int) -> float:
+    """Seconds on the wall clock for every posterior, all callers together; the best of several rounds."""
+    import sepset as ss
+
+    networks.compile_kernels()
+    net = networks.load(path)
+    engine = ss.prepare(net)
+    given = [{name: net[name].states[code] for name, code in one.items()} for one in settings(path, 0.1)]
+    last = net.variables[-1].name
+    for findings in given:
+        engine.marginals(given=findings)[last]
+
+    def ask(number: int) -> int:
+        count, end = 0, time.perf_counter() + SECONDS
+        while time.perf_counter() < end:
+            engine.marginals(given=given[(number + count) % len(given)])[last]
+            count += 1
+        return count
+
+    best = 0.0
+    with ThreadPoolExecutor(callers) as pool:
+        for _ in range(ROUNDS):
+            start = time.perf_counter()
+            asked = sum(pool.map(ask, range(callers)))
+            best = max(best, asked / (time.perf_counter() - start))
+    return 1.0 / best
+
+
+def run(lab: Lab) -> list[Report]:
+    """One table; the figure of one caller takes the place of a peer's, so that a ratio is a gain in throughput."""
+    known = networks.paths()
+    rows = []
+    for name in lab.wanted([n for n in (*SMALL, *LARGE) if n in known]):
+        alone, *others = (lab.ask("sepset", seconds_per_question, known[name], callers) for callers in CALLERS)
+        for callers, figure in zip(CALLERS[1:], others, strict=True):
+            goal = "0.9x of one caller" if name in SMALL else "the cores"
+            rows.append(Comparison(f"{name}, {callers} callers", figure, {"one caller": alone}, target=goal))
+    note = "Seconds per question of all callers together, every posterior with a tenth observed; on the wall clock."
+    return [Report("Many callers of one engine", rows, note, versus="one caller / several", has_mean=False)]
