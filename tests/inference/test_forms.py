@@ -258,6 +258,28 @@ def test_the_best_of_wide_forms_are_ranked(form):
     np.testing.assert_allclose(found.log_values, np.sort(logs)[::-1][:10], atol=CLOSE)
 
 
+def test_descendants_of_wide_children_are_drawn_after_them():
+    """z depends on y, x on z and on a root; nothing below y is observed."""
+    y, z, x = ss.Discrete("y"), ss.Discrete("z"), ss.Real("x")
+    below = ss.TableCPD(z, [[0.9, 0.1], [0.2, 0.8]], given=y)
+    real = ss.LinearGaussian(x, [-3.0, 3.0], covariance=0.01, by=z)
+    net = ss.BayesNet(real, below, *roots(30), wide(30, y))
+    rows = ss.sample(net, 4000, given={"p0": 1}, seed=0).to_frame("pandas")
+    for state, p in ((0, 0.1), (1, 0.8)):
+        part = rows[rows["y"] == state]
+        assert abs(part["z"].mean() - p) < STANDARD_ERRORS * np.sqrt(p * (1.0 - p) / max(len(part), 1))
+    assert ((rows["x"] > 0) == (rows["z"] == 1)).all()
+
+
+def test_a_network_reduced_by_evidence_needs_no_table_of_its_wide_cpds():
+    net = ss.BayesNet(*roots(30), wide(30, ss.Discrete("y")))
+    given = {f"p{i}": i % 2 for i in range(2, 30)} | {"y": 1}
+    reduced = net.condition(given)
+    assert [v.name for v in reduced.variables] == ["p0", "p1"]
+    assert float(ss.log_partition(reduced)) == pytest.approx(float(ss.log_probability(net, given=given)), abs=CLOSE)
+    np.testing.assert_allclose(ss.query(reduced, "p1").values, ss.query(net, "p1", given=given).values, atol=CLOSE)
+
+
 # Kernel densities: conditionals of real variables whose factors depend on what is observed.
 
 CLASS, POINT, NOISE = ss.Discrete("class"), ss.Real("point"), ss.Real("noise")

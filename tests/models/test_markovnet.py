@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import oracle
+import sepset as ss
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.block import FactorBlock
 from sepset.factors.gaussian import CanonicalGaussian
@@ -442,8 +443,8 @@ def test_sparse_and_gaussian_factors_live_beside_tables():
     assert gaussian.graph.edges == ()
     improper = MarkovNet(CanonicalGaussian([x], [[0.0]], [1.0], 0.0))
     assert improper.log_value({"x": 2.0})[0] == pytest.approx(2.0)
-    with pytest.raises(NotApplicable, match="continuous"):
-        gaussian.conditional("x")
+    alone = gaussian.conditional("x")
+    assert (alone.intercept.item(), alone.covariance.item()) == pytest.approx((0.5, 0.5))
 
 
 def test_variables_of_every_origin():
@@ -511,3 +512,52 @@ def test_edges_of_one_pair_only():
     spin = Discrete.array("s", 3, states=(-1, 1))
     net = MarkovNet.ising(spin, 1.0, edges=Edges(spin, np.array([[0, 2]], np.int32)))
     assert net.graph.edges == (("s[0]", "s[2]"),)
+
+
+def gaussian_net(seed=0):
+    """Three reals with information K, h, the first of them different in each state of a discrete neighbor."""
+    rng = np.random.default_rng(seed)
+    x, y, z, d = ss.Real("x"), ss.Vector("y", 2), ss.Real("z"), ss.Discrete("d")
+    A = rng.normal(size=(4, 4))
+    K, h = A @ A.T + np.eye(4), rng.normal(size=4)
+    whole = ss.factors.CanonicalGaussian((x, y, z), K, h)
+    shift = ss.LinearGaussian(x, [0.0, 2.0], covariance=[1.0, 0.5], by=d)
+    return ss.MarkovNet(whole, *shift.factors(), ss.Table(d, [1.0, 3.0]), variables=[x, y, z, d]), K, h
+
+
+def test_the_conditional_of_a_real_variable_is_its_regression_on_the_others():
+    """By the information matrix: K_zz and its row of the others."""
+    net, K, h = gaussian_net()
+    found = net.conditional("z")
+    assert isinstance(found, ss.LinearGaussian)
+    assert set(net.markov_blanket("z")) == {"x", "y"} == {v.name for v in found.parents}
+    order = [v.name for v in found.given]
+    places = [i for name in order for i in {"x": [0], "y": [1, 2]}[name]]
+    np.testing.assert_allclose(found.covariance.ravel(), [1.0 / K[3, 3]])
+    np.testing.assert_allclose(found.coefficients.ravel(), -K[3, places] / K[3, 3])
+    np.testing.assert_allclose(found.intercept.ravel(), [h[3] / K[3, 3]])
+
+
+def test_the_conditional_of_a_real_variable_depends_on_its_discrete_neighbors():
+    net, K, h = gaussian_net(1)
+    found = net.conditional("x")
+    assert [v.name for v in found.by] == ["d"]
+    for code, (mean, variance) in enumerate([(0.0, 1.0), (2.0, 0.5)]):
+        precision = K[0, 0] + 1.0 / variance
+        np.testing.assert_allclose(found.covariance[code].ravel(), [1.0 / precision])
+        np.testing.assert_allclose(found.intercept[code].ravel(), [(h[0] + mean / variance) / precision])
+
+
+def test_a_discrete_variable_with_real_neighbors_has_no_table():
+    net, _, _ = gaussian_net()
+    assert net.markov_blanket("d") == ("x",)
+    with pytest.raises(ss.errors.NotApplicable, match=r"'x'.*condition"):
+        net.conditional("d")
+    alone = net.condition({"x": 0.3, "y": [0.0, 1.0], "z": 0.0}).conditional("d").values
+    weights = np.array([1.0, 3.0]) * np.exp(-0.5 * np.array([0.3, 1.7]) ** 2 / [1.0, 0.5]) / np.sqrt([1.0, 0.5])
+    np.testing.assert_allclose(alone, weights / weights.sum())
+
+
+def test_a_real_variable_without_factors_has_no_conditional():
+    with pytest.raises(ss.errors.NotApplicable, match="No factor"):
+        ss.MarkovNet(variables=[ss.Real("x")]).conditional("x")

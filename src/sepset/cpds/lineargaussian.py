@@ -43,8 +43,8 @@ from sepset.variables.variable import Discrete, Vector
 class LinearGaussian:
     r"""The density of a real child, linear in its real parents: one regression for each state of its discrete ones.
 
-    A zero variance is a deterministic relation: it can be sampled and learned, but has no canonical form, so products
-    with other factors raise an error.
+    A zero variance is a deterministic relation, which every question about a network obeys. It has no canonical form,
+    so products with other factors raise an error.
 
     Args:
         child: a `Real` or `Vector`; a discrete child of real parents is outside the family.

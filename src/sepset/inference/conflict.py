@@ -10,6 +10,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, TooLarge
 from sepset.inference.method import AnswersQueries
+from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
@@ -70,7 +71,24 @@ def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEviden
         why = "is impossible under the model. Drop or change it."
     else:
         why = "contradict each other. Drop or change one of them."
-    return ImpossibleEvidence(f"The evidence has probability zero: {findings} {why}")
+    return ImpossibleEvidence(
+        f"The evidence has probability zero: {findings} {why}{_relations(prepared.problem, conflict)}"
+    )
+
+
+def _relations(problem: Problem, conflict: Iterable[int]) -> str:
+    """The regressions without noise behind findings about real variables; empty if there are none."""
+    real = [v for v in conflict if not problem.variables[v].is_discrete]
+    waiting, above = list(real), set[int]()
+    while waiting:
+        v = waiting.pop()
+        if v in problem.regressions and v not in above:
+            above.add(v)
+            waiting += problem.variables.ids(problem.regressions[v].given).tolist()
+    flat = [problem.regressions[v] for v in sorted(above) if not problem.regressions[v].is_definite.all()]
+    named = [" given ".join((r.child.name, ", ".join(v.name for v in r.given))) for r in flat if r.given]
+    named += [r.child.name for r in flat if not r.given]
+    return f" Without noise: {'; '.join(named)}." if named else ""
 
 
 def _describe(prepared: AnswersQueries, evidence: Evidence, position: int) -> str:
@@ -80,7 +98,8 @@ def _describe(prepared: AnswersQueries, evidence: Evidence, position: int) -> st
     if isinstance(variable, Discrete) and position in evidence.weights:
         left = [state for state, weight in zip(variable.states, evidence.weights[position], strict=True) if weight > 0]
         return f"{variable.name} in {{{listing(left)}}}"
-    return f"{variable.name}={evidence.reals.get(position)}"
+    value = evidence.reals[position].tolist()
+    return f"{variable.name}={value[0] if len(value) == 1 else value}"
 
 
 def refuse_impossible(log_partition: Floats, places: Ints | None = None) -> None:

@@ -122,29 +122,57 @@ class PreparedForms:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable; forms that nothing observed depends on are drawn last."""
-        last = () if self._whole is not None else self._barren(evidence)
+        last = [] if self._whole is not None else self._barren(evidence)
         if not last:
             return self._about(None, evidence).sample(num_rows, evidence, rng)
-        children = {self.problem.conditionals[form.group].child for form in last}
-        known_before = {*evidence.codes, *evidence.reals}
-        rest = [v for v in range(self.problem.num_visible) if v not in children and v not in known_before]
-        drawn = self._about(rest, evidence).sample(num_rows, self._without(children, evidence), rng)
-        known: dict[int, AnyArray] = {v: drawn[v] for v in rest if v in drawn}
-        for form in last:
-            rows: Columns = {v: _column(self.problem, v, known, evidence, num_rows) for v in form.source.scope[:-1]}
-            known[self.problem.conditionals[form.group].child] = form.source.sample(rows, num_rows, rng)
-        return known
+        children = {self.problem.conditionals[place].child for place in last}
+        known = {*children, *evidence.observed}
+        rest = [v for v in range(self.problem.num_visible) if v not in known]
+        drawn = self._about(rest, evidence).sample(num_rows, self._silenced(evidence, children), rng)
+        columns: Columns = {self.problem.variables[v]: drawn[v] for v in rest}
+        columns |= {self.problem.variables[v]: np.full(num_rows, code) for v, code in evidence.codes.items()}
+        columns |= {self.problem.variables[v]: _repeated(x, num_rows) for v, x in evidence.reals.items()}
+        for place in last:
+            columns |= self._drawn(place, columns, num_rows, rng)
+        return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
 
-    def _without(self, children: Collection[int], evidence: Evidence) -> Evidence:
-        """The evidence with zeros for real variables that have no factors, which are not drawn."""
-        zeros = {v: np.zeros(size) for v in children if (size := getattr(self.problem.variables[v], "size", 0))}
-        return Evidence(evidence.codes, evidence.weights, evidence.soft, {**evidence.reals, **zeros})
+    def _silenced(self, evidence: Evidence, children: Collection[int]) -> Evidence:
+        """The evidence with any values of variables that are in no factor, so that nothing is drawn for them."""
+        cards, variables = self.problem.variables.cards, self.problem.variables
+        codes = {v: 0 for v in children if cards[v]}
+        reals = {v: np.zeros(variables[v].size) for v in children if not cards[v]}  # type: ignore[union-attr]
+        return Evidence({**evidence.codes, **codes}, evidence.weights, evidence.soft, {**evidence.reals, **reals})
 
-    def _barren(self, evidence: Evidence) -> tuple[Form, ...]:
-        """The deferred forms whose children have no evidence and no children of their own."""
-        taken = {*evidence.touched, *(v for group in self.problem.conditionals for v in group.parents)}
-        deferred = [form for form in self.problem.forms if form.is_deferred and form.group >= 0]
-        return tuple(form for form in deferred if self.problem.conditionals[form.group].child not in taken)
+    def _drawn(self, place: int, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+        """Draws of the child of one conditional, given its parents."""
+        group = self.problem.conditionals[place]
+        child = self.problem.variables[group.child]
+        form = next((form for form in self.problem.forms if form.group == place), None)
+        if form is not None:
+            return {child: form.source.sample(rows, num_rows, rng)}
+        factors = [self.problem.factor(number) for number in group.factors]
+        joint = reduce(lambda left, right: left * right, factors)
+        hidden = [self.problem.variables[v] for v in group.auxiliaries]
+        conditional, _ = (joint.marginalize(hidden) if hidden else joint).eliminate([child])
+        return conditional.sample(rows, num_rows, rng)
+
+    def _barren(self, evidence: Evidence) -> list[int]:
+        """The deferred conditionals that nothing observed depends on, and their descendants; parents first."""
+        needed = self._relevant((), evidence)
+        groups = self.problem.conditionals
+        late = {form.group for form in self.problem.forms if form.is_deferred and form.factors[0] not in needed}
+        children = {groups[place].child for place in late}
+        waiting = [place for place in range(len(groups)) if place not in late]
+        while found := [place for place in waiting if children.intersection(groups[place].parents)]:
+            late.update(found)
+            children.update(groups[place].child for place in found)
+            waiting = [place for place in waiting if place not in late]
+        order: list[int] = []
+        while late:
+            left = {groups[place].child for place in late}
+            order += [place for place in sorted(late) if not left.intersection(groups[place].parents)]
+            late.difference_update(order)
+        return order
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
@@ -527,16 +555,9 @@ def _joined(parts: Sequence[JointCounts]) -> JointCounts:
     return JointCounts(np.concatenate(codes), np.concatenate(counts))
 
 
-def _column(
-    problem: Problem, variable: AnyVariable, drawn: Mapping[int, AnyArray], evidence: Evidence, num_rows: int
-) -> AnyArray:
-    """The codes or numbers of a variable in every row: drawn, or observed."""
-    position = problem.variables.id(variable)
-    if position in drawn:
-        return drawn[position]
-    if position in evidence.codes:
-        return np.full(num_rows, evidence.codes[position])
-    rows = np.tile(evidence.reals[position], (num_rows, 1))
+def _repeated(value: Floats, num_rows: int) -> Floats:
+    """The value of a real variable in every row."""
+    rows = np.tile(value, (num_rows, 1))
     return rows[:, 0] if rows.shape[1] == 1 else rows
 
 

@@ -184,7 +184,7 @@ class Portable(Protocol):
     """A prepared method that another process can use: it is pickled with its plans and programs."""
 
     def portable(self) -> Prepared:
-        """What is sent: plans, programs and values, without workspaces and locks."""
+        """The method as it is sent: plans, programs and values, without workspaces and locks."""
 
 
 @runtime_checkable

@@ -22,7 +22,7 @@ from sepset.factors.algebra import Columns
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
-from sepset.variables.evidence import Given
+from sepset.variables.evidence import Given, resolve
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
@@ -204,7 +204,10 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is the evidence's probability.
         Tested by: models/test_bayesnet.py::test_reduction_by_evidence_has_z_equal_to_its_probability
         """
-        return self.markov_net().condition(given)
+        found = resolve(given, self.variables)
+        reals = {self.variables[v]: tuple(value.tolist()) for v, value in found.reals.items()}
+        known = reals | {self.variables[v]: code for v, code in found.codes.items()}
+        return self._product(known).condition(given)
 
     def do(self, interventions: Mapping[Any, Any]) -> BayesNet:
         r"""The mutilated network: intervened variables lose their parents and take the given value or distribution.
@@ -271,12 +274,17 @@ class BayesNet(NamedModel):
         Guarantee: exact, Z is kept.
         Tested by: models/test_conversions.py::test_any_model_is_a_markov_net
         """
+        return self._product({})
+
+    def _product(self, given: Mapping[Any, Any]) -> MarkovNet:
+        """The product of all CPDs; those that are too wide for a table become factors for what is given."""
         from sepset.models.markovnet import MarkovNet
 
-        auxiliaries = [a for cpd in self.cpds for a in cpd.auxiliaries]
-        factors = [f for cpd in self.cpds for f in cpd.factors()]
+        parts = [cpd.decomposition() or cpd.decomposed(given) for cpd in self.cpds]  # type: ignore[attr-defined]
+        factors = [factor for part in parts for factor in part.factors]
+        hidden = [a for part in parts for a in part.auxiliaries]
         own = self.variables.parts
-        return MarkovNet(*factors, variables=own, auxiliaries=auxiliaries, name=self.name, notes=self.notes)
+        return MarkovNet(*factors, variables=own, auxiliaries=hidden, name=self.name, notes=self.notes)
 
     def factor_graph(self) -> FactorGraph:
         """The factor graph of the network."""

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Block, FactorBlock, Single
@@ -35,6 +36,7 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
+    from sepset.cpds.lineargaussian import LinearGaussian
     from sepset.models.factorgraph import FactorGraph
 
 Part = Factor | FactorArray | FactorBlock | Single
@@ -321,10 +323,13 @@ class MarkovNet(NamedModel):
         ids = sorted(set(itertools.chain.from_iterable(scopes)) - {place})
         return tuple(self.variables[i].name for i in ids)
 
-    def conditional(self, variable: VariableLike) -> Table:
-        r"""$P(x_i \mid \mathbf x_{-i})$ as a table over the Markov blanket and the variable itself, last.
+    def conditional(self, variable: VariableLike) -> Table | LinearGaussian:
+        r"""$P(x_i \mid \mathbf x_{-i})$: a table over the Markov blanket and then the variable, or a linear Gaussian.
 
-        Rows of probability zero stay zero.
+        Rows of a table that have probability zero stay zero. The conditional of a real variable is a linear Gaussian:
+        with the information $K$ and $\mathbf h$ of the factors over it, the mean is
+        $K_{ii}^{-1} (h_i - K_{i,-i} \mathbf x_{-i})$ and the covariance $K_{ii}^{-1}$, in each state of its discrete
+        neighbors.
 
         Reference: Koller & Friedman, section 12.3.3 (Gibbs sampling).
         Guarantee: exact.
@@ -333,10 +338,16 @@ class MarkovNet(NamedModel):
         self._refuse_auxiliaries("conditional")
         place = self.variables.id(variable)
         found = self.variables[place]
-        if not isinstance(found, Discrete):
-            raise NotApplicable(f"{found!r} is continuous; conditional gives a table of a discrete variable.")
         touching = [self._own.factor(i) for i in self._touching(place)]
+        if not isinstance(found, Discrete):
+            return _regression(found, touching)
         product = functools.reduce(operator.mul, touching, Table.ones(found))
+        reals = [v.name for v in product.scope if not v.is_discrete]
+        if reals:
+            raise NotApplicable(
+                f"The distribution of {found.name!r} given its neighbors is not a table, since {listing(reals)} are "
+                "continuous. Use condition(given) with their values first."
+            )
         table = product if isinstance(product, Table) else product.to_table()
         order = (*(v for v in (self.variables[n] for n in self.markov_blanket(found))), found)
         return table.align(order).normalize([found])
@@ -407,6 +418,33 @@ def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
         functions |= chains.functions
     everything = Variables([*problem.variables.parts, *hidden])
     return Problem(everything, tuple(blocks), (), problem.num_visible, functions)
+
+
+def _regression(variable: Vector, factors: Sequence[Factor]) -> LinearGaussian:
+    """The distribution of a real variable given all others of its factors."""
+    from sepset.cpds.lineargaussian import LinearGaussian
+    from sepset.factors.gaussian import GaussianConditional
+    from sepset.factors.hybrid import HybridConditional
+
+    if not factors:
+        raise NotApplicable(f"No factor has {variable.name!r} in its scope, so it has no distribution.")
+    made: Any = functools.reduce(operator.mul, factors).eliminate([variable])[0]
+    made = made.gaussian if isinstance(made, HybridConditional) else made
+    if not isinstance(made, GaussianConditional) or not made.alive.all():
+        raise NotApplicable(
+            f"The distribution of {variable.name!r} given its neighbors is not a linear Gaussian in all their states. "
+            "Use condition(given) with the states of its discrete neighbors first."
+        )
+    shape, size = [v.num_states for v in made.by], variable.size
+    covariance = made.root @ made.root.transpose(0, 2, 1)
+    return LinearGaussian(
+        variable,
+        made.offset.reshape(*shape, size),
+        coefficients=made.slope.reshape(*shape, size, -1) if made.given else None,
+        covariance=covariance.reshape(*shape, size, size),
+        given=made.given,
+        by=made.by,
+    )
 
 
 def _universe(

@@ -246,16 +246,19 @@ def test_contexts_that_are_impossible_do_not_count_as_certain():
     np.testing.assert_allclose(found, expected / expected.sum(), atol=EXACT)
 
 
-def test_evidence_against_a_relation_names_its_findings():
-    x, y = ss.Real("x"), ss.Real("y")
+def test_evidence_against_a_relation_names_its_findings_and_it():
+    x, y, z = map(ss.Real, "xyz")
     net = ss.BayesNet(
         ss.LinearGaussian(x, 0.0, covariance=1.0),
         ss.LinearGaussian(y, 1.0, coefficients=2.0, covariance=0.0, given=x),
-        ss.LinearGaussian(NUMBER.__class__("z"), 0.0, covariance=1.0),
+        ss.LinearGaussian(z, 0.0, coefficients=1.0, covariance=1.0, given=y),
     )
-    with pytest.raises(ss.ImpossibleEvidence, match=r"x=.*y=") as caught:
-        ss.query(net, "z", given={"x": 1.0, "y": 4.0, "z": 0.0} | {"z": None})
-    assert "z=" not in str(caught.value)
+    said = r"x=1.0, y=4.0 contradict each other\. .* Without noise: y given x\."
+    for method in METHODS:
+        with pytest.raises(ss.ImpossibleEvidence, match=said) as caught:
+            ss.marginals(net, given={"x": 1.0, "y": 4.0, "z": 0.0}, method=method)
+        assert "z=" not in str(caught.value)
+        assert float(ss.log_probability(net, given={"x": 1.0, "y": 4.0}, method=method)) == -math.inf
 
 
 def test_scales_of_all_sizes():

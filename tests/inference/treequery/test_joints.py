@@ -119,7 +119,7 @@ def test_models_with_continuous_variables_are_eliminated():
     found = prepared.joint(discrete, Evidence(), calibration).distribution
     np.testing.assert_allclose(found.values, prepared.query(discrete, Evidence()).distribution.values)
     with pytest.raises(NotApplicable, match="discrete"):
-        prepared.pairwise_marginals(Evidence())
+        prepared_for(net.markov_net()).pairwise_marginals(Evidence())
 
 
 def test_a_joint_that_is_too_large_is_refused():

@@ -144,3 +144,23 @@ def test_what_is_no_pair_is_absent(given):
 def test_methods_without_a_tree_say_so():
     with pytest.raises(NotApplicable, match="Use CliqueTree"):
         ss.prepare(ss.datasets.load("asia"), method=ss.inference.BruteForce()).pairwise_marginals()
+
+
+def test_pairs_of_a_network_with_numbers_are_asked():
+    """y is 1 + 2 x with noise, and the coin is apart."""
+    coin, x, y = ss.Discrete("coin"), ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.TableCPD(coin, [0.3, 0.7]),
+        ss.LinearGaussian(x, 0.5, covariance=2.0),
+        ss.LinearGaussian(y, 1.0, coefficients=2.0, covariance=0.5, given=x),
+    )
+    pairs = ss.prepare(net).pairwise_marginals()
+    assert sorted(pairs) == [("coin", "x"), ("coin", "y"), ("x", "y")]
+    np.testing.assert_allclose(pairs["y", "x"].covariance, [[8.5, 4.0], [4.0, 2.0]], rtol=1e-12)
+    with pytest.raises(ss.errors.ScopeError, match="no pair with 'z'"):
+        pairs._free["x", "z"]
+    with pytest.raises(ss.errors.ScopeError, match="twice"):
+        pairs._free["x", "x"]
+    seen = ss.prepare(net).pairwise_marginals(given={"x": 1.0})
+    with pytest.raises(ss.errors.ScopeError, match="The value of x is known"):
+        seen["x", "y"]

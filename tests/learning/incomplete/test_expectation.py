@@ -82,7 +82,7 @@ def test_plans_are_made_once(monkeypatch):
     net = BayesNet(TableCPD(Discrete("a"), [0.5, 0.5]), TableCPD(Discrete("b"), [[0.5, 0.5]] * 2, given=Discrete("a")))
     expectation = Expectation.of(Task(net, {"a": [0, 1, None], "b": [None, 1, 0]}), threads=1)
     expectation.expect(net)
-    monkeypatch.setattr("sepset.inference.rows.program.make_plan", lambda *a, **k: pytest.fail("planned again"))
+    monkeypatch.setattr("sepset.inference.rows.batch.make_plan", lambda *a, **k: pytest.fail("planned again"))
     other = BayesNet(
         TableCPD(Discrete("a"), [0.1, 0.9]), TableCPD(Discrete("b"), [[0.5, 0.5]] * 2, given=Discrete("a"))
     )

@@ -18,9 +18,9 @@ from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_t
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
-from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Answers, Guarantee, Guarantees
 from sepset.inference.treequery.joints import MergePlan, TreeJoints
-from sepset.inference.treequery.pairs import PairwiseMarginals
+from sepset.inference.treequery.pairs import AskedPairs
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -174,8 +174,17 @@ class PreparedTree:
         """The plan of `joint`, with its cost."""
         return self._joints.plan(targets, evidence.observed, calibration.tree)
 
-    def pairwise_marginals(self, evidence: Evidence) -> PairwiseMarginals:
-        """The joint of every pair of unobserved variables, in one sweep over the calibrated tree."""
+    def pairwise_marginals(self, evidence: Evidence) -> Answers[tuple[str, str], Any]:
+        """The joint of every pair of unobserved variables, in one sweep over the calibrated tree.
+
+        Pairs of a network with regressions are asked in moment form, each when it is read.
+        """
+        everyone = range(len(self.problem.variables))
+        moments = self.by_moments(everyone, evidence)
+        if moments is not None:
+            hidden = [v for v in range(self.problem.num_visible) if v not in set(evidence.observed)]
+            place = {self.problem.variables[v].name: v for v in hidden}
+            return AskedPairs(tuple(place), lambda a, b: moments.query([place[a], place[b]], evidence).distribution)
         return self._joints.pairs(evidence, self.calibrate(evidence))
 
 

@@ -11,6 +11,7 @@ for $y$ in the clique and $x, x'$ below different children c, c'. Each pair is c
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,40 @@ class PairwiseMarginals(Answers[tuple[str, str], Table]):
         return f"PairwiseMarginals({len(self.variables)} variables)"
 
 
+class AskedPairs(Answers[tuple[str, str], Any]):
+    """The joint of every pair of variables, each asked when it is read.
+
+    Args:
+        names: the unobserved variables.
+        ask: answers about two of them.
+
+    >>> AskedPairs(("a", "b"), lambda first, second: first + second)["b", "a"]
+    'ba'
+    """
+
+    def __init__(self, names: Sequence[str], ask: Callable[[str, str], Any]) -> None:
+        self._names = tuple(names)
+        self._ask = ask
+
+    def __getitem__(self, pair: tuple[VariableLike, VariableLike]) -> Any:
+        first, second = _two_names(pair)
+        for name in (first, second):
+            if name not in self._names:
+                raise ScopeError(f"There is no pair with {name!r}.{nearest(name, self._names)}")
+        if first == second:
+            raise ScopeError(f"{first} is asked for twice. Name two different variables.")
+        return self._ask(first, second)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return itertools.combinations(self._names, 2)
+
+    def __len__(self) -> int:
+        return math.comb(len(self._names), 2)
+
+    def __repr__(self) -> str:
+        return f"AskedPairs({len(self._names)} variables)"
+
+
 class Pairs(Answers[tuple[str, str], Table]):
     """The joint of every pair of a model's variables, observed ones included; tables are made when read.
 
@@ -111,8 +146,13 @@ class Pairs(Answers[tuple[str, str], Table]):
             return self._free[first, second]
         if first == second:
             raise ScopeError(f"{first} is asked for twice. Name two different variables.")
-        joint: Any = self._singles[first] * self._singles[second]
-        return joint  # type: ignore[no-any-return]  # marginals of discrete variables are tables
+        joint: Any = self._singles[first], self._singles[second]
+        if not all(isinstance(one, Table) for one in joint):
+            seen = first if first in self._observed else second
+            raise ScopeError(
+                f"The value of {seen} is known, and a pair with real variables has no table. Query the other."
+            )
+        return joint[0] * joint[1]  # type: ignore[no-any-return]  # tables
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         names = list(self._singles)
