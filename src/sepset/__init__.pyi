@@ -111,6 +111,9 @@ from sepset.io.files import (
     read as read,
     write as write,
 )
+from sepset.learning.estimation.anydensity import (
+    maximum_likelihood as maximum_likelihood,
+)
 from sepset.learning.estimation.estimators import (
     Bayes as Bayes,
     MLE as MLE,
@@ -230,6 +233,7 @@ __all__ = [
     "log_probability",
     "map_assignment",
     "marginals",
+    "maximum_likelihood",
     "missing",
     "models",
     "plan",

@@ -20,7 +20,7 @@ FLAT = (
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
-    "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent "
+    "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "BDeu K2 "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -145,6 +145,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "cpds.dirichletposterior": "log_polya",
         "learning.blocks": "tie",
         "learning.coverage": "CoverageResult context_coverage",
+        "learning.estimation.anydensity": "MaximumLikelihoodResult maximum_likelihood",
         "learning.estimation.estimators": "PosteriorMode MLE Bayes",
         "learning.estimation.gaussian": "conditional_regression fit_gaussian fit_regression",
         "learning.estimation.metanetwork": "irrelevant_parameters meta_network",

@@ -21,11 +21,6 @@ CLASSES = ["a", "a", "a", "b", "b"]
 FEATURE = np.array([1.0, 2.0, 4.5, 8.0, 11.0])
 CLASSED = ss.BayesNet(ss.TableCPD(C, [0.5, 0.5]), ss.LinearGaussian(X, [0.0, 0.0], covariance=[1.0, 1.0], by=C))
 ROWS = {"c": CLASSES, "x": FEATURE.tolist()}
-NOT_TAKEN = pytest.mark.xfail(
-    strict=True,
-    raises=ss.errors.NotApplicable,
-    reason="priors with a known mean or precision are values that nothing takes",
-)
 
 
 def points():
@@ -39,7 +34,6 @@ def test_mean_and_precision_unknown():
     assert float(found.model.cpd("x").covariance[0, 0, 0]) == pytest.approx(2.0, abs=CLOSE)
 
 
-@NOT_TAKEN
 def test_a_known_precision():
     """Precision 1 + 4 * 0.5 and the mean (4 * 0.5 * 2.5) / 3; the variance stays what is known."""
     found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.NormalMean(0.0, 1.0, noise=0.5)))
@@ -49,7 +43,6 @@ def test_a_known_precision():
     assert found.posterior.log_marginal_likelihood == pytest.approx(joint.logpdf(POINTS), abs=CLOSE)
 
 
-@NOT_TAKEN
 def test_a_known_mean():
     """Shape 2 + 2 and rate 1 + 5 / 2; E[variance] = 3.5 / 3."""
     found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.GammaPrecision(2.0, 1.0, mean=2.5)))
@@ -63,14 +56,12 @@ def test_a_known_mean():
     assert found.posterior.log_marginal_likelihood == pytest.approx(expected, abs=1e-7)
 
 
-@NOT_TAKEN
 def test_the_most_probable_mean():
     """A normal posterior has its mode at its mean."""
     found = ss.fit(SINGLE, points(), ss.PosteriorMode(ss.priors.NormalMean(0.0, 1.0, noise=0.5)))
     assert float(found.model.cpd("x").intercept[0, 0]) == pytest.approx(5.0 / 3.0, abs=CLOSE)
 
 
-@NOT_TAKEN
 def test_a_known_precision_in_every_class():
     """Each class shrinks toward the prior mean by its own number of rows."""
     found = ss.fit(
@@ -82,7 +73,6 @@ def test_a_known_precision_in_every_class():
     assert found.model.cpd("c").values.tolist() == pytest.approx([4.0 / 7.0, 3.0 / 7.0], abs=CLOSE)
 
 
-@NOT_TAKEN
 def test_updating_in_two_batches_is_updating_once():
     prior = ss.Bayes(ss.priors.NormalMean(0.0, 1.0, noise=0.5))
     whole = ss.fit(SINGLE, points(), prior).posterior
@@ -91,13 +81,11 @@ def test_updating_in_two_batches_is_updating_once():
     assert found == pytest.approx(expected, abs=CLOSE)
 
 
-NO_PRIOR = pytest.mark.xfail(strict=True, raises=TypeError, reason="discriminant analysis has no prior")
 NO_SHARING = pytest.mark.xfail(
     strict=True, raises=TypeError, reason="the contexts of a line cannot share one variance in a network"
 )
 
 
-@NO_PRIOR
 def test_discriminant_analysis_with_a_prior_of_each_class():
     """Normal-gamma: means shrink by the strength, and E[variance] = rate / (shape - 1) of each class."""
     model = ss.classify.discriminant_analysis(
@@ -112,7 +100,6 @@ def test_discriminant_analysis_with_a_prior_of_each_class():
         assert float(model.cpd("x").covariance[place, 0, 0]) == pytest.approx(variance, abs=CLOSE)
 
 
-@NO_PRIOR
 def test_discriminant_analysis_of_a_class_of_one_row():
     """Its likelihood is unbounded; with a prior it has an ordinary line."""
     model = ss.classify.discriminant_analysis(
@@ -125,7 +112,6 @@ def test_discriminant_analysis_of_a_class_of_one_row():
     assert float(model.cpd("x").covariance[1, 0, 0]) == pytest.approx((1.0 + 0.25 * 25.0) / 1.5, abs=CLOSE)
 
 
-@NO_PRIOR
 def test_discriminant_analysis_shrinks_means_of_a_shared_variance():
     model = ss.classify.discriminant_analysis(ROWS, "c", prior=ss.priors.NormalMean(3.0, 2.0, noise=1.0))
     expected = [(2.0 * 3.0 + FEATURE[:3].sum()) / 5.0, (2.0 * 3.0 + FEATURE[3:].sum()) / 4.0]

@@ -788,7 +788,8 @@ LOOSE = {"LogisticCPD": 1e-4, "NoisyOr": 1e-4, "NoisyMax": 1e-4, "RuleCPD": 1e-5
 
 for kind in FORMS:
     for method, ask_cpd in CPD_METHODS.items():
-        if f"cpds.{kind}.{method}" in PAIRS:
+        takes_codes = hasattr(getattr(ss, kind), "fixed") or method not in ("conditioned", "decomposed")
+        if f"cpds.{kind}.{method}" in PAIRS and takes_codes:
             loose = LOOSE.get(kind, EQUAL) if "statistics" in method else EQUAL
             law(f"cpds.{kind}.{method}", tolerance=loose)(each(ask_cpd, kind))
 
@@ -941,6 +942,14 @@ def identified(w: World) -> Any:
     return [found.effective_dimension, found.label_switching, sorted(found.hidden), gap < 1e-3]
 
 
+@law("classify.discriminant_analysis")
+def discriminants(w: World) -> Any:
+    made = ss.classify.discriminant_analysis(
+        w.mixed_rows, "a", features=["x"], covariance="own", prior=ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)
+    )
+    return [plain_net(made), plain_net(ss.classify.discriminant_analysis(w.mixed_rows, "a", features=["x"]))]
+
+
 @law(
     "sklearn.BayesNetClassifier.fit",
     "sklearn.BayesNetClassifier.predict",
@@ -1004,6 +1013,7 @@ EXEMPT = {
     "inference.QueryResult.condition": "is that of the factor it holds",
     "learning.ExponentialFamily.fit": NO_ORDER,
     "classify.MultinomialNaiveBayes.*": "takes a matrix of counts, whose columns are the words in their order",
+    "cpds.KernelCPD.decomposed": OWN,
     "data.Dataset.take": NO_ORDER,
     "priors.*": "is about numbers of one variable, or of one regression",
     "evaluation.Holdout.*": NO_ORDER,

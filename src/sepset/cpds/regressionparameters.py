@@ -28,7 +28,8 @@ from sepset.cpds.parameters import (
     is_observed,
 )
 from sepset.cpds.priors.dirichlet import RowPrior
-from sepset.cpds.priors.regression import LinearNormalInverseWishart, RegressionPrior
+from sepset.cpds.priors.gaussian import KnownPart
+from sepset.cpds.priors.regression import LinearNormalInverseWishart
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.regression import (
     COLLAPSE,
@@ -40,7 +41,7 @@ from sepset.cpds.regression import (
     smallest_eigenvalues,
     smallest_variances,
 )
-from sepset.cpds.regressionposterior import RegressionPosterior, imagined
+from sepset.cpds.regressionposterior import LinePrior, RegressionPosterior, imagined
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
@@ -61,7 +62,7 @@ COLLAPSED = 1e-12
 class RegressionDensity:
     """A conjugate prior of a regression, and whether its mode is that of variances or of their logarithms."""
 
-    prior: RegressionPrior
+    prior: LinePrior
     is_theta: bool
 
     @property
@@ -175,13 +176,13 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """True: estimates are least squares."""
         return True
 
-    def _conjugate(self, prior: object) -> RegressionPrior | None:
+    def _conjugate(self, prior: object) -> LinePrior | None:
         """The prior over the coefficients and coordinates of this CPD; None if it is not conjugate to it."""
-        if not isinstance(prior, RegressionPrior):
+        if not isinstance(prior, LinePrior):
             return None
         return prior.over(1 + width(self.cpd.given), self.cpd.child.size)
 
-    def conjugate(self, prior: object) -> RegressionPrior:
+    def conjugate(self, prior: object) -> LinePrior:
         """The conjugate prior of each context: one over means only gets coefficients of mean zero."""
         found = self._conjugate(prior)
         if found is None:
@@ -196,7 +197,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """The conjugate priors it takes, for messages."""
         num, size = 1 + width(self.cpd.given), self.cpd.child.size
         if size == 1:
-            return f"NormalGamma, or LinearNormalGamma over {num} coefficients"
+            known = "NormalMean, GammaPrecision, " if num == 1 else ""
+            return f"{known}NormalGamma, or LinearNormalGamma over {num} coefficients"
         linear = f", or LinearNormalInverseWishart over {num} coefficients of them" if num > 1 else ""
         return f"NormalInverseWishart over {size} coordinates{linear}"
 
@@ -210,7 +212,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
             flat = LinearNormalInverseWishart.flat(1 + width(self.cpd.given), self.cpd.child.size)
             density = RegressionDensity(flat, is_theta) if is_theta else None
             return PriorTerm(rows=ImaginaryRows(*prior.rows(cpds)), density=density)
-        if isinstance(prior, RegressionPrior):
+        if isinstance(prior, LinePrior):
             return PriorTerm(density=RegressionDensity(self.conjugate(prior), is_theta))
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
@@ -263,7 +265,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         if unseen == "marginal":
             known = Scatters.stacked(s if s.count > 0 else known.pooled for s in known.contexts)
             empty = known.counts == 0
-        elif isinstance(unseen, RegressionPrior):
+        elif isinstance(unseen, LinePrior):
             filling = self._mode(RegressionDensity(self.conjugate(unseen), is_theta=False), known)
             return self._merged(empty, filling, self.cpd.from_statistics(known, prior, unseen="keep"))
         elif unseen not in ("raise", "keep"):
@@ -572,6 +574,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         if not isinstance(density, RegressionDensity):
             return super().density_slope(density)
         prior, rows, variance = density.prior, self.lines[:, :, 0], self.cpd.covariance[:, 0, 0]
+        if isinstance(prior, KnownPart):
+            raise self.refusal(f"has a known part under {prior!r}, which gradients would move", "Use EM().")
         apart = rows - prior.lines[:, 0]
         pulls = -(apart @ prior.precision) / variance[:, None]
         squares = float(prior.scale[0, 0]) - (apart * pulls).sum(axis=1) * variance

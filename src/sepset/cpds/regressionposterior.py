@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.counts import joint_codes
+from sepset.cpds.priors.gaussian import GammaPrecision, KnownPart, NormalMean
 from sepset.cpds.priors.regression import LinearNormalGamma, LinearNormalInverseWishart, RegressionPrior
 from sepset.cpds.regression import determines_regression
 from sepset.data.scatter import Scatters
@@ -28,6 +29,10 @@ from sepset.variables.variable import Vector
 
 if TYPE_CHECKING:
     from sepset.cpds.lineargaussian import LinearGaussian
+
+
+LinePrior: TypeAlias = RegressionPrior | NormalMean | GammaPrecision
+"""A conjugate prior of one regression."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,11 +55,11 @@ class RegressionPosterior:
     """
 
     cpds: tuple[LinearGaussian, ...]
-    priors: tuple[RegressionPrior, ...]
+    priors: tuple[LinePrior, ...]
     stats: Scatters
 
     @lazy
-    def contexts(self) -> tuple[RegressionPrior, ...]:
+    def contexts(self) -> tuple[LinePrior, ...]:
         """The posterior in each joint state of the discrete parents."""
         pairs = zip(self.priors, self.stats.contexts, strict=True)
         return tuple(prior.update(scatter) for prior, scatter in pairs)
@@ -62,6 +67,8 @@ class RegressionPosterior:
     @property
     def kind(self) -> str:
         """The name of the distribution."""
+        if isinstance(self.priors[0], KnownPart):
+            return self.priors[0].kind
         return "normal-gamma" if self.cpds[0].child.size == 1 else "normal-inverse-Wishart"
 
     @property
@@ -101,7 +108,7 @@ class RegressionPosterior:
         """The CPDs with expected coefficients and expected (co)variances."""
         return self._cpds_at([(post.lines, self._expected(post)) for post in self.contexts])
 
-    def _expected(self, post: RegressionPrior) -> Floats:
+    def _expected(self, post: LinePrior) -> Floats:
         try:
             return post.expected_covariance()
         except ModelError as error:
@@ -170,6 +177,8 @@ class RegressionPosterior:
         if not isinstance(asked, str) or asked not in known:
             raise ScopeError(f"{cpd!r} has no parameter {asked!r}: {listing(known)}.{nearest(asked, known)}")
         row, coordinate = known[asked]
+        if isinstance(post, KnownPart):
+            return post.marginal(row)
         if row is None:
             shape, scale = post.variance(coordinate)
             return stats.invgamma(shape, scale=scale)

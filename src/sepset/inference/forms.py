@@ -25,7 +25,6 @@ from sepset.base.lazy import lazy
 from sepset.data.missingness import members
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns
-from sepset.factors.block import Single
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
@@ -45,7 +44,7 @@ from sepset.inference.method import (
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.result import Answers
 from sepset.inference.values import Values
-from sepset.problem import Block, ConditionalGroup, Form, Problem
+from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
@@ -486,15 +485,18 @@ def rewritten(
     place = {v: v for v in range(problem.num_visible)} | {v: problem.num_visible + i for i, v in enumerate(old)}
     ids: dict[AnyVariable, int] = {v: problem.num_visible + len(old) + i for i, v in enumerate(new)}
     ids |= {problem.variables[v]: at for v, at in place.items()}
-    blocks: list[Block] = [Single(problem.factor(n), [place[v] for v in problem.scope(n)]) for n in kept]
+    factors = [problem.factor(n) for n in kept]
+    scopes = [[place[v] for v in problem.scope(n)] for n in kept]
     homes: dict[int, tuple[int, ...]] = {}
     for i, part in parts.items():
-        homes[i] = tuple(range(len(blocks), len(blocks) + len(part.factors)))
-        blocks += [Single(factor, [ids[v] for v in factor.scope]) for factor in part.factors]
+        homes[i] = tuple(range(len(factors), len(factors) + len(part.factors)))
+        factors += part.factors
+        scopes += [[ids[v] for v in factor.scope] for factor in part.factors]
     functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items() if a in place}
     functions |= {ids[a]: tuple(ids[v] for v in f) for part in parts.values() for a, f in part.functions.items()}
     groups = tuple(_groups(problem, dict(zip(kept, range(len(kept)), strict=True)), place, parts, homes, ids))
-    return Problem(variables, tuple(blocks), groups, problem.num_visible, functions), ids, homes
+    made = Problem.of_factors(variables, factors, scopes, groups, problem.num_visible)
+    return made.with_forms(functions, ()), ids, homes
 
 
 def _groups(

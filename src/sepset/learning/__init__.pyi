@@ -13,6 +13,10 @@ from sepset.learning.coverage import (
     CoverageResult as CoverageResult,
     context_coverage as context_coverage,
 )
+from sepset.learning.estimation.anydensity import (
+    MaximumLikelihoodResult as MaximumLikelihoodResult,
+    maximum_likelihood as maximum_likelihood,
+)
 from sepset.learning.estimation.estimators import (
     Bayes as Bayes,
     MLE as MLE,
@@ -73,6 +77,7 @@ __all__ = [
     "IncrementalEM",
     "LearningMethod",
     "MLE",
+    "MaximumLikelihoodResult",
     "Posterior",
     "PosteriorFitResult",
     "PosteriorMode",
@@ -87,6 +92,7 @@ __all__ = [
     "interval_coverage",
     "irrelevant_parameters",
     "log_polya",
+    "maximum_likelihood",
     "meta_network",
     "proportion_interval",
     "rows_needed",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import integrate, stats
 
+import sepset as ss
 from sepset.cpds.priors.gaussian import ConjugatePrior, GammaPrecision, NormalMean
 from sepset.cpds.priors.regression import NormalGamma
 from sepset.data.scatter import Scatter
@@ -123,3 +124,63 @@ def test_what_is_refused():
         NormalGamma(0.0, 1.0, 1.0, 1.0).update(np.zeros((3, 2)))
     assert NormalGamma(0.0, 1.0, 1.0, 1.0).expected_variance == math.inf
     assert NormalGamma(0.0, 1.0, 3.0, 1.5).expected_precision == 2.0
+
+
+KNOWN = [NormalMean(0.5, 2.0, noise=0.8), GammaPrecision(2.5, 1.5, mean=0.5)]
+
+
+@pytest.mark.parametrize("prior", KNOWN, ids=repr)
+def test_rows_of_a_network_are_predicted_as_a_chain(prior):
+    """Several uses of one mean or precision in a row: the product of predictions, each after those before it."""
+    y, chain, post = np.array([0.3, -1.2, 2.0]), 0.0, prior
+    for value in y:
+        chain += post.log_marginal_likelihood([value])
+        post = post.update([value])
+    found = prior.log_predictives(np.zeros((1, 3, 0)), y[None, :, None])
+    assert float(found[0]) == pytest.approx(chain, abs=1e-12)
+
+
+@pytest.mark.parametrize("is_theta", [True, False])
+def test_densities_of_what_is_not_known_integrate_to_one(is_theta):
+    mean, precision = KNOWN
+    fixed = np.array([[1.0 / mean.noise]])
+    total = integrate.quad(lambda m: np.exp(mean.log_density(np.array([[m]]), fixed, is_theta=is_theta)), -9, 9)[0]
+    assert total == pytest.approx(1.0, abs=1e-9)
+
+    def density(x):
+        variance = x if is_theta else np.exp(x)
+        return np.exp(precision.log_density(precision.lines, np.array([[variance]]), is_theta=is_theta))
+
+    assert integrate.quad(density, 0.0 if is_theta else -12.0, 400.0 if is_theta else 12.0, limit=500)[
+        0
+    ] == pytest.approx(1, abs=1e-4)
+    assert mean.log_density(mean.lines, 2.0 * fixed, is_theta=is_theta) == -np.inf
+    assert precision.log_density(precision.lines + 1.0, fixed, is_theta=is_theta) == -np.inf
+
+
+def test_posteriors_in_networks_know_what_is_known():
+    x = ss.Real("x")
+    net = ss.BayesNet(ss.LinearGaussian(x, 0.0, covariance=1.0))
+    for prior, fixed, free in ((KNOWN[0], "variance", "intercept"), (KNOWN[1], "intercept", "variance")):
+        found = ss.fit(net, {"x": [0.2, 1.4, -0.3]}, ss.Bayes(prior)).posterior
+        low, high = found.interval("x", fixed)
+        assert low == high == found.moments("x", fixed)[0]
+        low, high = found.interval("x", free)
+        assert low < found.moments("x", free)[0] < high
+        assert found.sample_model(seed=1).cpd("x").covariance.shape == (1, 1, 1)
+        assert len(found.to_frame()) == 2
+
+
+def test_gradients_and_regressions_do_not_take_them():
+    u, x = ss.Real("u"), ss.Real("x")
+    net = ss.BayesNet(
+        ss.LinearGaussian(u, 0.0, covariance=1.0), ss.LinearGaussian(x, coefficients=1.0, covariance=1.0, given=u)
+    )
+    with pytest.raises(ss.errors.NotApplicable, match=r"LinearGaussian\(x \| u\)"):
+        ss.fit(net, {"u": [0.1, 0.5, 0.2], "x": [1.0, 2.0, 0.3]}, ss.Bayes(KNOWN[0]))
+    with pytest.raises(ss.errors.NotApplicable, match="known part"):
+        ss.fit(net.subnetwork("u"), {"u": [0.1, None, 0.7]}, ss.GradientAscent(KNOWN[1]))
+    with pytest.raises(ss.errors.ArgumentError, match="own"):
+        ss.classify.discriminant_analysis(
+            {"c": ["a", "a", "b", "b"], "x": [0.1, 0.4, 2.0, 2.5]}, "c", prior=ss.priors.NormalGamma(0, 1, 2, 1)
+        )

@@ -8,8 +8,9 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.special import digamma
 
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable
 from sepset.learning.undirected.exponentialfamily import ExponentialFamily
 
 
@@ -117,3 +118,34 @@ def test_what_is_refused():
         coin.match([0.1, 0.2])
     with pytest.raises(DataError, match="parameters"):
         coin.expected([0.1, 0.2])
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(0.0, 1.0), (3.0, 0.25), (-40.0, 9.0)])
+def test_the_normal_family_on_the_whole_line(mean, variance):
+    family = ExponentialFamily(lambda x: np.stack([x, x * x], axis=-1), support=(-np.inf, np.inf))
+    found = family.match([mean, variance + mean**2])
+    np.testing.assert_allclose(found, [mean / variance, -0.5 / variance], rtol=1e-6, atol=1e-8)
+    assert family.log_partition(found) == pytest.approx(
+        0.5 * np.log(2.0 * np.pi * variance) + 0.5 * mean**2 / variance, rel=1e-8
+    )
+
+
+def test_the_beta_family_on_an_interval():
+    """E[log x] and E[log(1 - x)] of Beta(2.5, 0.8) are differences of digamma functions."""
+    family = ExponentialFamily(lambda x: np.stack([np.log(x), np.log1p(-x)], axis=-1), support=(0.0, 1.0))
+    moments = [digamma(2.5) - digamma(3.3), digamma(0.8) - digamma(3.3)]
+    np.testing.assert_allclose(family.match(moments), [1.5, -0.2], atol=1e-5)
+
+
+def test_what_an_interval_refuses():
+    def numbers(x):
+        return x[:, None]
+
+    with pytest.raises(ArgumentError, match="support="):
+        ExponentialFamily(numbers)
+    with pytest.raises(ArgumentError, match="support="):
+        ExponentialFamily([[0.0], [1.0]], support=(0.0, 1.0))
+    with pytest.raises(NotApplicable, match="moments"):
+        ExponentialFamily(numbers, support=(0.0, np.inf)).match([-1.0])
+    with pytest.raises(NotApplicable, match="match"):
+        ExponentialFamily(numbers, support=(0.0, np.inf)).fit([1.0])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +22,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, check_finite, check_positive, generator, whole
 from sepset.base.logarithms import LOG_2PI
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError
+from sepset.errors import DataError, ModelError
 from sepset.factors.studentt import StudentT
 
 Data: TypeAlias = Scatter | ArrayLike
@@ -43,6 +43,56 @@ class ConjugatePrior(Protocol):
         """The log density of these rows, with the parameters integrated out."""
 
 
+class KnownPart:
+    """A prior of the mean or of the precision of one real variable without real parents, the other being known.
+
+    Estimation takes it as it takes the priors of regressions: coefficients are the mean, covariances the variance.
+    """
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """The name of the distribution."""
+        return "normal"
+
+    def over(self, num_coefficients: int, size: int) -> Self | None:
+        """The prior itself for a mean alone; None for a regression on parents, or for a vector."""
+        return self if (num_coefficients, size) == (1, 1) else None
+
+    @property
+    def lines(self) -> Floats:
+        """The expected mean, as the only coefficient."""
+        return np.array([[self.mean]])  # type: ignore[attr-defined]  # of its subclasses
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The distribution of a number that is known, with the methods of scipy's.
+
+    >>> Fixed(2.0).interval(0.95), Fixed(2.0).sf(1.0)
+    ((2.0, 2.0), 1.0)
+    """
+
+    value: float
+
+    def mean(self) -> float:
+        """The number."""
+        return self.value
+
+    def std(self) -> float:
+        """Zero."""
+        return 0.0
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The number, twice."""
+        return self.value, self.value
+
+    def sf(self, above: float) -> float:
+        """Whether the number is larger."""
+        return float(self.value > above)
+
+
 def summary(data: Data, size: int = 1) -> Scatter:
     """The statistics of rows with `size` columns, computed unless they are given."""
     if not isinstance(data, Scatter):
@@ -54,7 +104,7 @@ def summary(data: Data, size: int = 1) -> Scatter:
 
 
 @dataclass(frozen=True, slots=True)
-class NormalMean:
+class NormalMean(KnownPart):
     r"""A normal prior of the mean of observations with known precision.
 
     $$\tau' = M \tau_X + \tau, \qquad \mu' = (M \tau_X \bar x + \tau \mu_0) / \tau'$$
@@ -108,9 +158,51 @@ class NormalMean:
         """Independent draws of the mean."""
         return generator(seed).normal(self.mean, self.precision**-0.5, size=whole("num_rows", num_rows))
 
+    @property
+    def degrees(self) -> float:
+        """Infinitely many: the precision is known."""
+        return math.inf
+
+    def expected_covariance(self) -> Floats:
+        """The known variance."""
+        return np.array([[1.0 / self.noise]])
+
+    def mode_covariance(self, *, is_theta: bool) -> Floats:
+        """The known variance."""
+        return self.expected_covariance()
+
+    def draws(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """Independent draws of the mean `[n, 1, 1]`, and the known variance `[n, 1, 1]`."""
+        means = self.sample(num_rows, seed)
+        return means[:, None, None], np.full((len(means), 1, 1), 1.0 / self.noise)
+
+    def log_predictives(self, u: Floats, y: Floats) -> Floats:
+        r"""The log density of several observations that share the mean, `[rows, uses, 1]`: jointly normal."""
+        apart, uses = y[:, :, 0] - self.mean, y.shape[1]
+        after = self.precision + uses * self.noise
+        squares = self.noise * ((apart**2).sum(axis=1) - self.noise / after * apart.sum(axis=1) ** 2)
+        return np.asarray(0.5 * (uses * (math.log(self.noise) - LOG_2PI) + math.log(self.precision / after) - squares))
+
+    def log_kernel(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
+        """The log density of the mean, up to a constant."""
+        return -0.5 * self.precision * (float(lines[0, 0]) - self.mean) ** 2
+
+    def log_density(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
+        """The log density of the mean; minus infinity at another variance than the known one."""
+        if not math.isclose(float(covariance[0, 0]) * self.noise, 1.0, rel_tol=1e-9):
+            return -math.inf
+        kernel = self.log_kernel(lines, covariance, is_theta=is_theta)
+        return kernel + 0.5 * (math.log(self.precision) - LOG_2PI)
+
+    def marginal(self, row: int | None) -> Any:
+        """The distribution of the mean, or the known variance where the row is None."""
+        from scipy import stats
+
+        return Fixed(1.0 / self.noise) if row is None else stats.norm(self.mean, self.precision**-0.5)
+
 
 @dataclass(frozen=True, slots=True)
-class GammaPrecision:
+class GammaPrecision(KnownPart):
     r"""A gamma prior of the precision of observations with known mean.
 
     $$\alpha' = \alpha + M / 2, \qquad \beta' = \beta + \tfrac12 \sum_m (x[m] - \mu)^2$$
@@ -166,3 +258,53 @@ class GammaPrecision:
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws of the precision."""
         return generator(seed).gamma(self.shape, 1.0 / self.rate, size=whole("num_rows", num_rows))
+
+    @property
+    def kind(self) -> str:
+        """The name of the distribution."""
+        return "gamma"
+
+    @property
+    def degrees(self) -> float:
+        """Twice the shape."""
+        return 2.0 * self.shape
+
+    def expected_covariance(self) -> Floats:
+        r"""$\beta / (\alpha - 1)$, for $\alpha > 1$."""
+        if self.shape <= 1.0:
+            raise ModelError(f"The variance has no mean with the shape {self.shape:g}.")
+        return np.array([[self.rate / (self.shape - 1.0)]])
+
+    def mode_covariance(self, *, is_theta: bool) -> Floats:
+        r"""The mode of the logarithm of the variance, $\beta / \alpha$, or of the variance, $\beta / (\alpha + 1)$."""
+        return np.array([[self.rate / (self.shape + (1.0 if is_theta else 0.0))]])
+
+    def draws(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
+        """The known mean `[n, 1, 1]`, and independent draws of the variance `[n, 1, 1]`."""
+        precisions = self.sample(num_rows, seed)
+        return np.full((len(precisions), 1, 1), self.mean), 1.0 / precisions[:, None, None]
+
+    def log_predictives(self, u: Floats, y: Floats) -> Floats:
+        """The log density of several observations that share the precision, `[rows, uses, 1]`: jointly Student t."""
+        uses, half = y.shape[1], 0.5 * ((y[:, :, 0] - self.mean) ** 2).sum(axis=1)
+        after = self.shape + 0.5 * uses
+        constant = math.lgamma(after) - math.lgamma(self.shape) + self.shape * math.log(self.rate)
+        return np.asarray(constant - 0.5 * uses * LOG_2PI - after * np.log(self.rate + half))
+
+    def log_kernel(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
+        """The log density of the variance, or of its logarithm, up to a constant."""
+        variance = float(covariance[0, 0])
+        return -(self.shape + (1.0 if is_theta else 0.0)) * math.log(variance) - self.rate / variance
+
+    def log_density(self, lines: Floats, covariance: Floats, *, is_theta: bool) -> float:
+        """The log density of the variance, or of its logarithm; minus infinity at another mean than the known one."""
+        if not math.isclose(float(lines[0, 0]), self.mean, rel_tol=1e-9, abs_tol=1e-300):
+            return -math.inf
+        kernel = self.log_kernel(lines, covariance, is_theta=is_theta)
+        return kernel + self.shape * math.log(self.rate) - math.lgamma(self.shape)
+
+    def marginal(self, row: int | None) -> Any:
+        """The distribution of the variance where the row is None, or the known mean."""
+        from scipy import stats
+
+        return stats.invgamma(self.shape, scale=self.rate) if row is None else Fixed(self.mean)

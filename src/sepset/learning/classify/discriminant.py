@@ -23,12 +23,13 @@ from sepset.base.checks import one_of, row_weights
 from sepset.base.leastsquares import least_squares
 from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.priors.gaussian import NormalMean
 from sepset.cpds.regression import EPSILON, PERFECT
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.data.scatter import Scatter
+from sepset.data.scatter import Scatter, Scatters
 from sepset.data.sources import measured, refuse_missing
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -40,6 +41,7 @@ def discriminant_analysis(
     features: Iterable[VariableLike] | None = None,
     covariance: Literal["shared", "own"] = "shared",
     pseudo_count: ArrayLike = 0.0,
+    prior: object = None,
     weights: ArrayLike | None = None,
 ) -> BayesNet:
     r"""The maximum likelihood network of a class and real features that are jointly Gaussian in each class.
@@ -56,6 +58,9 @@ def discriminant_analysis(
         features: real columns; by default all of them.
         covariance: one for all classes ("shared", linear) or one each ("own", quadratic).
         pseudo_count: $\alpha$, added to the count of every class; one for all or one each.
+        prior: a conjugate prior of each feature's regression in each class, such as `NormalGamma` with covariance
+            "own"; the network then has the expected parameters. A shared variance must be known: `NormalMean`, for
+            features without others before them.
         weights: one per row; by default those of the dataset.
 
     Reference: Koller & Friedman 16.3.2.
@@ -75,11 +80,34 @@ def discriminant_analysis(
     parts = _scatters(rows, root, reals, share)
     counts = np.array([p.count for p in parts])
     _check_counts(root, counts)
-    prior = TableCPD.normalized(root, counts + np.asarray(pseudo_count, dtype=np.float64))
+    chances = TableCPD.normalized(root, counts + np.asarray(pseudo_count, dtype=np.float64))
+    if prior is not None:
+        _check_prior(prior, covariance)
+        return BayesNet(chances, *(_expected(root, reals, i, parts, prior) for i in range(len(reals))))
     pooled = reduce(add, (p.products for p in parts)) / counts.sum()
     spreads = [pooled if covariance == "shared" else p.covariance for p in parts]
     means = [p.mean for p in parts]
-    return BayesNet(prior, *(_link(root, reals, i, means, spreads) for i in range(len(reals))))
+    return BayesNet(chances, *(_link(root, reals, i, means, spreads) for i in range(len(reals))))
+
+
+def _check_prior(prior: object, covariance: str) -> None:
+    """Raise where one variance is shared and a prior gives each class its own."""
+    if covariance == "shared" and not isinstance(prior, NormalMean):
+        raise ArgumentError(
+            f'{prior!r} is a prior of each class by itself. Use covariance="own", or NormalMean, whose known precision '
+            "all classes share."
+        )
+
+
+def _expected(
+    root: Discrete, reals: tuple[Vector, ...], place: int, parts: list[Scatter], prior: object
+) -> LinearGaussian:
+    """The CPD of one feature with the parameters that are expected under a prior of each class."""
+    cpd = LinearGaussian.standard(reals[place], reals[:place], by=root)
+    upto = slice(0, place + 1)
+    seen = Scatters.stacked([Scatter(p.count, p.mean[upto], p.products[upto, upto]) for p in parts])
+    (made,) = cpd.parameters.posterior(prior, [cpd], seen).mean_cpds()
+    return made
 
 
 def _variables(

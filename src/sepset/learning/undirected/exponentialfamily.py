@@ -8,15 +8,16 @@ Reference: Koller & Friedman, sections 8.3, 8.5 and 17.2.5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.frozen import fill
+from sepset.base.frozen import fill, made
 from sepset.base.text import listing
-from sepset.errors import DataError, ModelError, NotApplicable
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable
 
 MAX_STEPS = 200
 RANK = 1e-11
@@ -26,14 +27,25 @@ INSIDE = 1e-8
 inside."""
 
 
+STEP = 0.01
+"""The distance of the points at which an integral over real outcomes is taken, on the scale of their logarithms."""
+REACHES = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 30.0, 36.0)
+"""How far the points go on that scale, from stage to stage."""
+STABLE = 1e-7
+"""The relative change of parameters from stage to stage that counts as none."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, init=False)
 class ExponentialFamily:
-    r"""A linear exponential family over finitely many outcomes.
+    r"""A linear exponential family over finitely many outcomes, or over an interval of real numbers.
 
     Args:
         statistics: $\tau$, one row an outcome and one column a statistic. Columns may be dependent; of the parameters
-            that give one distribution those of least norm are found.
+            that give one distribution those of least norm are found. Over an interval, a function of an array of
+            numbers that returns such rows.
         base: $h > 0$, one an outcome; ones by default.
+        support: the ends of the interval, which may be infinite; integrals are sums over points that are dense near its
+            ends, on the scale of logarithms.
 
     Reference: Koller & Friedman, definition 8.1.
     Guarantee: maximum likelihood; the border is refused.
@@ -42,12 +54,29 @@ class ExponentialFamily:
     >>> coin = ExponentialFamily([[0.0], [1.0]])
     >>> coin.fit([2, 3]).round(6).tolist(), coin.probabilities(coin.match([0.6])).round(6).tolist()
     ([0.405465], [0.4, 0.6])
+    >>> exponential = ExponentialFamily(lambda x: x[:, None], support=(0.0, np.inf))
+    >>> exponential.match([4.0]).round(9).tolist()
+    [-0.25]
     """
 
     statistics: Floats
     base: Floats
+    reach: Floats | None
 
-    def __init__(self, statistics: ArrayLike, base: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        statistics: ArrayLike | Callable[[Floats], Floats],
+        base: ArrayLike | None = None,
+        *,
+        support: tuple[float, float] | None = None,
+    ) -> None:
+        if callable(statistics):
+            _check_support(support, base)
+            fill(self, **dict(zip(("statistics", "base", "reach"), _points(statistics, support), strict=True)))
+            return
+        if support is not None:
+            raise ArgumentError("support= goes with a function of the outcomes; found an array of statistics.")
+        fill(self, reach=None)
         tau = np.array(statistics, dtype=np.float64)
         if tau.ndim != 2 or not len(tau) or not np.isfinite(tau).all():
             raise ModelError(f"Statistics are finite, one row an outcome; found the shape {tau.shape}.")
@@ -84,6 +113,8 @@ class ExponentialFamily:
         Where the data lie on a face of the marginal polytope the likelihood grows without bound along some direction,
         and this is refused.
         """
+        if self.reach is not None:
+            raise NotApplicable("Real outcomes have moments and no counts. Use match(statistics(data).mean(axis=0)).")
         found = np.asarray(counts, dtype=np.float64)
         if found.shape != self.base.shape or not (np.isfinite(found).all() and (found >= 0).all()):
             raise DataError(f"Counts are finite and >= 0, one for each of {len(self.base)} outcomes.")
@@ -97,8 +128,41 @@ class ExponentialFamily:
         found = np.asarray(moments, dtype=np.float64)
         if found.shape != self.statistics.shape[1:] or not np.isfinite(found).all():
             raise DataError(f"There are {self.statistics.shape[1]} finite moments; found the shape {found.shape}.")
+        if self.reach is not None:
+            return self._match_in_stages(found, self.reach)
         self._refuse_face(self._spread(found) > INSIDE)
         return self._climb(found)
+
+    def _match_in_stages(self, moments: Floats, reach: Floats) -> Floats:
+        """The parameters over points that go further and further, until these change nothing."""
+        theta, is_met = np.zeros(len(moments)), False
+        for far in REACHES:
+            near = reach <= far
+            part = made(ExponentialFamily, statistics=self.statistics[near], base=self.base[near], reach=None)
+            if (moments <= part.statistics.min(axis=0)).any() or (moments >= part.statistics.max(axis=0)).any():
+                continue
+            found = part._descend(moments, theta)
+            gap = np.abs(part.expected(found) - moments)
+            if not (np.isfinite(found).all() and (gap <= 1e-7 * np.maximum(1.0, np.abs(moments))).all()):
+                is_met = False
+                continue
+            if is_met and np.abs(found - theta).max() <= STABLE * max(1.0, float(np.abs(found).max())):
+                return self._refuse_narrow(found, moments)
+            theta, is_met = found, True
+        raise NotApplicable(
+            f"No density of this family over the interval has the moments {moments.tolist()}: either none has, or its "
+            "integral does not converge."
+        )
+
+    def _refuse_narrow(self, theta: Floats, moments: Floats) -> Floats:
+        """The parameters; raises where every second point gives other moments, so that points are too few."""
+        half = made(ExponentialFamily, statistics=self.statistics[::2], base=self.base[::2], reach=None)
+        if (np.abs(half.expected(theta) - moments) > 1e-5 * np.maximum(1.0, np.abs(moments))).any():
+            raise NotApplicable(
+                "The density is so narrow, so far from the ends of its interval, that integrals over it lose their "
+                "digits. Shift and scale the outcomes."
+            )
+        return theta
 
     def _spread(self, moments: Floats) -> Floats:
         """A distribution with these moments whose smallest probability is as large as can be."""
@@ -141,16 +205,68 @@ class ExponentialFamily:
         """
         theta = np.zeros(len(moments))
         for _ in range(MAX_STEPS):
-            p = self.probabilities(theta)
-            mean = p @ self.statistics
-            _, values, vectors = np.linalg.svd(np.sqrt(p)[:, None] * (self.statistics - mean), full_matrices=False)
-            kept = values > RANK * values.max(initial=0.0)
-            step = vectors[kept].T @ ((vectors[kept] @ (moments - mean)) / values[kept] ** 2)
+            step, _ = self._newton(theta, moments)
             reach = float(np.ptp(self.statistics @ step))
             if reach <= 1e-13:
                 break
             theta = theta + step * (np.log1p(reach) / reach)
         return theta
 
+    def _newton(self, theta: Floats, moments: Floats) -> tuple[Floats, float]:
+        """Newton's step, and how fast the dual falls along it."""
+        p = self.probabilities(theta)
+        apart = moments - p @ self.statistics
+        scaled = np.sqrt(p)[:, None] * (self.statistics - p @ self.statistics)
+        _, values, vectors = np.linalg.svd(scaled, full_matrices=False)
+        kept = values > RANK * values.max(initial=0.0)
+        step = vectors[kept].T @ ((vectors[kept] @ apart) / values[kept] ** 2)
+        return step, float(apart @ step)
+
+    def _descend(self, moments: Floats, theta: Floats) -> Floats:
+        """Newton's method on the dual with shorter steps where it would rise, from a start; for many outcomes."""
+
+        def dual(at: Floats) -> float:
+            return self.log_partition(at) - float(at @ moments)
+
+        for _ in range(MAX_STEPS):
+            with np.errstate(all="ignore"):
+                step, fall = self._newton(theta, moments)
+            share = 1.0
+            while share > 1e-9 and not dual(theta + share * step) <= dual(theta) - 1e-4 * share * fall:
+                share *= 0.5
+            if not np.isfinite(fall) or share <= 1e-9 or fall <= 1e-22:
+                break
+            theta = theta + share * step
+        return theta
+
     def __repr__(self) -> str:
         return f"ExponentialFamily({self.statistics.shape[0]} outcomes, {self.statistics.shape[1]} statistics)"
+
+
+def _check_support(support: tuple[float, float] | None, base: object) -> None:
+    if support is None or len(support) != 2 or not support[0] < support[1]:
+        raise ArgumentError(f"A function of real outcomes needs support=, the ends of an interval; found {support!r}.")
+    if base is not None:
+        raise ArgumentError("Over an interval the base is one; put its logarithm among the statistics.")
+
+
+def _points(function: Callable[[Floats], Floats], support: tuple[float, float] | None) -> tuple[Floats, Floats, Floats]:
+    """The statistics at the points of an interval, the length that each stands for, and how far out it is."""
+    assert support is not None
+    low, high = support
+    t = np.arange(-REACHES[-1], REACHES[-1] + STEP / 2, STEP)
+    if np.isinf(low) and np.isinf(high):
+        x, slope = np.sinh(t), np.cosh(t)
+    elif np.isinf(high):
+        x, slope = low + np.exp(t), np.exp(t)
+    elif np.isinf(low):
+        x, slope = high - np.exp(t), np.exp(t)
+    else:
+        share = 1.0 / (1.0 + np.exp(-t))
+        x, slope = low + (high - low) * share, (high - low) * share * (1.0 - share)
+    with np.errstate(all="ignore"):
+        tau = np.asarray(function(x), dtype=np.float64)
+    if tau.ndim != 2 or len(tau) != len(x):
+        raise ModelError(f"Statistics have one row for each of {len(x)} outcomes; found the shape {tau.shape}.")
+    kept = np.isfinite(tau).all(axis=1) & (slope > 0) & (x > low) & (x < high)
+    return tau[kept], STEP * slope[kept], np.abs(t[kept])
