@@ -28,6 +28,7 @@ SUITES = (
     "best",
     "uai",
     "memory",
+    "refusals",
     "sparse",
     "treequeries",
     "batch",

@@ -156,7 +156,6 @@ def varied(child, row, state, theta):
     [{"sat": SOFT}, {"sat": SOFT, "grade": "C"}, {"sat": SOFT, "letter": ss.Soft([0.6, 0.4])}],
     ids=["one", "beside a state", "two"],
 )
-@pytest.mark.xfail(strict=True, raises=ss.errors.NotApplicable, reason="sensitivity under soft findings is refused")
 def test_sensitivity_under_soft_findings(given):
     """The slope of the posterior in each parameter, soft findings fitted again at each value."""
     found = ss.sensitivity(STUDENT, "intelligence", state="high", given=given)

@@ -7,6 +7,7 @@ import math
 import re
 import signal
 import subprocess
+import sys
 import time
 import tracemalloc
 
@@ -150,6 +151,53 @@ def refusal(question) -> str:
     with pytest.raises(ss.TooLarge) as caught:
         question()
     return str(caught.value)
+
+
+PEAK = """
+    import numpy as np, sepset as ss
+
+    def dense(size):
+        v = [ss.Discrete(f"v{{i}}", 2) for i in range(size)]
+        rng = np.random.default_rng(0)
+        return ss.MarkovNet(*[ss.Table([v[i], v[j]], rng.random((2, 2))) for i in range(size) for j in range(i)])
+
+    def cube(states):
+        v = [ss.Discrete(name, states) for name in "abc"]
+        return ss.MarkovNet(ss.Table(v, np.random.default_rng(0).random([states] * 3)))
+
+    def alarm(targets):
+        net = ss.datasets.load("alarm")
+        return net, net.variables.names[:targets][::-1]
+
+    def held():
+        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+    def ask(model, targets=()):
+        engine = ss.prepare(model)
+        planned, before = engine.plan(targets).memory, held()
+        answer = {question}
+        return planned, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+
+    ask(*{small})  # compiles what is needed
+    print(*ask(*{large}))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize(
+    ("question", "small", "large"),
+    [
+        pytest.param("engine.query(targets)", "alarm(8)", "alarm(18)", id="joint"),
+        pytest.param('engine.marginals()["v0"]', "(dense(12),)", "(dense(25),)", id="marginals"),
+        pytest.param("engine.map_assignment()", "(cube(20),)", "(cube(250),)", id="best state"),
+        pytest.param("engine.sample(3)", "(cube(20),)", "(cube(250),)", id="draws"),
+    ],
+)
+def test_a_large_answer_takes_no_more_memory_than_planned(question, small, large):
+    """Above what the process held before, in a process of its own; plans of 200 MB and more."""
+    planned, peak = map(int, in_time(child(PEAK.format(question=question, small=small, large=large))).split())
+    assert planned >= 200e6
+    assert peak <= 1.2 * planned
 
 
 @pytest.mark.parametrize(

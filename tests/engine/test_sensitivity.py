@@ -253,8 +253,11 @@ def test_refusals(student):
         engine.sensitivity("grade", state="A", given={"grade": "A"})
     with pytest.raises(ss.errors.StateError, match="Did you mean 'high'"):
         engine.sensitivity("intelligence", state="hihg")
-    with pytest.raises(ss.errors.NotApplicable, match="Soft"):
-        engine.sensitivity("intelligence", state="high", given={"grade": ss.Soft([0.2, 0.3, 0.5])})
+    local = engine.sensitivity("intelligence", state="high", given={"sat": ss.Soft([0.5, 0.5])})[0]
+    assert local.is_local
+    for question in (lambda: local.probability(0.5), lambda: local.range, lambda: local.theta(0.5)):
+        with pytest.raises(ss.errors.NotApplicable, match="only the derivative"):
+            question()
     a, x = ss.Discrete("a"), ss.Real("x")
     hybrid = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
     with pytest.raises(ss.errors.NotApplicable, match="continuous"):
@@ -263,3 +266,13 @@ def test_refusals(student):
     net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5]] * 2, given=a))
     with pytest.raises(ss.ImpossibleEvidence, match="a=1"):
         ss.prepare(net).sensitivity("b", state=1, given={"a": 1})
+
+
+def test_a_posterior_that_is_stated_does_not_depend_on_parameters():
+    """The target's own soft finding fixes it; a table prints its derivatives."""
+    engine = ss.prepare(ss.datasets.load("student"))
+    given = {"intelligence": ss.Soft([0.4, 0.6]), "grade": "B"}
+    found = engine.sensitivity("intelligence", state="high", given=given)
+    assert found.probability == pytest.approx(0.6, abs=1e-11)
+    np.testing.assert_allclose(found.derivatives, 0.0, atol=1e-9)
+    assert "derivative" in str(found)

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, overload
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 
@@ -28,11 +28,12 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
+from sepset.inference.diagnosis.soft import moments, resolve_soft
 from sepset.inference.method import Rewrites, can, dense, elimination_settings
 from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
-from sepset.variables.evidence import Evidence, Given
+from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, State, VariableLike
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class ParameterSensitivity:
         value: the parameter's present value $\theta_0$.
         a, b, c, d: the coefficients, scaled so that $c \theta_0 + d = 1$.
         largest: the largest possible value: 1 for a probability, infinity for an entry of a factor.
+        is_local: whether only the derivative is known, as with soft findings, which are fitted at each value.
     """
 
     child: str
@@ -62,6 +64,7 @@ class ParameterSensitivity:
     c: float
     d: float
     largest: float = 1.0
+    is_local: bool = False
 
     @property
     def derivative(self) -> float:
@@ -70,14 +73,23 @@ class ParameterSensitivity:
 
     def probability(self, theta: float) -> float:
         """The posterior at parameter value `theta`; NaN if the evidence is impossible there."""
+        self._check_global()
         if not -SLACK <= theta <= self.largest + SLACK:
             fraction("theta", theta, ends=True)
         below = self.c * theta + self.d
         return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
 
+    def _check_global(self) -> None:
+        if self.is_local:
+            raise NotApplicable(
+                "With soft findings only the derivative at the present value is known, since they are fitted again at "
+                "each value of the parameter. Query the model with the changed parameter."
+            )
+
     @property
     def range(self) -> tuple[float, float]:
         """The smallest and largest posterior over all values of the parameter; a limit where it is undefined."""
+        self._check_global()
         ends = [self._limit(0.0), self._limit(self.largest)]
         return min(ends), max(ends)
 
@@ -93,6 +105,7 @@ class ParameterSensitivity:
 
         $$\theta = (p\, d - b) / (a - p\, c)$$
         """
+        self._check_global()
         slope = self.a - probability * self.c
         if slope == 0.0:
             return None
@@ -164,11 +177,12 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         )
 
     def _shown(self) -> Shown:
-        ranges = [(one, *one.range) for one in self[:20]]
-        rows = [
-            (str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}", f"{low:.4g}", f"{high:.4g}") for p, low, high in ranges
-        ]
         title = f"P({self.target}={self.state!r}) = {self.probability:.6g}"
+        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:20]]
+        if self._columns.is_local:
+            return Shown(("parameter", "value", "derivative"), first, title)
+        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:20]]
+        rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
         return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title)
 
 
@@ -225,47 +239,105 @@ class _Columns:
     row: Ints
     code: Ints
     numbers: Floats
+    is_local: bool = False
 
     def parameter(self, i: int) -> ParameterSensitivity:
         value, a, b, c, d = self.numbers[i].tolist()
         numbers = value, a, b, c, d
         source = self.sources[int(self.source[i])]
-        return source.parameter(int(self.row[i]), int(self.code[i]), numbers)
+        found = source.parameter(int(self.row[i]), int(self.code[i]), numbers)
+        return replace(found, is_local=True) if self.is_local else found
 
     def of(self, child: VariableLike) -> Ints:
         name = child if isinstance(child, str) else child.name
         own = [i for i, source in enumerate(self.sources) if source.is_of(name)]
         return np.flatnonzero(np.isin(self.source, own))
 
+    def slopes(self, posterior: float) -> Floats:
+        """The derivative of the posterior in each parameter."""
+        return np.asarray(self.numbers[:, 1] - self.numbers[:, 3] * posterior)
+
+    def with_slopes(self, slope: Floats, posterior: float) -> _Columns:
+        """The same parameters with the tangent at the present value as their function."""
+        value = self.numbers[:, 0]
+        ones = np.ones(len(value))
+        tangent = np.stack([value, slope, posterior - slope * value, 0.0 * ones, ones], axis=1)
+        return _Columns(self.sources, self.source, self.row, self.code, tangent, is_local=True)
+
     def sorted(self, order: Ints) -> _Columns:
-        return _Columns(self.sources, self.source[order], self.row[order], self.code[order], self.numbers[order])
+        parts = self.source[order], self.row[order], self.code[order], self.numbers[order]
+        return _Columns(self.sources, *parts, is_local=self.is_local)
 
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
     """The effect of every parameter on the posterior of one state."""
-    evidence = engine.weighted_evidence(given)
+    stated = resolve(given, engine.model.variables)
     position = engine.model.variables.id(target)
-    variable = _checked(engine, position, evidence)
-    derivatives = _derivatives(engine, position, evidence)
-    whole = derivatives.gradient(evidence)
-    if whole.log_partition == -np.inf:
-        raise impossible(engine.prepared, evidence)
-    part = derivatives.gradient(_with_state(evidence, position, variable, state))
-    posterior = math.exp(part.log_partition - whole.log_partition)
-    blocks, left_out = _blocks(engine, derivatives.problem, part, whole, posterior)
-    columns = _gathered(blocks)
-    slope = columns.numbers[:, 1] - columns.numbers[:, 3] * posterior
+    variable = _checked(engine, position, stated)
+    evidence = resolve_soft(engine.prepared, stated)
+    found = _effects(engine, position, state, evidence)
+    columns = _local(engine, found, position, state, evidence, stated) if stated.soft else found.columns
+    slope = columns.slopes(found.posterior)
     order = np.argsort(-np.abs(slope), kind="stable")
     return SensitivityResult(
         variable.name,
         state,
-        posterior,
+        found.posterior,
         slope[order],
-        left_out,
+        found.left_out,
         _columns=columns.sorted(order),
         method=engine.method,
         guarantees=engine.promises,
     )
+
+
+class _Effects(NamedTuple):
+    """A posterior, the effects of all parameters on it, and the children whose parameters are of another kind."""
+
+    posterior: float
+    columns: _Columns
+    left_out: tuple[str, ...]
+
+
+def _effects(engine: Engine, position: int, state: State, evidence: Evidence) -> _Effects:
+    """The effect of every parameter on the posterior of one state given states and likelihoods."""
+    derivatives = _derivatives(engine, position, evidence)
+    whole = derivatives.gradient(evidence)
+    if whole.log_partition == -np.inf:
+        raise impossible(engine.prepared, evidence)
+    variable: Any = engine.model.variables[position]
+    part = derivatives.gradient(_with_state(evidence, position, variable, state))
+    posterior = math.exp(part.log_partition - whole.log_partition)
+    blocks, left_out = _blocks(engine, derivatives.problem, part, whole, posterior)
+    return _Effects(posterior, _gathered(blocks), left_out)
+
+
+def _local(
+    engine: Engine, found: _Effects, position: int, state: State, evidence: Evidence, stated: Evidence
+) -> _Columns:
+    r"""The slopes under soft findings, whose likelihoods $\lambda$ are fitted again as the parameter varies.
+
+    $$\frac{dp}{d\theta} = \frac{\partial p}{\partial \theta} - \operatorname{Cov}(t, \mathbf s)
+      \operatorname{Cov}(\mathbf s, \mathbf s)^{-1} \frac{\partial P(\mathbf s)}{\partial \theta},$$
+
+    for the indicators $\mathbf s$ of the states with soft findings, since these probabilities stay as they are.
+    """
+    soft = sorted(stated.soft)
+    places = [*soft, *(() if position in stated.soft else (position,))]
+    mean, covariance = moments(engine.prepared, evidence, places)
+    variables: list[Any] = [engine.model.variables[v] for v in places]
+    starts = np.cumsum([0, *(v.num_states for v in variables)])
+    num_soft = int(starts[len(soft)])
+    target = int(starts[places.index(position)]) + variables[places.index(position)].code(state)
+    possible = np.flatnonzero(mean[:num_soft] > 0)
+    effects = []
+    for at in possible.tolist():
+        which = int(np.searchsorted(starts, at, "right")) - 1
+        seen = _effects(engine, places[which], variables[which].states[at - int(starts[which])], evidence)
+        effects.append(seen.columns.slopes(seen.posterior))
+    moved = np.linalg.pinv(covariance[np.ix_(possible, possible)], rcond=1e-12, hermitian=True) @ np.array(effects)
+    slope = found.columns.slopes(found.posterior) - covariance[target, possible] @ moved
+    return found.columns.with_slopes(slope, found.posterior)
 
 
 def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:

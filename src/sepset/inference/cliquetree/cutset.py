@@ -272,6 +272,8 @@ class PreparedCutset:
                     observed=observed,
                     last=later,
                     joint=joint,
+                    # The tables of one case, for each of the most cases there may be.
+                    limit=max(self.method.memory, 1) * int(self._most_cases),
                 )
 
             return self._with_cutset(plan_without, open_ids)
@@ -284,7 +286,7 @@ class PreparedCutset:
         """The plan with enough variables fixed; the last ones are freed again if the plan fits without them."""
         cutset: list[int] = []
         plan = plan_without(cutset)
-        most = max(self.method.steps, 1.0) * 2.0 ** (2 * HOPELESS_BITS)
+        most = self._most_cases
         while not self._fits(plan):
             more = self._more(plan, [v for v in candidates if v not in set(cutset)], most)
             if not more:
@@ -296,6 +298,11 @@ class PreparedCutset:
         while cutset and self._fits(smaller := plan_without(cutset[:-1])):
             cutset, plan = cutset[:-1], smaller
         return self._made(plan, cutset)
+
+    @property
+    def _most_cases(self) -> float:
+        """The number of cases from which there is no hope that fewer variables would do."""
+        return float(min(max(self.method.steps, 1.0), 2.0**200) * 2.0 ** (2 * HOPELESS_BITS))
 
     def _num_cases(self, cutset: Sequence[int]) -> int:
         return math.prod(int(self.problem.variables.cards[v]) for v in cutset)

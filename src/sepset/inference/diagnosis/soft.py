@@ -68,7 +68,7 @@ def _newton(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], 
     free = np.concatenate([weights[v] for v in variables]) > 0
     worst = np.inf
     for _ in range(NEWTON_STEPS):
-        current, covariance = _moments(prepared, _hard(evidence, weights), variables)
+        current, covariance = moments(prepared, _hard(evidence, weights), variables)
         gradient = np.where(free, current - target, 0.0)
         worst = float(np.abs(gradient).max())
         if worst <= tolerance:
@@ -112,7 +112,7 @@ def _dual(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats]) ->
     return prepared.log_partition(_hard(evidence, weights)) - expected
 
 
-def _moments(prepared: Prepared, evidence: Evidence, variables: list[int]) -> tuple[Floats, Floats]:
+def moments(prepared: Prepared, evidence: Evidence, variables: list[int]) -> tuple[Floats, Floats]:
     """The probabilities of all states of these variables, and the covariances of their indicators."""
     singles = [np.asarray(dense(prepared.query([v], evidence).distribution).values) for v in variables]
     ends = np.cumsum([0, *map(len, singles)])

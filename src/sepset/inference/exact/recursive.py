@@ -41,7 +41,7 @@ from sepset.inference.exact.elimination import product
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Prepared, check_settings, dense
-from sepset.inference.plan import EliminationPlan, make_plan
+from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -304,6 +304,8 @@ class PreparedConditioning:
                 observed=observed,
                 last=outside or last,
                 joint=bool(outside),
+                # At best each entry of the tables is one step.
+                limit=ENTRY_BYTES * int(min(max(self.method.steps, 1.0), 2.0**200)) if to_run else None,
             )
             if to_run:
                 self._check_least(plan, len(outside))

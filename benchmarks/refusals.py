@@ -1,0 +1,166 @@
+"""Refusals: seconds until a question that is too large is refused, until Ctrl-C is heard, and memory against plans."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from benchmarks.measure import peak_memory
+from benchmarks.report import Comparison, Figure, Report
+from benchmarks.worker import Lab
+
+REFUSED = {"goal": 2.0}  # seconds, up to 100,000 variables
+HEARD = {"goal": 1.0}  # seconds
+WITHIN = 1.2  # of a plan
+METHODS = ("CliqueTree", "VariableElimination", "RecursiveConditioning", "CutsetConditioning", "ShaferShenoy")
+
+
+def complete(size: int) -> Any:
+    """All pairs of binary variables."""
+    import numpy as np
+
+    import sepset as ss
+
+    v, rng = [ss.Discrete(f"v{i}", 2) for i in range(size)], np.random.default_rng(0)
+    return ss.MarkovNet(*(ss.Table([v[i], v[j]], rng.random((2, 2))) for i in range(size) for j in range(i)))
+
+
+def sparse(size: int) -> Any:
+    """Three random neighbors for each variable, on average."""
+    import numpy as np
+
+    import sepset as ss
+
+    v, rng = [ss.Discrete(f"v{i}", 2) for i in range(size)], np.random.default_rng(0)
+    edges = {(min(a, b), max(a, b)) for a, b in rng.integers(0, size, (3 * size // 2, 2)).tolist() if a != b}
+    return ss.MarkovNet(*(ss.Table([v[a], v[b]], rng.random((2, 2))) for a, b in sorted(edges)), variables=v)
+
+
+def grid(side: int) -> Any:
+    """A square Potts grid."""
+    import numpy as np
+
+    import sepset as ss
+
+    fields = np.random.default_rng(0).normal(size=(side, side, 2))
+    return ss.MarkovNet.potts(ss.Discrete.array("p", (side, side), states=2), 1.0, log_values=fields)
+
+
+MODELS: Mapping[str, tuple[Callable[[int], Any], int]] = {
+    "complete graph, 120 variables": (complete, 120),
+    "complete graph, 300 variables": (complete, 300),
+    "random graph, 20,000 variables": (sparse, 20_000),
+    "grid 40 x 40": (grid, 40),
+    "grid 70 x 70": (grid, 70),
+    "grid 316 x 316": (grid, 316),
+}
+
+
+def _method(name: str) -> Any:
+    import sepset as ss
+
+    return getattr(ss, name, None) or getattr(ss.inference, name)
+
+
+def refused(model: str, method: str) -> float | str:
+    """Seconds until the slowest of three questions is refused, by a new engine for each."""
+    import sepset as ss
+
+    make, size = MODELS[model]
+    large, small, chosen = make(size), make(3), _method(method)()
+    name = large.variables.names[0]
+    questions: list[Callable[[Any, str], Any]] = [
+        lambda engine, name: engine.query(name),
+        lambda engine, name: engine.marginals()[name],
+        lambda engine, name: engine.map_assignment(),
+    ]
+    slowest = 0.0
+    for question in questions:
+        question(ss.prepare(small, method=chosen), small.variables.names[0])  # compiles what is needed
+        before = time.perf_counter()
+        try:
+            question(ss.prepare(large, method=chosen), name)
+        except ss.TooLarge:
+            slowest = max(slowest, time.perf_counter() - before)
+        else:
+            return "answered"
+    return slowest
+
+
+LONG: Mapping[str, tuple[Callable[[int], Any], int, str]] = {
+    "best state of a grid 24 x 24": (grid, 24, "map_assignment"),
+    "marginals of a grid 24 x 24": (grid, 24, "marginals"),
+    "plan of a random graph of 100,000 variables": (sparse, 100_000, "plan"),
+}
+
+
+def heard(case: str) -> float | str:
+    """Seconds from a Ctrl-C, half a second after the question, until it is raised; or that all was done by then."""
+    import sepset as ss
+
+    make, size, question = LONG[case]
+    getattr(ss.prepare(make(4)), question)()  # compiles what is needed
+    engine, sent = ss.prepare(make(size)), []
+
+    def interrupt() -> None:
+        sent.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    try:
+        getattr(engine, question)()
+        time.sleep(1.0)
+    except KeyboardInterrupt:
+        return time.perf_counter() - sent[0]
+    except ss.TooLarge:
+        timer.cancel()
+        return "refused before"
+    return "answered before"
+
+
+def memory(targets: int) -> tuple[float, float]:
+    """Bytes that the plan of a joint of ALARM states, and that its answer takes above what was held before."""
+    import sepset as ss
+
+    net = ss.datasets.load("alarm")
+    engine = ss.prepare(net)
+    engine.query(net.variables.names[:8])  # compiles what is needed
+    names = net.variables.names[:targets]
+    planned, before = engine.plan(names).memory, peak_memory()
+    engine.query(names)
+    return float(planned), float(peak_memory() - before)
+
+
+def run(lab: Lab) -> list[Report]:
+    """Refusals of every method, interruptions, and memory against plans."""
+    soon, ends, sizes = [], [], []
+    for model in lab.wanted(MODELS):
+        for method in METHODS:
+            found: Figure = lab.ask("sepset", refused, model, method)
+            soon.append(Comparison(f"{model}, {method}", found, REFUSED, target="2 s"))
+    for case in lab.wanted(LONG):
+        ends.append(Comparison(case, lab.ask("sepset", heard, case, fresh=True), HEARD, target="1 s"))
+    for targets in (18,) if lab.quick else (18, 19, 20):
+        measured = lab.ask("sepset", memory, targets, fresh=True)
+        if isinstance(measured, str):
+            sizes.append(Comparison(f"joint of {targets} variables of ALARM", measured))
+        else:
+            planned, taken = measured
+            sizes.append(Comparison(f"joint of {targets} variables of ALARM", taken, {"plan": planned}, "B"))
+    note = "The slowest of a query, all marginals and the best state, by a new engine for each."
+    return [
+        Report("Seconds until a question is refused", soon, note, has_mean=False, versus="goal / sepset"),
+        Report("Seconds until Ctrl-C is heard", ends, has_mean=False, versus="goal / sepset"),
+        Report(
+            "Peak memory against the plan",
+            sizes,
+            f"Above what the process held before; the goal is within {WITHIN} of the plan.",
+            has_mean=False,
+            versus="plan / sepset",
+        ),
+    ]
