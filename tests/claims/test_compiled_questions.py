@@ -111,12 +111,14 @@ def test_too_large_is_refused_before_anything_is_allocated(monkeypatch):
     plan = make_plan(problem, problem.relevant((), (), constants=True), method=ss.graphs.MinFill())
     values = values_of(problem)
     question = compile_for(values, plan, observed=())
-    need = 8 * question.contraction.entries
-    assert need <= question.program.nbytes
-    compile_for(values, plan, observed=(), memory=need)
+    tables = 8 * question.contraction.entries
+    assert tables <= question.program.nbytes <= question.need
+    compile_for(values, plan, observed=(), memory=question.need)
+    with pytest.raises(TooLarge, match="the limit is"):
+        compile_for(values, plan, observed=(), memory=question.need - 1)
     monkeypatch.setattr(compiled, "assemble", fail)
     with pytest.raises(TooLarge, match="the limit is"):
-        compile_for(values, plan, observed=(), memory=need - 1)
+        compile_for(values, plan, observed=(), memory=tables - 1)
 
 
 def test_threads_share_a_question():
