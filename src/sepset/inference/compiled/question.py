@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -196,7 +196,7 @@ def compile_question(
     start, members, _ = layout.rows
     inputs = Inputs(start, members, numbers, rank, rank[list(touched)] if touched else NO_CODES)
     limit = math.inf if memory is None else memory / ENTRY_BYTES
-    if plan.largest > limit:
+    if plan.symbolic.rounded_total > limit and plan.largest > limit:
         _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
     made = contract(
         inputs,
@@ -212,19 +212,18 @@ def compile_question(
     if made.entries > limit:
         _refuse(plan, made.entries, limit)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
+    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
+    if memory is not None and need > memory:
+        plan.check(memory, need)
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
-    question = Question(plan, cards, ids, tuple(observed), tuple(touched), *about)
-    extra = int(layout.offsets[-1]) + _answer(question)
-    question = replace(question, need=ENTRY_BYTES * (program.size + extra))
-    if memory is not None:
-        plan.check(memory, question.need)
-    return question
+    return Question(plan, cards, ids, tuple(observed), tuple(touched), *about, need=need)
 
 
-def _answer(question: Question) -> int:
+def _answer(program: Program, kept: Sequence[int], cards: Ints, states: States | None) -> int:
     """The entries of a joint, beyond those of a workspace: none if it takes the workspace."""
-    kept = [question.ids[r] for r in question.kept]
-    size = math.prod(int(question.cards[v]) for v in kept)
-    whole = 0 if question.states is None else math.prod(map(question.states.num_states, kept))
-    is_copied = size < costs.ENTRIES_TAKEN or 2 * size < question.program.size
+    if not kept:
+        return 1
+    size = math.prod(int(cards[v]) for v in kept)
+    whole = 0 if states is None else math.prod(map(states.num_states, kept))
+    is_copied = size < costs.ENTRIES_TAKEN or 2 * size < program.size
     return (size if is_copied else 0) + whole
