@@ -34,7 +34,16 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
     >>> listing(range(20), limit=3)
     '0, 1, 2, ... (20 in all)'
     """
-    shown = [repr(item) for item in items]
+    return joined((repr(item) for item in items), limit)
+
+
+def joined(texts: Iterable[str], limit: int = 8) -> str:
+    """Texts as a short list; of more than `limit`, the first ones and their number.
+
+    >>> joined(["a=1", "b=0"]), joined("abcdef", limit=2)
+    ('a=1, b=0', 'a, b, ... (6 in all)')
+    """
+    shown = list(texts)
     if len(shown) <= limit:
         return ", ".join(shown)
     return f"{', '.join(shown[:limit])}, ... ({len(shown)} in all)"

@@ -14,6 +14,7 @@ from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen, changed, fill
+from sepset.base.text import joined
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
@@ -239,7 +240,7 @@ class DiscreteCPD(Frozen, Tabulated):
     def describe(self, place: int) -> str:
         """The parents' states at a flat position, for messages."""
         codes = decode(np.array([place]), self.parents)
-        states = ", ".join(f"{v.name}={v.states[int(codes[v][0])]!r}" for v in self.parents)
+        states = joined((f"{v.name}={v.states[int(codes[v][0])]!r}" for v in self.parents), limit=6)
         return f"({states})"
 
     def to_frame(self, kind: str = "pandas") -> Any:

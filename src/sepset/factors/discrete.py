@@ -14,7 +14,7 @@ from sepset.base.checks import fraction, generator
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen
-from sepset.base.text import listing
+from sepset.base.text import joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
@@ -129,7 +129,7 @@ class DiscreteFactor(Frozen, Tabulated):
                 axis_of(self.scope, variable)
             return self.value(key) if len(key) == len(self.scope) else self.condition(key)
         if len(self.scope) != 1:
-            names = ", ".join(v.name for v in self.scope)
+            names = joined(v.name for v in self.scope)
             raise ScopeError(
                 f"A bare state needs a table of one variable; this one has ({names}). Index with a mapping."
             )

@@ -17,7 +17,7 @@ from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.frozen import fill, setters
 from sepset.base.logarithms import LN2, log_sum
-from sepset.base.text import brief
+from sepset.base.text import brief, joined
 from sepset.errors import ModelError, NotClosed
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Columns, arrange, check_size, discrete_scope, num_entries, split, union
@@ -475,8 +475,9 @@ def _flatten(scope: tuple[Discrete, ...], values: ArrayLike, what: str) -> Float
         raise ModelError(f"The {what} of a table are real numbers; found {brief(values)}.") from error
     shape = tuple(v.num_states for v in scope)
     if array.shape != shape and array.shape != (num_entries(scope),):
-        names = ", ".join(f"{v.name}[{v.num_states}]" for v in scope)
-        raise ModelError(f"{what.capitalize()} of shape {array.shape} do not fit ({names}); expected {shape}.")
+        names = joined(f"{v.name}[{v.num_states}]" for v in scope)
+        wanted = f"({joined(map(str, shape))})" if len(shape) > 8 else shape
+        raise ModelError(f"{what.capitalize()} of shape {array.shape} do not fit ({names}); expected {wanted}.")
     return np.ascontiguousarray(array).reshape(-1)
 
 
@@ -486,7 +487,7 @@ def _first_bad(scope: tuple[Discrete, ...], flat: Floats) -> str:
     for variable in reversed(scope):
         place, code = divmod(place, variable.num_states)
         states.append(f"{variable.name}={variable.states[code]!r}")
-    return f"found {value} at ({', '.join(reversed(states))})"
+    return f"found {value} at ({joined(reversed(states))})"
 
 
 class TableConditional:
