@@ -245,7 +245,6 @@ def test_a_graph_on_one_long_line_is_parsed_as_fast_as_on_many():
     assert (found.nodes, found.num_edges) == (expected.nodes, expected.num_edges)
 
 
-@pytest.mark.xfail(strict=True, reason="the orders found are wider than the one row by row", raises=AssertionError)
 @pytest.mark.parametrize("side", [20, 40])
 def test_a_square_grid_is_eliminated_no_wider_than_row_by_row(side):
     assert ss.graphs.elimination_order(grid(side).graph).width <= side

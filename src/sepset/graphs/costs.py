@@ -46,3 +46,7 @@ LARGE_GRAPH = 2**16
 
 PART_OF_LARGE_GRAPH = 2**14
 """Nodes of that part."""
+
+SWEPT_BITS = 20.0
+"""The logarithm (base two) of the total size of tables above which an order from side to side is tried too: it takes
+one pass over the graph, and a tenth of a second to load what finds it."""

@@ -245,7 +245,8 @@ class Portfolio:
 
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
     safe (among variables of two states or more). The rest is ordered repeatedly by fill, weighted fill, message size
-    and blends of them, with noise added to the costs; and the best order so far is varied. A run stops as soon as its
+    and blends of them, with noise added to the costs; a large graph also from one side to the other (Cuthill and
+    McKee); and the best order so far is varied. A run stops as soon as its
     tables exceed the best. The result depends only on the seed, unless `seconds` sets the budget. If the first orders
     (one on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
@@ -294,6 +295,8 @@ class Portfolio:
         while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
+            if step == 1 and search.total > costs.SWEPT_BITS:
+                search.try_sweep()
             if search.is_hopeless(step):
                 raise hopeless(task, step)
         return search.order
@@ -369,6 +372,19 @@ class _Search:
         self.work += work
         if len(order) == len(bias) and (total <= self.total or not len(self.order)):
             self.order, self.total, self.blend, self.bias = order, total, blend, bias
+
+    def try_sweep(self) -> None:
+        """Node by node from one side of the graph to the other, as a grid is eliminated row by row."""
+        from scipy.sparse import csgraph, csr_array
+
+        n, bias = len(self.logs), np.empty(len(self.logs))
+        task = self.task
+        graph = csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
+        bias[csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(n)
+        order, total, work = _run(task, self.weights[True], self.logs, np.zeros(2), bias, bias, self.total, 0)
+        self.work += work
+        if len(order) == n and total < self.total:
+            self.order, self.total, self.blend, self.bias = order, total, (True, 0.0, 0.0, 0.0), bias
 
     def _fresh(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
         blend = _BLENDS[step % len(_BLENDS)]
