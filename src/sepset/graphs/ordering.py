@@ -80,6 +80,8 @@ class OrderingTask:
         limit: log2 of the largest number of entries that all tables may have together; a method that finds no order
             within a thousand times that raises `TooLarge`.
         patience: the work, in array reads, that is done before anything is refused; without a limit too, unless zero.
+        has_tables: whether cliques become tables, so that their total size is all that counts. Programs of contractions
+            hold separators only, of which an order from side to side has as many large ones as there are nodes.
     """
 
     nodes: Sequence[str]
@@ -89,6 +91,7 @@ class OrderingTask:
     group: Ints
     limit: float = math.inf
     patience: int = 0
+    has_tables: bool = False
 
     def __len__(self) -> int:
         return len(self.cards)
@@ -245,8 +248,8 @@ class Portfolio:
 
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
     safe (among variables of two states or more). The rest is ordered repeatedly by fill, weighted fill, message size
-    and blends of them, with noise added to the costs; a large graph also from one side to the other (Cuthill and
-    McKee); and the best order so far is varied. A run stops as soon as its
+    and blends of them, with noise added to the costs; a large graph of tables also from one side to the
+    other (Cuthill and McKee); and the best order so far is varied. A run stops as soon as its
     tables exceed the best. The result depends only on the seed, unless `seconds` sets the budget. If the first orders
     (one on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
@@ -295,7 +298,7 @@ class Portfolio:
         while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
-            if step == 1 and search.total > costs.SWEPT_BITS:
+            if step == 1 and task.has_tables and search.total > costs.SWEPT_BITS:
                 search.try_sweep()
             if search.is_hopeless(step):
                 raise hopeless(task, step)
@@ -428,7 +431,8 @@ def elimination_order(
     # Kernels are given writable arrays, so that each is compiled only once.
     indptr, indices = graph.neighbor_csr
     weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
-    task = OrderingTask(graph.nodes, indptr.copy(), indices.copy(), weights, group, patience=costs.READS_OF_A_PLAN)
+    rows, patience = (indptr.copy(), indices.copy()), costs.READS_OF_A_PLAN
+    task = OrderingTask(graph.nodes, *rows, weights, group, patience=patience, has_tables=True)
     ids = (method or DEFAULT_ORDER).arrange(task)
     return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards=cards)
 
