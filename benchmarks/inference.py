@@ -201,7 +201,7 @@ def first(lab: Lab, name: str, path: str) -> Comparison:
 def run(lab: Lab) -> list[Report]:
     """Three tables; the best peer of each case counts, which varies."""
     known = networks.paths()
-    chosen = lab.wanted(name for name in known if lab.long or name in SMALL)
+    chosen = list(lab.wanted(name for name in known if lab.long or name in SMALL))
     rows = [compared(lab, name, known[name], share) for name in chosen for share in (0.0, 0.1)]
     tables = {table: [row[table] for row in rows if table in row] for table in ("cold", "again")}
     again = "An engine in memory; new values of the same variables in each call."
