@@ -66,6 +66,14 @@ def test_kernels_called_by_an_interpreted_one_are_interpreted_as_well(meter):
     assert function(np.ones(3)) == 6.0
 
 
+def test_a_kernel_that_was_made_while_others_were_loaded_is_compiled_too(meter, monkeypatch):
+    """Another thread imports a module in that moment: its kernels are not among those that were loaded."""
+    monkeypatch.setattr(kernels, "_compiled", lambda k: lambda *args: -1.0)
+    late = Kernel(total, OPTIONS, sizes)
+    load()
+    assert late(np.ones(3)) == -1.0
+
+
 def test_warnings_of_numbers_stay_inside(meter):
     huge = np.full(2, 1e308)
     with np.errstate(all="raise"):

@@ -259,7 +259,7 @@ def single_blocks(factors: Sequence[Factor], start: Ints, members: Ints) -> tupl
     >>> single_blocks([Table(Discrete("a"), [1, 2])], np.array([0, 1]), np.array([7]))[0].scopes.tolist()
     [[7]]
     """
-    bounds, line = start.tolist(), read_only(members)[None]
+    bounds, line = start.tolist(), read_only(members.view())[None]
     blocks = tuple([Single.__new__(Single) for _ in factors])
     for block, factor, i, j in zip(blocks, factors, bounds, bounds[1:], strict=False):
         _SET_SCOPES(block, line[:, i:j])

@@ -26,7 +26,7 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 
 from sepset.kernels.diskcache import Lock, SealedFiles
-from sepset.kernels.kernel import Kernel, load
+from sepset.kernels.kernel import Kernel, compiled_form
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOGGER = logging.getLogger("sepset")
@@ -48,7 +48,7 @@ _look_up_quietly()
 @typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
     """That of its compiled form, for a kernel that has the name of an interpreted one."""
-    return typeof_impl(load()[kernel], context)
+    return typeof_impl(compiled_form(kernel), context)
 
 
 @cache

@@ -50,7 +50,7 @@ class Kernel:
     def __call__(self, *args: Any) -> Any:
         """Run it, interpreted while that is affordable."""
         if self.work is None or not METER.affords(self.work, args):
-            return load()[self](*args)
+            return compiled_form(self)(*args)
         with np.errstate(all="ignore"):
             return plain(self)(*args)
 
@@ -156,6 +156,15 @@ def load() -> dict[Kernel, Callable[..., Any]]:
                 _replace(sys.modules[module], compiled)
             METER.compiled = compiled
         return METER.compiled
+
+
+def compiled_form(made: Kernel) -> Callable[..., Any]:
+    """The compiled form of a kernel, also of one whose module was being imported while the others were loaded."""
+    with METER.lock:
+        found = load()
+        if made not in found:
+            found[made] = _compiled(made)
+        return found[made]
 
 
 def _compiled(made: Kernel) -> Callable[..., Any]:

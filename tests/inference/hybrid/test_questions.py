@@ -63,10 +63,11 @@ def test_ill_conditioned_networks_meet_exact_arithmetic(part):
         answers = engine.marginals(given=given)
         for place in set(range(len(lines))) - set(found):
             far, wide = errors(answers[f"x{place}"], place, before, after)
-            assert far < 1e-7, (seed, place)
+            is_exact = engine.query(f"x{place}", given=given).guarantees["marginals"] is Guarantee.EXACT
+            assert far < (1e-8 if is_exact else 1e-6), (seed, place)
             assert wide < CLOSE, (seed, place)
         log = engine.log_probability(given=given)
-        if log.guarantees["log_partition"] is Guarantee.EXACT and all(line.variance > 0 for line in lines):
+        if log.guarantees["log_partition"] is Guarantee.EXACT:
             limit = max(1.0, abs(after.log_density)) * ROUNDING_OF_FINDINGS
             assert float(log) == pytest.approx(after.log_density, abs=limit), seed
 

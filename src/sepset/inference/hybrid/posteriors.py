@@ -58,6 +58,12 @@ class Posterior:
         _check_range(component, rows, logs)
         return cls(component, rows, logs, exact)
 
+    def log_density_nearby(self, units: Floats) -> Floats:
+        """The log density in each state if every observed number is moved by so many units of its rounding."""
+        places, seen = self.component.places.tolist(), self.component.kinds != MISSING
+        moved = self.values[0] * (1.0 + EPS * units)
+        return self.of(self.component, {places[i]: float(moved[i]) for i in np.flatnonzero(seen).tolist()}).log_density
+
     @lazy
     def _row(self) -> dict[int, int]:
         """The place of each hidden coordinate among the hidden ones."""

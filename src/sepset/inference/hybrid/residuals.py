@@ -11,7 +11,7 @@ Each is measured relative to the sum of the absolute values of its terms, for wh
 best that is possible; where these are themselves differences of larger terms, relative to those, and covariances
 relative to a small share of their prior size. A regression without noise must hold by itself; equations that it takes
 part in have an unknown multiplier and are left out. The rounding of observed numbers counts too, where their density
-changes within it.
+changes within it; with relations without noise, that change is the only measure of a log density.
 
 Reference: Oettli & Prager (1964); Higham (2002), Accuracy and stability of numerical algorithms, section 7.2.
 """
@@ -35,6 +35,9 @@ ROUNDING = 1e-9
 
 PRIOR_SHARE = 1e-7
 """The share of its prior size below which a covariance counts as this share."""
+
+UNITS_MOVED = (1.0, -1.0, 4.0, -4.0)
+"""The units of rounding by which observed numbers are moved, with signs that alternate between them."""
 
 MOST_STATES = 8
 """The number of contexts, the most probable ones, in which residuals are measured."""
@@ -188,8 +191,10 @@ class Equations:
         intercept, variance = self._own
         values = posterior.values[states]
         used = self._is_used & (variance > 0)
-        if (self._is_used & ~used).any() or not (self._is_used & ~self._is_hidden).any():
+        if not (self._is_used & ~self._is_hidden).any():
             return 0.0
+        if (self._is_used & ~used).any():
+            return _sensitivity(posterior, states)
         safe = np.where(used, variance, 1.0)
         fitted, size = self._fitted(values)
         scale = EPS * (np.abs(values) + np.abs(intercept) + size)
@@ -201,6 +206,21 @@ class Equations:
         rounding = (error / safe * scale)[:, self._is_used]
         both = np.maximum(np.abs(gap), rounding.sum(axis=1))
         return _largest(both, np.maximum(terms, 1.0), np.ones(len(states), np.bool_))
+
+
+def _sensitivity(posterior: Posterior, states: Ints) -> float:
+    """How much the log density changes, relative to its size, if observed numbers are moved by a few units of rounding.
+
+    It serves relations without noise, which have no density of their own; a relation that the moved numbers break says
+    nothing.
+    """
+    units = np.where(np.arange(posterior.values.shape[1]) % 2, -1.0, 1.0)
+    found = posterior.log_density[states]
+    change = np.zeros(len(states))
+    for size in UNITS_MOVED:
+        nearby = posterior.log_density_nearby(size * units)[states]
+        change = np.maximum(change, np.where(np.isfinite(nearby), np.abs(nearby - found), 0.0))
+    return _largest(change, np.maximum(np.abs(found), 1.0), np.ones(len(states), np.bool_))
 
 
 def _summed(terms: Floats, place: Ints, size: int) -> Floats:
