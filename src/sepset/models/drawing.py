@@ -53,7 +53,7 @@ NOTHING = Item("nothing")
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The drawing of a network, which its distribution does not depend on: models carry it, and it never counts in equality.
+    """The drawing of a network: titles, positions, colors. Models carry it, and it never counts in equality.
 
     Writing a network in the format of its drawing restores all of it; other formats take the titles, and JSON keeps
     everything. Items of variables that the network no longer has are not written.
