@@ -135,7 +135,7 @@ class _Opened:
         from sepset.inference.compiled.dense import run_dense
 
         values, found = engine._within(question.states, evidence)
-        with run_dense(question, values, found):
+        with run_dense(question, values, found, reads_tensors=False):
             pass
         self._question, self._store = question, values.store
         self._space, self._codes = question.pool.take(values.store), question.codes(found)
@@ -165,7 +165,7 @@ class _Opened:
         space, program = self._space, self._question.program
         space.dirty[:] = 1
         copied = rows, program.copies, program.fixed, self._codes, space.codes, space.dirty
-        parts = *copied, ops, program.groups, space.exponents.copy(), space.flags, False, NEVER
+        parts = *copied, ops, program.groups, space.exponents.copy(), space.flags, space.spans, False, NEVER
         run(space.values, self._store.values, *parts, NO_READS, NO_READS, NOTHING)
 
 
