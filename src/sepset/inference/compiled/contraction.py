@@ -264,7 +264,7 @@ def follow(
 
 
 class _Ends(NamedTuple):
-    """What the sweeps end with: the ranks kept, those whose marginals are read, and the number of factors read."""
+    """The ends of the sweeps: the ranks kept, those whose marginals are read, and the number of factors read."""
 
     kept: Ints
     targets: Ints

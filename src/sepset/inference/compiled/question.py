@@ -220,7 +220,7 @@ def compile_question(
 
 
 class Asked(NamedTuple):
-    """What a contraction ends with: ranks kept, ranks whose marginals are read, and the number of factors read."""
+    """The ends of a contraction: ranks kept, ranks whose marginals are read, and the number of factors read."""
 
     kept: Ints
     targets: Ints

@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What does not change in a search: the leaves' scopes as words, which of them have derivatives, the variables
+    """The constants of a search: the leaves' scopes as words, which of them have derivatives, the variables
     kept, the products of numbers of states by byte, and the rates."""
 
     scopes: Ints

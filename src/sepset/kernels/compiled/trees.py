@@ -1,7 +1,7 @@
 r"""Binary contraction trees rearranged by rotations: downhill, or now and then uphill (simulated annealing).
 
-A rotation replaces $(a\,b)\,c$ by $(a\,c)\,b$, and changes two steps only: beside $b$ and all that is outside of the
-product $p$, what is left of $a\,c$ has the scope
+A rotation replaces $(a\,b)\,c$ by $(a\,c)\,b$, and changes two steps only: the variables of $a\,c$ that $b$ or
+anything outside of the whole product $p$ has as well are
 
 $$(\mathbf S_a \cup \mathbf S_c) \cap (\mathbf S_b \cup \mathbf S_p).$$
 
@@ -72,9 +72,9 @@ def _with_rest(tree: Tree, p: int, a: int, b: int, c: int) -> float:
     """The joint states of b and of what is left of (a c) in the product p of all three."""
     union = 1.0
     for w in range(tree.scopes.shape[1]):
-        beside = tree.scopes[b, w]
-        both = beside | ((tree.scopes[a, w] | tree.scopes[c, w]) & tree.scopes[p, w])
-        both |= (tree.scopes[a, w] | tree.scopes[c, w]) & beside
+        other = tree.scopes[b, w]
+        both = other | ((tree.scopes[a, w] | tree.scopes[c, w]) & tree.scopes[p, w])
+        both |= (tree.scopes[a, w] | tree.scopes[c, w]) & other
         k = BYTES_PER_WORD * w
         while both:
             union *= tree.products[k, both & 255]
@@ -109,8 +109,8 @@ def _rotate(tree: Tree, p: int, x: int, a: int, b: int, c: int, most: float) -> 
     if lower + upper > limit:
         return
     for w in range(tree.scopes.shape[1]):
-        beside = tree.scopes[b, w] | tree.scopes[p, w]
-        tree.scopes[x, w] = (tree.scopes[a, w] | tree.scopes[c, w]) & beside
+        needed = tree.scopes[b, w] | tree.scopes[p, w]
+        tree.scopes[x, w] = (tree.scopes[a, w] | tree.scopes[c, w]) & needed
     tree.left[x], tree.right[x] = a, c
     tree.left[p], tree.right[p] = x, b
     tree.entries[x], tree.costs[x], tree.costs[p], tree.asked[x] = rest, lower, upper, is_asked
