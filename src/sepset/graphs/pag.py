@@ -22,7 +22,7 @@ from sepset.graphs.notation import quoted
 __all__ = ["ARROW", "CIRCLE", "NO_EDGE", "PAG", "TAIL"]
 
 NO_EDGE, CIRCLE, ARROW, TAIL = 0, 1, 2, 3
-"""What `PAG.marks[i, j]` says about the end at node `j` of the edge between nodes `i` and `j`."""
+"""The values of `PAG.marks[i, j]`: the mark at the end at node `j` of the edge between nodes `i` and `j`."""
 
 _LEFT = {CIRCLE: "o", ARROW: "<", TAIL: ""}
 _RIGHT = {CIRCLE: "o", ARROW: ">", TAIL: ""}
@@ -31,6 +31,7 @@ _FROM_RIGHT = {text: mark for mark, text in _RIGHT.items()}
 _TOKEN = re.compile(
     r'\s*(?:(?P<edge>[<o]?-[>o]?)(?=[\s"]|$)|(?P<end>;)|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^\s;"<>-]+))'
 )
+_ESCAPE = re.compile(r"\\(.)")
 _EDGE = re.compile(r"([<o]?)-([>o]?)")
 
 
@@ -39,7 +40,7 @@ class PAG(Frozen):
 
     Each end of an edge has a mark. At the end at $Y$ of an edge between $X$ and $Y$,
 
-    - an arrowhead says that $Y$ is no ancestor of $X$,
+    - an arrowhead says that $Y$ is not an ancestor of $X$,
     - a tail says that $Y$ is an ancestor of $X$, or of a variable that rows were selected by,
     - a circle says that independences leave it open.
 
@@ -254,7 +255,11 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if read is None:
             raise FileFormatError(f"A name, an edge or ';' is wanted at {text[place:].strip()!r}.")
         kind = read.lastgroup or ""
-        value = read[kind]
-        found.append(("name", re.sub(r"\\(.)", r"\1", value)) if kind in ("quoted", "bare") else (kind, value))
+        value = _ESCAPE.sub(_unescaped, read[kind]) if kind == "quoted" else read[kind]
+        found.append(("name" if kind in ("quoted", "bare") else kind, value))
         place = read.end()
     return found
+
+
+def _unescaped(read: re.Match[str]) -> str:
+    return "\n" if read[1] == "n" else read[1]
