@@ -37,7 +37,7 @@ TYPES = {
     "?": "boolean",
 }
 KERNELS = {
-    "compiled.contraction.run": "ffIIIiibIIii?bIIf",
+    "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
     "compiled.layout.assemble": "fiifIiiiiiiiiii",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",
