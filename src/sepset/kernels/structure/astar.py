@@ -110,7 +110,7 @@ def _pop(heap: Floats, items: Ints, count: int) -> None:
 
 
 def _limit(*args: object) -> float:
-    return 50.0 * float(args[-2]) * np.size(args[0])  # type: ignore[arg-type]  # a number and an array
+    return float(50 * args[-2] * np.size(args[0]))  # type: ignore[operator, arg-type]  # a number and an array
 
 
 @kernel(work=_limit)
@@ -162,7 +162,9 @@ def expand(
         at = _slot(keys, mask)
         left = full ^ mask
         here = costs[at]
-        if last[at] >= 128 or estimate > here + _estimate(left, groups, ends, patterns, offsets) + 1e-9 * (1.0 + here):
+        if last[at] >= 128 or estimate > here + _estimate(left, groups, ends, patterns, offsets) + 1e-9 * (
+            1.0 + abs(here)
+        ):
             continue
         last[at] |= 128
         counts[2] += 1

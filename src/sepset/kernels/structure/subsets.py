@@ -220,7 +220,7 @@ def _bit(power: int) -> int:
 
 
 @kernel(work=_pairs_of_sets)
-def order_descendants(sums: Floats, scale: Floats, source: int, found: Floats, cancel: Bytes) -> None:
+def order_descendants(sums: Floats, source: int, found: Floats, cancel: Bytes) -> None:
     """Log sums over the orders of all columns by the set of descendants of one column: found[T].
 
     f(S, T) sums over the orders of S in which exactly T descend from the source (itself included). A column joins T if

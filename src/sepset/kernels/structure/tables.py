@@ -92,7 +92,7 @@ def _along(starts: Ints, masks: Ints, scores: Floats, order: Ints, local: Floats
 
 @kernel
 def _best_place(starts: Ints, masks: Ints, scores: Floats, order: Ints, local: Floats, at: int) -> tuple[int, float]:
-    """The place in the order where a column gains most, and the gain: it trades places with one neighbor after another."""
+    """The place in the order where a column gains most, and the gain; it trades places with one after another."""
     v = order[at]
     best, gain = at, 0.0
     before = 0

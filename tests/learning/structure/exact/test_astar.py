@@ -49,7 +49,7 @@ def test_ended_with_a_bound(monkeypatch):
 def test_more_sets_than_memory(monkeypatch):
     worst = Optimum((0,) * 14, -1e9, np.inf)
     monkeypatch.setattr("sepset.learning.structure.exact.astar.incumbent", lambda *_: worst)
-    monkeypatch.setattr("sepset.learning.structure.exact.astar.GROUP", 2)
-    table = random_table(np.random.default_rng(2), 14, max_parents=2)
-    with pytest.raises(TooLarge, match="A\\* knows .* sets of columns in .*; the limit is"):
-        astar(table, max_bytes=1e5)
+    monkeypatch.setattr("sepset.learning.structure.exact.astar.START", 256)
+    table = random_table(np.random.default_rng(2), 14, max_parents=3)
+    with pytest.raises(TooLarge, match=r"A\* knows .* sets of columns in .*; the limit is"):
+        astar(table, max_bytes=1e4)

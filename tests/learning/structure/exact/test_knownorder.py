@@ -56,7 +56,7 @@ def test_greedy_fails_on_a_noisy_xor():
 
 def test_refused():
     data = Columns.of(dependent_rows(0, 3, 10))
-    with pytest.raises(ArgumentError, match="lists every column once; x2 differ"):
+    with pytest.raises(ArgumentError, match="lists every column once; 'x2' differ"):
         KnownOrder(["x0", "x1"]).learn(StructureTask(data, BIC()))
     against = Constraints(required=[("x2", "x0")])
     with pytest.raises(ArgumentError, match="x2 -> x0 is required, but goes against"):

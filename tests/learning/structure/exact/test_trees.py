@@ -74,5 +74,5 @@ def test_refused():
     with pytest.raises(ScopeError, match="names 'x9'"):
         ChowLiu(root="x9").learn(StructureTask(data, BIC()))
     two = Constraints(required=[("x0", "x2"), ("x1", "x2")])
-    with pytest.raises(NotApplicable, match="x0, x1 are required of 'x2'"):
+    with pytest.raises(NotApplicable, match="'x0', 'x1' are required of 'x2'"):
         Branching().learn(StructureTask(data, BIC(), constraints=two))

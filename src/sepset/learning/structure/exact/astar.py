@@ -24,6 +24,9 @@ from sepset.learning.structure.exact.scoretable import ScoreTable
 GROUP = 14
 """The most columns in a group of the pattern database."""
 
+START = 1 << 12
+"""The room for sets at the beginning."""
+
 BLOCK = 20_000
 """Sets that are expanded between two checks of the clock."""
 
@@ -32,11 +35,11 @@ BLOCK = 20_000
 class _Frontier:
     """The sets that are known, and those that wait to be expanded."""
 
-    keys: Ints = field(default_factory=lambda: np.zeros(1 << 12, np.int64))
-    costs: Floats = field(default_factory=lambda: np.full(1 << 12, np.inf))
-    last: Bytes = field(default_factory=lambda: np.zeros(1 << 12, np.uint8))
-    heap: Floats = field(default_factory=lambda: np.zeros(1 << 12))
-    items: Ints = field(default_factory=lambda: np.zeros(1 << 12, np.int64))
+    keys: Ints = field(default_factory=lambda: np.zeros(START, np.int64))
+    costs: Floats = field(default_factory=lambda: np.full(START, np.inf))
+    last: Bytes = field(default_factory=lambda: np.zeros(START, np.uint8))
+    heap: Floats = field(default_factory=lambda: np.zeros(START))
+    items: Ints = field(default_factory=lambda: np.zeros(START, np.int64))
     counts: Ints = field(default_factory=lambda: np.zeros(3, np.int64))
 
     @property
@@ -105,8 +108,8 @@ def astar(
         if code == FULL:
             if 2 * frontier.num_bytes > max_bytes:
                 raise TooLarge(
-                    f"A* knows {int(frontier.counts[0]):,} sets of columns in {readable(frontier.num_bytes)}; the limit "
-                    f"is {readable(max_bytes)}, and the gap still {bound - known.score:.4g}. Use "
+                    f"A* knows {int(frontier.counts[0]):,} sets of columns in {readable(frontier.num_bytes)}; the "
+                    f"limit is {readable(max_bytes)}, and the gap still {bound - known.score:.4g}. Use "
                     "ExactSearch(method='integer'), fewer parents, or until= to take the best DAG with its gap."
                 )
             frontier.grow()

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.frozen import read_only
 from sepset.errors import ArgumentError, TooLarge
@@ -53,14 +53,14 @@ def all_parents(num_nodes: int) -> Ints:
     return read_only(found)
 
 
-def _acyclic(parents: Ints, decided: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _acyclic(parents: Ints, decided: int) -> Bools:
     """Which rows have no cycle among the decided nodes: those with no decided parents left are removed repeatedly."""
     left = np.full(len(parents), (1 << decided) - 1, np.int64)
     for _ in range(decided):
         for node in range(decided):
             free = (left >> node & 1 == 1) & (parents[:, node] & left == 0)
             left[free] &= ~(1 << node)
-    return left == 0
+    return np.asarray(left == 0)
 
 
 def all_dags(nodes: Iterable[str]) -> Iterator[DAG]:

@@ -1,14 +1,14 @@
 r"""The scores of all parent sets that are allowed, as a table or for all subsets at once.
 
-Scores by counts are sums over joint states: $F(X \mid \mathbf U) = f_{XU}(X \cup \mathbf U) - g_U(\mathbf U)$. One
-number per set of columns, from one pass over all sets, then serves every family; other scores are asked family by family.
+Scores by counts are sums over joint states: $F(X \mid \mathbf U) = f(X \cup \mathbf U) - g(\mathbf U)$. One number per
+set of columns, from one pass over all sets, then serves every family; other scores are asked family by family.
 Where there are too many sets, those that a bound shows to be of no use are not counted:
 
 $$F(X \mid \mathbf U') \le -c \, (r - 1) \, q_{\mathbf U} \quad \text{(penalized likelihood)}, \qquad
   F(X \mid \mathbf U') \le -q^+_{\mathbf U} \log r \quad \text{(evidence)}$$
 
-for every $\mathbf U' \supseteq \mathbf U$, with $q$ contexts, $q^+$ of which have rows: a likelihood is at most one, and
-the first row of each context has probability $1 / r$.
+for every $\mathbf U' \supseteq \mathbf U$, with $q$ contexts, $q^+$ of which have rows: a likelihood is at most one,
+and the first row of each context has probability $1 / r$.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def check_columns(num_columns: int) -> None:
     """Raise if there are more columns than a mask has bits."""
     if num_columns > MOST_COLUMNS:
         raise TooLarge(
-            f"Exact methods over all DAGs take up to {MOST_COLUMNS} columns; found {num_columns}. Use HillClimb(), GES(), "
-            "or ChowLiu() for trees."
+            f"Exact methods over all DAGs take up to {MOST_COLUMNS} columns; found {num_columns}. Use HillClimb(), or "
+            "ChowLiu() for trees."
         )
 
 
@@ -132,10 +132,11 @@ def _sets_of(allowed: Allowed, child: int) -> Ints:
     base = _mask(allowed.required[:, child])
     free = [p for p in range(n) if not allowed.forbidden[p, child] and not base >> p & 1]
     room = min(allowed.max_parents - base.bit_count(), len(free))
-    if sum(math.comb(len(free), k) for k in range(room + 1)) > MOST_SETS:
+    count = sum(math.comb(len(free), k) for k in range(room + 1))
+    if count > MOST_SETS:
         raise TooLarge(
-            f"A column with {len(free)} possible parents has {float(sum(math.comb(len(free), k) for k in range(room + 1))):.3g} "
-            f"parent sets of up to {allowed.max_parents}; the limit is {MOST_SETS:,}. Set max_parents= in the constraints."
+            f"A column with {len(free)} possible parents has {count:.4g} parent sets of up to {allowed.max_parents}; "
+            f"the limit is {MOST_SETS:,}. Set max_parents= in the constraints."
         )
     sets = [base | sum(1 << p for p in chosen) for k in range(room + 1) for chosen in combinations(free, k)]
     return np.array(sets, np.int64)
@@ -210,7 +211,7 @@ def bound_above(scorer: Scorer, child: int, parents: tuple[int, ...]) -> float:
         q = float(np.prod(columns.cards[list(parents)], dtype=np.float64))
         found = -float(form.penalties(np.array([q]), r, columns.total)[0])
     else:
-        found = -columns.contexts(parents).count * math.log(r) if columns.weights.min() >= 1 else 0.0
+        found = -columns.contexts(parents).size * math.log(r) if columns.weights.min() >= 1 else 0.0
     if scorer.log_odds is None or scorer.log_sizes is None:
         return found
     others = [p for p in range(scorer.n) if p != child and p not in parents]
@@ -294,8 +295,9 @@ class _Rows:
         weights = columns.weights.astype(np.float64)
         counted = weights > 0
         codes, place = np.unique(columns.codes[:, counted], axis=1, return_inverse=True)
-        merged = np.bincount(place.reshape(-1), weights[counted], minlength=codes.shape[1])
-        order = np.argsort([-_entropy(np.bincount(c, merged)) for c in codes], kind="stable")
+        merged = np.zeros(codes.shape[1])
+        np.add.at(merged, place.reshape(-1), weights[counted])
+        order = np.argsort([-_entropy(c, merged) for c in codes], kind="stable")
         return cls(np.ascontiguousarray(codes[order]), columns.cards[order].astype(np.int64), merged, order)
 
     def numbers(self, alpha: float, is_divided: bool, max_size: int) -> _Numbers:
@@ -316,6 +318,7 @@ class _Rows:
         return _Numbers(masks[by_mask], values[by_mask])
 
 
-def _entropy(counts: Floats) -> float:
+def _entropy(codes: AnyInts, weights: Floats) -> float:
+    counts = np.bincount(codes, weights)
     shares = counts[counts > 0] / counts.sum()
     return float(-(shares * np.log(shares)).sum())

@@ -154,7 +154,7 @@ class _Search:
         if found.status != 0:
             raise BrokenInvariant(f"The linear program of {len(program.masks)} families failed: {found.message}")
         self.num_steps += 1
-        self.bound = min(self.bound, -float(found.fun))
+        self.bound = min(self.bound, -float(np.asarray(found.fun)))
         return np.asarray(found.x), np.asarray(found.lower.marginals)
 
     def _integer(self) -> Floats | None:
@@ -163,9 +163,13 @@ class _Search:
         program = self.program
         constraints = [LinearConstraint(program.choices(), 1, 1), LinearConstraint(program.rows(), 1, np.inf)]
         left = self.clock.left()
-        options = {"mip_rel_gap": 0.0} | ({} if left == np.inf else {"time_limit": max(left, 0.01)})
+        options: Any = {"mip_rel_gap": 0.0} | ({} if left == np.inf else {"time_limit": max(left, 0.01)})
         found = milp(
-            -program.scores, constraints=constraints, integrality=np.ones(len(program.masks)), bounds=Bounds(0, 1), options=options
+            -program.scores,
+            constraints=constraints,
+            integrality=np.ones(len(program.masks), np.int64),
+            bounds=Bounds(0, 1),
+            options=options,
         )
         self.num_steps += 1
         if found.mip_dual_bound is not None and np.isfinite(found.mip_dual_bound):

@@ -68,7 +68,7 @@ def _best_over(
     best: list[list[tuple[float, tuple[int, ...]]]],
     sets: list[tuple[tuple[int, float], ...]],
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """The k best over a subset: pairs of a DAG without a sink and a parent set of the sink, in the order of their sum."""
+    """The k best over a subset: a DAG without a sink, and a parent set of the sink, in the order of their sum."""
     smaller, families = {}, {}
     heap: list[tuple[float, int, int, int]] = []
     for s in bits(subset):

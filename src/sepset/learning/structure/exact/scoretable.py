@@ -64,11 +64,15 @@ class ScoreTable:
     def _check(self, child: int, name: str) -> None:
         masks, scores = self.of(child)
         if not len(masks):
-            raise ModelError(f"{name!r} has no parent set in the score table, not even the empty one: no DAG is allowed.")
+            raise ModelError(
+                f"{name!r} has no parent set in the score table, not even the empty one: no DAG is allowed."
+            )
         if (masks >> child & 1).any() or (masks >> len(self.names)).any():
             raise ModelError(f"A parent set of {name!r} has a column that is not there, or {name!r} itself.")
         if np.isnan(scores).any() or (scores == np.inf).any():
-            raise ModelError(f"The scores of {name!r} are numbers below infinity; found {scores[~(scores < np.inf)][0]}.")
+            raise ModelError(
+                f"The scores of {name!r} are numbers below infinity; found {scores[~(scores < np.inf)][0]}."
+            )
         if len(np.unique(masks)) != len(masks):
             raise ModelError(f"A parent set of {name!r} is in the score table twice.")
 
@@ -113,12 +117,12 @@ class ScoreTable:
         return self.masks[part], self.scores[part]
 
     def best(self, child: int, inside: int) -> tuple[int, float]:
-        """The best parent set of a child among the columns in a mask, and its score; minus infinity if there is none."""
+        """The best parent set of a child among the columns in a mask, and its score; -inf if there is none."""
         at = int(best_in(self.starts, self.masks, child, inside))
         return (int(self.masks[at]), float(self.scores[at])) if at >= 0 else (0, -np.inf)
 
     def score_of(self, parents: Sequence[int]) -> float:
-        """The score of a DAG given as one mask of parents per column; minus infinity if a family is not in the table."""
+        """The score of a DAG given as one mask of parents per column; -inf if a family is not in the table."""
         return float(sum(self.family(child, mask) for child, mask in enumerate(parents)))
 
     def family(self, child: int, parents: int) -> float:

@@ -3,7 +3,7 @@ r"""`ExactSearch`: the DAG of largest score, with the proof that none is better.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sepset.base.checks import Seed, generator, number, one_of
@@ -20,6 +20,9 @@ from sepset.learning.structure.learned import Learned, StructureTask, dag_of
 
 NO_LIMIT = Until(steps=None, tolerance=None, seconds=math.inf)
 
+FIRST_STEPS = 1_000_000
+"""The sets that A* expands before the integer program is tried."""
+
 ExactMethod = Literal["auto", "dynamic", "astar", "integer"]
 
 
@@ -32,7 +35,8 @@ class ExactSearch:
     - "dynamic": dynamic programming over the subsets of columns; about 22 columns, whatever the parents.
     - "astar": A* over those subsets with pattern databases; expands only the subsets that matter.
     - "integer": an integer program with cluster cuts; many columns with few parents.
-    - "auto": dynamic programming where a quarter of the memory holds it, otherwise the integer program.
+    - "auto": dynamic programming where an eighth of the memory holds it; otherwise A* until it has expanded a million
+      sets, and then the integer program.
 
     `until` ends the last three with the best DAG known and the gap to the bound. The methods find DAGs of equal score;
     where several are best, each may find another.
@@ -89,14 +93,19 @@ class ExactSearch:
         if method == "dynamic":
             check_size(table.num_columns, self.max_bytes)
             return best_dag(dense_scores(table))
+        rng = generator(seed)
         if method == "astar":
-            return astar(table, until=until, max_bytes=self.max_bytes, rng=generator(seed))
-        return integer_program(table, until=until, rng=generator(seed))
+            return astar(table, until=until, max_bytes=self.max_bytes, rng=rng)
+        if method == "auto":
+            first = astar(table, until=_shorter(until), max_bytes=self.max_bytes, rng=rng)
+            if first.is_proved or (until is not None and first.status is Status.TIME_LIMIT):
+                return first
+        return integer_program(table, until=until, rng=rng)
 
     def _method(self, num_columns: int) -> ExactMethod:
         if self.method != "auto":
             return self.method
-        return "dynamic" if needs(num_columns)[0] <= self.max_bytes / 4 else "integer"
+        return "dynamic" if needs(num_columns)[0] <= self.max_bytes / 8 else "auto"
 
     def _learned(self, task: StructureTask, found: Optimum, method: ExactMethod) -> Learned[DAG]:
         parents = [list(bits(mask)) for mask in found.parents]
@@ -113,3 +122,10 @@ class ExactSearch:
             guarantees={"structure": Guarantee.EXACT if is_proved else Guarantee.LOWER_BOUND},
             info={"by": method, "steps": found.num_steps},
         )
+
+
+def _shorter(until: Until | None) -> Until:
+    """The limits, and no more than the steps that A* gets before the integer program."""
+    if until is None:
+        return Until(steps=FIRST_STEPS, tolerance=None)
+    return replace(until, steps=FIRST_STEPS if until.steps is None else min(until.steps, FIRST_STEPS))

@@ -98,7 +98,11 @@ def _branching(task: StructureTask) -> list[int]:
         child = task.columns.names[crowded[0]]
         sources = [task.columns.names[p] for p in np.flatnonzero(allowed.required[:, crowded[0]])]
         raise NotApplicable(f"A tree has one parent of each column; {listing(sources)} are required of {child!r}.")
-    gains = np.where(allowed.forbidden, -np.inf, _gains(task)) if allowed.max_parents else np.full((len(task.columns),) * 2, -np.inf)
+    gains = (
+        np.where(allowed.forbidden, -np.inf, _gains(task))
+        if allowed.max_parents
+        else np.full((len(task.columns),) * 2, -np.inf)
+    )
     for source, target in np.argwhere(allowed.required):
         gains[:, target] = -np.inf
         gains[source, target] = np.inf
