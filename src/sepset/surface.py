@@ -72,6 +72,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "graphs.ordering": (
             "GivenOrder MaxCardinality MinFill MinNeighbors MinWeight Portfolio WeightedMinFill elimination_order"
         ),
+        "graphs.pag": "PAG",
         "graphs.regions": "RegionGraph bethe_graph join_graph cluster_variation_graph",
         "graphs.separation": (
             "Trail active_trail barren_nodes chain_separated csi_separated d_separated markov_blanket reachable "
