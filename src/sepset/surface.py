@@ -199,7 +199,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
         "learning.structure.independence.exacttest": "ExactTest",
         "learning.structure.independence.gaussian": "FisherZ",
-        "learning.structure.independence.independencetest": "IndependenceTest independence_test",
+        "learning.structure.independence.independencetest": "IndependenceTestResult independence_test",
         "learning.structure.independence.mixedtest": "ConditionalGaussianTest",
         "learning.structure.independence.moredata": "MoreData",
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",

@@ -24,7 +24,7 @@ TILE = 2048
 """Rows whose cells are computed before they are counted."""
 
 TINY = 1e-300
-"""What keeps a continued fraction from dividing by zero."""
+"""The least denominator of a continued fraction."""
 
 
 @kernel

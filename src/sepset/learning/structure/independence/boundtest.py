@@ -1,4 +1,4 @@
-"""What a test of independence answers, and the questions that a method asks it: each once, and counted."""
+"""Tests of independence bound to columns, and the questions that a method asks them: each once, and counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outcomes(NamedTuple):
 
 
 class Separations:
-    """What is known of one variable and each other one while sets that separate them are looked for.
+    """The state of a search for sets that separate one variable from others.
 
     Attributes:
         done: which others need no test: they are separated, not joined, or known to be joined.

@@ -94,7 +94,7 @@ def sparse_warnings(counts: Floats) -> tuple[str, ...]:
 
 
 def shrunken_information(counts: Floats, num_cells: int | None = None) -> float:
-    r"""The conditional mutual information, in nats, of cell probabilities that are shrunk towards uniform ones.
+    r"""The conditional mutual information, in nats, of cell probabilities that are shrunk toward uniform ones.
 
     $$p^\lambda = \lambda t + (1 - \lambda) \hat p, \quad t = \tfrac1K, \quad
       \lambda = \min\Bigl(1, \frac{1 - \sum \hat p^2}{(M - 1) \sum (t - \hat p)^2}\Bigr)$$

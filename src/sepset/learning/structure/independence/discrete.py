@@ -205,7 +205,7 @@ class CountedTest(BoundTest):
 
 @dataclass(frozen=True)
 class ShrunkenInformation:
-    r"""The G test of cell probabilities that are shrunk towards uniform ones: cautious where rows are few.
+    r"""The G test of cell probabilities that are shrunk toward uniform ones: cautious where rows are few.
 
     $2 M I_{p^\lambda}(X; Y \mid Z)$ is compared with the chi-square distribution of $2 M I_{\hat P}$.
 

@@ -17,7 +17,7 @@ from sepset.learning.structure.independence.discrete import G_TEST
 
 
 @dataclass(frozen=True)
-class IndependenceTest(Tabulated):
+class IndependenceTestResult(Tabulated):
     r"""Whether two sets of variables are independent given a third, and how sure rows make us of it.
 
     Attributes:
@@ -60,7 +60,7 @@ class IndependenceTest(Tabulated):
 
 def independence_test(
     data: object, *, between: Sequence[Nodes], given: Nodes = (), test: AnyTest = G_TEST, level: float = 0.05
-) -> IndependenceTest:
+) -> IndependenceTestResult:
     r"""The test of whether two variables, or two sets of them, are independent given others: $(X \perp Y \mid Z)$.
 
     Args:
@@ -89,7 +89,7 @@ def independence_test(
     else:
         columns = Columns.of(data)
     found = test.bind(columns).outcome(*(_numbers(columns.names, names) for names in (xs, ys, zs)))
-    return IndependenceTest(
+    return IndependenceTestResult(
         (xs, ys), zs, found.statistic, found.degrees, found.p_value, level, found.num_rows, test, found.warnings
     )
 

@@ -43,7 +43,7 @@ class DSeparation:
         for name in columns.names:
             if name not in self.dag:
                 known = self.dag.nodes
-                raise ScopeError(f"Column {name!r} is no node of the graph {listing(known)}.{nearest(name, known)}")
+                raise ScopeError(f"Column {name!r} is not a node of the graph {listing(known)}.{nearest(name, known)}")
         return Asked(columns.names, lambda xs, ys, given: d_separated(self.dag, xs, ys, given=given))
 
 
@@ -79,7 +79,7 @@ class Asked(BoundTest):
         self.names, self.function = tuple(names), function
 
     def outcome(self, xs: Group, ys: Group, given: Group) -> Outcome:
-        """What the function says."""
+        """The function's answer."""
         said = self.function(*(tuple(self.names[i] for i in group) for group in (xs, ys, given)))
         p_value = float(said)
         if not 0.0 <= p_value <= 1.0:

@@ -50,7 +50,7 @@ def max_min_candidates(queries: Queries, target: int, max_condition: int | None)
 def _weaken(
     queries: Queries, target: int, weakest: dict[int, tuple[float, float]], separated: dict[int, Group], given: Group
 ) -> None:
-    """Lower the associations by tests given one more set; what is independent is no candidate any more."""
+    """Lower the associations by tests given one more set; what is independent is dropped."""
     ys = list(weakest)
     if not ys:
         return
@@ -169,7 +169,7 @@ class HPC(SkeletonMethod):
 
 
 CANDIDATES, SEARCH = MMPC(), HillClimb()
-"""What `MMHC` uses where nothing else is named."""
+"""The defaults of `MMHC`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What methods by independences share: settings, budget, and the result with its separating sets and conflicts."""
+"""Shared parts of methods by independences: settings, budget, results with separating sets and conflicts."""
 
 from __future__ import annotations
 

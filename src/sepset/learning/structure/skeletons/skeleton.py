@@ -21,7 +21,7 @@ Pair = tuple[int, int]
 
 
 class Knowledge(NamedTuple):
-    """What is known beforehand: `required[i, j]` and `forbidden[i, j]` of the arrow from column `i` to `j`."""
+    """Known edges: `required[i, j]` and `forbidden[i, j]` of the arrow from column `i` to `j`."""
 
     required: Bools
     forbidden: Bools
