@@ -18,10 +18,25 @@ from sepset.learning.structure.familyscores import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.scores.evidence import (
+    BDs as BDs,
+    LeaveOneOut as LeaveOneOut,
+)
+from sepset.learning.structure.scores.gaussian import (
+    BGe as BGe,
+)
+from sepset.learning.structure.scores.heldout import (
+    CrossValidated as CrossValidated,
+    Holdout as Holdout,
+)
 from sepset.learning.structure.scores.likelihood import (
     AIC as AIC,
     BIC as BIC,
     LogLikelihood as LogLikelihood,
+)
+from sepset.learning.structure.scores.normalized import (
+    FNML as FNML,
+    QNML as QNML,
 )
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
@@ -36,16 +51,23 @@ from sepset.learning.structure.structureprior import (
 
 __all__ = [
     "AIC",
+    "BDs",
+    "BGe",
     "BIC",
     "Constraints",
+    "CrossValidated",
     "EdgePenalty",
     "EdgeProbabilities",
+    "FNML",
     "FamilyScore",
     "FamilyScores",
     "HillClimb",
+    "Holdout",
     "Learned",
+    "LeaveOneOut",
     "LogLikelihood",
     "PriorNetwork",
+    "QNML",
     "Recovery",
     "UniformSizes",
     "UniformStructures",

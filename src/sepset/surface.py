@@ -188,7 +188,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.constraints": "Constraints",
         "learning.structure.familyscores": "FamilyScore FamilyScores",
         "learning.structure.learned": "Learned",
+        "learning.structure.scores.evidence": "BDs LeaveOneOut",
+        "learning.structure.scores.gaussian": "BGe",
+        "learning.structure.scores.heldout": "CrossValidated Holdout",
         "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
+        "learning.structure.scores.normalized": "FNML QNML",
         "learning.structure.search.hillclimb": "HillClimb",
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"

@@ -1040,6 +1040,7 @@ EXEMPT = {
     "learning.*.first": OWN,
     "structure.*.family": OWN,
     "structure.*.regrets": OWN,
+    "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,
