@@ -81,10 +81,25 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.scores.evidence import (
+    BDs as BDs,
+    LeaveOneOut as LeaveOneOut,
+)
+from sepset.learning.structure.scores.gaussian import (
+    BGe as BGe,
+)
+from sepset.learning.structure.scores.heldout import (
+    CrossValidated as CrossValidated,
+    Holdout as Holdout,
+)
 from sepset.learning.structure.scores.likelihood import (
     AIC as AIC,
     BIC as BIC,
     LogLikelihood as LogLikelihood,
+)
+from sepset.learning.structure.scores.normalized import (
+    FNML as FNML,
+    QNML as QNML,
 )
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
@@ -128,6 +143,8 @@ from sepset.learning.structure.structureprior import (
 
 __all__ = [
     "AIC",
+    "BDs",
+    "BGe",
     "BIC",
     "BenjaminiHochberg",
     "Bonferroni",
@@ -139,6 +156,7 @@ __all__ = [
     "ConditionalGaussianTest",
     "Conflict",
     "Constraints",
+    "CrossValidated",
     "DSeparation",
     "Discovered",
     "EdgePenalty",
@@ -146,6 +164,7 @@ __all__ = [
     "ExactSearch",
     "ExactTest",
     "FCI",
+    "FNML",
     "FamilyScore",
     "FamilyScores",
     "FastIAMB",
@@ -155,6 +174,7 @@ __all__ = [
     "GrowShrink",
     "HPC",
     "HillClimb",
+    "Holdout",
     "Holm",
     "IAMB",
     "IC",
@@ -162,6 +182,7 @@ __all__ = [
     "InterIAMB",
     "KnownOrder",
     "Learned",
+    "LeaveOneOut",
     "LogLikelihood",
     "MMHC",
     "MMPC",
@@ -171,6 +192,7 @@ __all__ = [
     "Pearson",
     "Permutation",
     "PriorNetwork",
+    "QNML",
     "RFCI",
     "RankedDAG",
     "Recovery",

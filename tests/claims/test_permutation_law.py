@@ -1066,6 +1066,7 @@ EXEMPT = {
     "structure.Discovered.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
     "structure.*.regrets": OWN,
+    "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,
