@@ -268,7 +268,7 @@ class Compiler:
         return found
 
     def _improved(self, question: Question, pattern: Pattern) -> Question:
-        """The question of all marginals after a longer search, if its steps are expensive and that makes them cheaper."""
+        """The question of all marginals after a longer search, if its steps are expensive and become cheaper."""
         if not is_searched(question.contraction):
             return question
         targets = tuple(question.targets.tolist())
