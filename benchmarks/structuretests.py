@@ -110,7 +110,8 @@ def run(lab: Lab) -> list[Report]:
     names = list(CASES)[:1] if lab.quick else list(CASES)
     rows = [one for name in lab.wanted(names) for one in compared(lab, name)]
     note = (
-        f"The order-independent PC algorithm with G tests at level {LEVEL}, degrees of freedom by the states that occur, "
-        "from codes to a graph with directions. pyAgrum has another rule for degrees of freedom, and finds other edges."
+        f"The order-independent PC algorithm with G tests at level {LEVEL}, degrees of freedom by the states that "
+        "occur, from codes to a graph with directions. pyAgrum has another rule for degrees of freedom, and finds "
+        "other edges."
     )
     return [Report("Structures from tests of independence", rows, note, has_mean=False)]

@@ -153,6 +153,15 @@ from sepset.learning.structure.scores.likelihood import (
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
 )
+from sepset.learning.structure.skeletons.candidates import (
+    MMHC as MMHC,
+)
+from sepset.learning.structure.skeletons.latent import (
+    FCI as FCI,
+)
+from sepset.learning.structure.skeletons.pc import (
+    PC as PC,
+)
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
 )
@@ -196,6 +205,7 @@ __all__ = [
     "Discrete",
     "EM",
     "ExactSearch",
+    "FCI",
     "FactorGraph",
     "Gaussian",
     "GaussianMixture",
@@ -210,12 +220,14 @@ __all__ = [
     "LinearGaussian",
     "LogisticCPD",
     "MLE",
+    "MMHC",
     "MarkovNet",
     "MixedGraph",
     "MultiplexerCPD",
     "NoisyMax",
     "NoisyOr",
     "Not",
+    "PC",
     "PartitionCPD",
     "PosteriorMode",
     "Real",

@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure HillClimb ExactSearch ChowLiu "
+    "learn_structure HillClimb ExactSearch ChowLiu PC FCI MMHC "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
