@@ -290,4 +290,5 @@ class Compiler:
             maximize=kind == "mode",
             memory=self.planner.settings.memory,
             states=pattern.states,
+            is_part=kind == "group",
         )
