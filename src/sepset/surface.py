@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure HillClimb "
+    "learn_structure GES HillClimb "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -184,6 +184,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "structure": {
         "api.structure": "score",
+        "learning.structure.classes.ges": "GES",
+        "learning.structure.classes.gies": "GIES",
+        "learning.structure.classes.kes": "KES",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
         "learning.structure.familyscores": "FamilyScore FamilyScores",
