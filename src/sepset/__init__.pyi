@@ -141,6 +141,15 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
+from sepset.learning.structure.exact.search import (
+    ExactSearch as ExactSearch,
+)
+from sepset.learning.structure.exact.trees import (
+    ChowLiu as ChowLiu,
+)
 from sepset.learning.structure.scores.likelihood import (
     BIC as BIC,
 )
@@ -182,13 +191,16 @@ __all__ = [
     "BayesNet",
     "ChainComponent",
     "ChainGraph",
+    "ChowLiu",
     "CliqueTree",
     "DAG",
     "Dataset",
     "DeterministicCPD",
     "Discrete",
     "EM",
+    "ExactSearch",
     "FactorGraph",
+    "GES",
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",

@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure GES HillClimb "
+    "learn_structure GES HillClimb ExactSearch ChowLiu "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -183,15 +183,27 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
-        "api.structure": "score",
         "learning.structure.classes.ges": "GES",
         "learning.structure.classes.gies": "GIES",
         "learning.structure.classes.kes": "KES",
+        "api.structure": "parent_set_scores score",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.exact.candidategraph": "CandidateGraph",
+        "learning.structure.exact.enumeration": "all_dags num_dags",
+        "learning.structure.exact.kbest": "RankedDAG k_best",
+        "learning.structure.exact.knownorder": "KnownOrder",
+        "learning.structure.exact.optimum": "Optimum",
+        "learning.structure.exact.scoretable": "ScoreTable",
+        "learning.structure.exact.search": "ExactSearch",
+        "learning.structure.exact.trees": "Branching ChowLiu",
         "learning.structure.familyscores": "FamilyScore FamilyScores",
         "learning.structure.learned": "Learned",
+        "learning.structure.scores.evidence": "BDs LeaveOneOut",
+        "learning.structure.scores.gaussian": "BGe",
+        "learning.structure.scores.heldout": "CrossValidated Holdout",
         "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
+        "learning.structure.scores.normalized": "FNML QNML",
         "learning.structure.search.hillclimb": "HillClimb",
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"

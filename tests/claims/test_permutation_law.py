@@ -535,6 +535,14 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.parent_set_scores", "structure.ScoreTable.score")
+def tables_of_scores(w: World) -> Any:
+    was_set = {"c": [k % 3 == 0 for k in range(len(w.rows))]}
+    tables = [ss.structure.parent_set_scores(w.rows, score=s, interventions=was_set) for s in (ss.BIC(), ss.K2())]
+    best = [ss.ExactSearch(method).solve(t).score for t in tables for method in ("dynamic", "integer")]
+    return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:
@@ -1040,6 +1048,7 @@ EXEMPT = {
     "learning.*.first": OWN,
     "structure.*.family": OWN,
     "structure.*.regrets": OWN,
+    "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,

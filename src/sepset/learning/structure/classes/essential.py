@@ -1,4 +1,4 @@
-r"""Essential graphs: equivalence classes of DAGs under search, one member of which is kept beside its class."""
+r"""Essential graphs: equivalence classes of DAGs under search, each with one of its members."""
 
 from __future__ import annotations
 

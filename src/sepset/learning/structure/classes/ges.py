@@ -95,7 +95,8 @@ class ClassStateCodec:
     def unpack(self, packed: Any) -> ClassState:
         """The state from its plain values."""
         parents = [list(map(int, given)) for given in packed["parents"]]
-        return ClassState(parents, float(packed["score"]), *map(int, packed["counters"]))
+        phase, idle, step = map(int, packed["counters"])
+        return ClassState(parents, float(packed["score"]), phase, idle, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ class GES:
     def learn(self, task: StructureTask) -> Learned[MixedGraph]:
         """The class that the search ends with."""
         task.require_equivalent(type(self).__name__)
-        self.cut(task.columns)
+        self._cut(task.columns)
         made = run(
             self,
             task,
@@ -149,7 +150,7 @@ class GES:
         )
         return made.result(self, task)
 
-    def cut(self, columns: Columns) -> Bools | None:
+    def _cut(self, columns: Columns) -> Bools | None:
         """The pairs that interventions tell apart: none, since rows with interventions are refused."""
         if columns.intervened is not None:
             raise NotApplicable("GES learns from rows without interventions; found some. Use GIES().")
@@ -162,7 +163,7 @@ class GES:
 
     def step(self, task: StructureTask, state: ClassState, rng: np.random.Generator) -> tuple[ClassState, Info]:
         """One operator, or the next phase."""
-        search = state.search or ClassSearch(task, state.parents, self.cut(task.columns))
+        search = state.search or ClassSearch(task, state.parents, self._cut(task.columns))
         phase, idle, count = state.phase, state.idle, len(self.phases)
         operator = search.best(self.phases[phase])
         while operator is None and idle < count:
@@ -176,7 +177,7 @@ class GES:
 
     def read(self, task: StructureTask, state: ClassState) -> Learned[MixedGraph]:
         """The class so far."""
-        graph = state.search.graph if state.search else EssentialGraph(state.parents, self.cut(task.columns))
+        graph = state.search.graph if state.search else EssentialGraph(state.parents, self._cut(task.columns))
         return Learned(
             constrained_graph(graph.arcs, task.allowed, task.columns.names),
             columns=task.columns,

@@ -32,7 +32,7 @@ class GIES(GES):
     GIES(phases=('forward', 'backward', 'turning'))
     """
 
-    def cut(self, columns: Columns) -> Bools | None:
+    def _cut(self, columns: Columns) -> Bools | None:
         """The pairs of which some intervention sets exactly one."""
         if columns.intervened is None:
             return None

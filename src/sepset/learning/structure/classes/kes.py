@@ -54,7 +54,8 @@ class RunsStateCodec:
         """The state from its plain values."""
         parents, best = ([list(map(int, given)) for given in packed[name]] for name in ("parents", "best"))
         score, best_score = map(float, packed["scores"])
-        return RunsState(parents, score, best, best_score, *map(int, packed["counters"]))
+        runs, step = map(int, packed["counters"])
+        return RunsState(parents, score, best, best_score, runs, step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class KES:
     def learn(self, task: StructureTask) -> Learned[MixedGraph]:
         """The best class of all runs."""
         task.require_equivalent("KES")
-        GES().cut(task.columns)
+        GES()._cut(task.columns)
         made = run(
             self,
             task,

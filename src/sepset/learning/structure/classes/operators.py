@@ -51,7 +51,7 @@ class Operator(NamedTuple):
 
 
 class Possible(NamedTuple):
-    """What operators may change.
+    """The changes that operators may make.
 
     Attributes:
         fixed: pairs whose adjacency is required, or neither direction of which is allowed.
