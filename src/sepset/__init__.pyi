@@ -141,6 +141,9 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
 from sepset.learning.structure.exact.search import (
     ExactSearch as ExactSearch,
 )
@@ -207,6 +210,7 @@ __all__ = [
     "ExactSearch",
     "FCI",
     "FactorGraph",
+    "GES",
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",
