@@ -68,7 +68,7 @@ class Discovered(Learned[G]):
         return super().fit(method, **options)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConstraintMethod(Generic[G]):
     """A method that asks about independences.
 
@@ -148,7 +148,7 @@ class ConstraintMethod(Generic[G]):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassMethod(ConstraintMethod[MixedGraph]):
     """A method that learns an equivalence class of DAGs.
 
@@ -170,7 +170,7 @@ class ClassMethod(ConstraintMethod[MixedGraph]):
         return made.graph(names), made.named_conflicts(names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SkeletonMethod(ConstraintMethod[UndirectedGraph]):
     """A method that learns who is joined to whom, and no directions."""
 
