@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure HillClimb ExactSearch ChowLiu "
+    "learn_structure structure_posterior HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -32,7 +32,7 @@ VERBS = {
     "api.questions": "log_partition log_probability map_assignment marginals plan predict prepare query sample "
     "sensitivity value_of_information",
     "api.learning": "fit",
-    "api.structure": "learn_structure",
+    "api.structure": "learn_structure structure_posterior",
 }
 """The flat names that belong to no namespace."""
 
