@@ -243,8 +243,8 @@ def structure_posterior(
 
     Args:
         data: a dataset, any frame, a mapping of columns, or the path of a file.
-        method: `PartitionMCMC()`, `OrderMCMC()`, `StructureMCMC()`; exact: `TianHe()`, `KoivistoSood()`, `Exhaustive()`,
-            `TreePosterior()`, `GivenOrder(order)`; `BestStructures(k)`; or `Bootstrap(method)` of a method that learns.
+        method: `PartitionMCMC()`, `OrderMCMC()`, `StructureMCMC()`; exact: `TianHe()`, `KoivistoSood()`,
+            `Exhaustive()`, `TreePosterior()`, `GivenOrder(order)`; `BestStructures(k)`; or `Bootstrap(method)`.
         score: `BDeu(1)` by default: the evidence of each family.
         structure_prior: uniform by default.
         constraints: edges that are required or forbidden, tiers, the largest number of parents.

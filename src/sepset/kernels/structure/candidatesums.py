@@ -1,8 +1,8 @@
 """Sums over parent sets from a table of candidates: among columns that come before, and touching the level before.
 
-The parent sets of a column are the subsets of its candidates, alone or with one further column ("plus one"). Block `j` of
-a column has one entry for each subset of candidates: `j = 0` without a further column, `j >= 1` with the j-th of `outs`.
-`scores` has the families, `sums` the log sums over subsets inside each block.
+The parent sets of a column are the subsets of its candidates, alone or with one further column ("plus one"). Block `j`
+of a column has one entry for each subset of candidates: `j = 0` without a further column, `j >= 1` with the j-th of
+`outs`. `scores` has the families, `sums` the log sums over subsets inside each block.
 """
 
 from __future__ import annotations

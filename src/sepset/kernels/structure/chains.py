@@ -230,7 +230,7 @@ def _reach(graph: Bytes) -> Bytes:
 def _neighbors(
     graph: Bytes, cands: Ints, outs: Ints, scores: Floats, starts: Ints, local: Floats, gains: Floats, moves: Ints
 ) -> int:
-    """The legal additions, deletions and reversals: their gains, and for each its kind and edge; returns their number."""
+    """The legal additions, deletions and reversals: gains, kinds and edges; returns their number."""
     n = graph.shape[0]
     reach = _reach(graph)
     count = 0

@@ -70,12 +70,12 @@ def test_scores_far_apart():
 
 def test_draws_have_the_same_posterior():
     task = StructureTask(Columns.of(ROW_22, weights=COUNTS_22), BDeu(1.0))
-    for method in (TianHe(4000), KoivistoSood(4000)):
+    for method in (TianHe(1500), KoivistoSood(1500)):
         found = method.average(task)
         drawn = sum(
             g.weight * np.array([(a, b) in g.graph.edges for a, b in [("a", "c"), ("c", "b")]]) for g in found.graphs
         )
-        assert drawn == pytest.approx([found.edges[0, 2], found.edges[2, 1]], abs=0.04)
+        assert drawn == pytest.approx([found.edges[0, 2], found.edges[2, 1]], abs=0.06)
 
 
 def test_one_column_and_refusals():

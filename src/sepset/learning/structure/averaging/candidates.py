@@ -26,7 +26,7 @@ ALL_COLUMNS = 16
 FIRST = 6
 """How many candidates each column begins with where not all are."""
 
-MOST = 12
+MOST = 8
 """The largest number of candidates of a column, where not all are."""
 
 

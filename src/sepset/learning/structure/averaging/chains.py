@@ -30,7 +30,7 @@ EXPANSION_SAMPLES = 100
 EXPANSION_ROUNDS = 10
 """The most rounds in which candidates are added."""
 
-ADDED_ABOVE = 0.01
+ADDED_ABOVE = 0.05
 """A further column becomes a candidate if its edge is more probable than this."""
 
 

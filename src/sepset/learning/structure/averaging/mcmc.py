@@ -38,8 +38,7 @@ class OrderMCMC(Chains):
         is_corrected: whether to weight by one over the number of topological orders; up to 20 columns.
         num_samples, thin, burn_in, num_chains, temperatures, candidates: see `Chains`.
 
-    Reference: Koller & Friedman, section 18.5.3.2; Friedman & Koller (2003); Ellis & Wong (2008); Kuipers, Suter & Moffa
-        (2022) for candidates.
+    Reference: Koller & Friedman, section 18.5.3.2; Friedman & Koller (2003); Ellis & Wong (2008).
     Guarantee: converges; `diagnostics` compares the chains.
     Tested by: learning/structure/averaging/test_mcmc.py::test_chains_against_exact_sums
     """
@@ -82,9 +81,9 @@ class OrderMCMC(Chains):
 class PartitionMCMC(Chains):
     r"""Metropolis-Hastings over ordered partitions of the columns, each of which stands for its own DAGs.
 
-    Columns are on levels; each one above the first has a parent on the level just below, and others below that. So every
-    DAG belongs to one partition, and all DAGs are equally probable a priori, as with `TianHe`. Given the partition, edges
-    are averaged exactly. A step moves one column, exchanges two, or splits or joins levels.
+    Columns are on levels; each one above the first has a parent on the level just below, and others below that. So
+    every DAG belongs to one partition, and all DAGs are equally probable a priori, as with `TianHe`. Given the
+    partition, edges are averaged exactly. A step moves one column, exchanges two, or splits or joins levels.
 
     Args:
         num_samples, thin, burn_in, num_chains, temperatures, candidates: see `Chains`.
@@ -114,7 +113,8 @@ class StructureMCMC(Chains):
 
     The proposal is uniform over the $N(\mathcal G)$ legal moves, so a move is accepted with the probability
 
-    $$\min\left(1, \frac{P(\mathcal G', \mathcal D) \, N(\mathcal G)}{P(\mathcal G, \mathcal D) \, N(\mathcal G')}\right).$$
+    $$\min\left(1, \frac{P(\mathcal G', \mathcal D) \, N(\mathcal G)}
+      {P(\mathcal G, \mathcal D) \, N(\mathcal G')}\right).$$
 
     It moves slowly where several regions of DAGs are good: `PartitionMCMC` has the same posterior.
 

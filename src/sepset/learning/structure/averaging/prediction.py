@@ -1,5 +1,7 @@
-r"""Predictions averaged over structures: $P(y \mid \mathbf x, \mathcal D) \propto \sum_{\mathcal G} P(\mathcal G \mid \mathcal D)
-P(\mathbf x, y \mid \mathcal G, \mathcal D)$.
+r"""Predictions averaged over structures.
+
+$$P(y \mid \mathbf x, \mathcal D) \propto
+  \sum_{\mathcal G} P(\mathcal G \mid \mathcal D) \, P(\mathbf x, y \mid \mathcal G, \mathcal D)$$
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ FEW_ROWS = 1.0
 
 
 def averaged_predictions(task: StructureTask, graphs: Iterable[tuple[DAG, float]], target: str, data: object) -> Floats:
-    """The probability of each state of a column in each row, averaged over structures.
+    r"""The probability of each state of a column in each row, averaged over structures.
 
-    Parameters are averaged over their posterior: $(M[x, \\mathbf u] + a) / (M[\\mathbf u] + r a)$, with the score's own
+    Parameters are averaged over their posterior: $(M[x, \mathbf u] + a) / (M[\mathbf u] + r a)$, with the score's own
     prior where it has one.
 
     Args:
