@@ -41,13 +41,17 @@ def test_a_flat_name_and_its_namespace_reach_one_object(name):
         assert getattr(sepset, name) is getattr(getattr(sepset, namespace), name)
 
 
+HOMONYMS = {"Holdout", "LeaveOneOut"}
+"""Names of the field with a meaning in two namespaces: divisions of rows, and scores of structures."""
+
+
 def test_every_name_is_listed_once():
     listed = [*surface.homes(surface.VERBS), *chain.from_iterable(map(surface.homes, surface.NAMESPACES.values()))]
     twice = {name for name in listed if listed.count(name) > 1}
-    assert not twice
+    assert twice <= HOMONYMS
     flat = surface.FLAT.split()
     assert len(flat) == len(set(flat))
-    assert set(flat) <= set(listed)
+    assert set(flat) <= set(listed) - HOMONYMS
 
 
 def submodules(module: types.ModuleType) -> set[str]:
@@ -102,11 +106,15 @@ def key(name: str) -> str:
     return name.lower().replace("_", "")
 
 
+RESULTS = {"structureposterior"}
+"""Verbs whose result has the same name."""
+
+
 def test_no_two_names_differ_only_by_case():
     alike = defaultdict(set)
     for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
         alike[key(name)].add(name)
-    assert not [names for names in alike.values() if len(names) > 1]
+    assert not [names for k, names in alike.items() if len(names) > 1 and k not in RESULTS]
 
 
 DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").glob("*.md")]

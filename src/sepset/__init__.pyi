@@ -40,6 +40,7 @@ from sepset.api.questions import (
 )
 from sepset.api.structure import (
     learn_structure as learn_structure,
+    structure_posterior as structure_posterior,
 )
 from sepset.cpds.deterministic import (
     DeterministicCPD as DeterministicCPD,
@@ -141,6 +142,11 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.averaging.mcmc import (
+    OrderMCMC as OrderMCMC,
+    PartitionMCMC as PartitionMCMC,
+    StructureMCMC as StructureMCMC,
+)
 from sepset.learning.structure.exact.search import (
     ExactSearch as ExactSearch,
 )
@@ -216,7 +222,9 @@ __all__ = [
     "NoisyMax",
     "NoisyOr",
     "Not",
+    "OrderMCMC",
     "PartitionCPD",
+    "PartitionMCMC",
     "PosteriorMode",
     "Real",
     "RuleCPD",
@@ -224,6 +232,7 @@ __all__ = [
     "Soft",
     "Status",
     "StepwiseEM",
+    "StructureMCMC",
     "Table",
     "TableCPD",
     "TooLarge",
@@ -268,6 +277,7 @@ __all__ = [
     "sensitivity",
     "sklearn",
     "structure",
+    "structure_posterior",
     "testing",
     "value_of_information",
     "variables",

@@ -4,6 +4,37 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.averaging.alongorder import (
+    AlongOrder as AlongOrder,
+)
+from sepset.learning.structure.averaging.bootstrap import (
+    BootstrapStructures as BootstrapStructures,
+)
+from sepset.learning.structure.averaging.consensus import (
+    consensus_graph as consensus_graph,
+    data_driven_threshold as data_driven_threshold,
+)
+from sepset.learning.structure.averaging.exactsums import (
+    KoivistoSood as KoivistoSood,
+    TianHe as TianHe,
+)
+from sepset.learning.structure.averaging.exhaustive import (
+    BestStructures as BestStructures,
+    Exhaustive as Exhaustive,
+)
+from sepset.learning.structure.averaging.mcmc import (
+    OrderMCMC as OrderMCMC,
+    PartitionMCMC as PartitionMCMC,
+    StructureMCMC as StructureMCMC,
+)
+from sepset.learning.structure.averaging.posterior import (
+    StructureAveraging as StructureAveraging,
+    StructurePosterior as StructurePosterior,
+    WeightedGraph as WeightedGraph,
+)
+from sepset.learning.structure.averaging.trees import (
+    TreePosterior as TreePosterior,
+)
 from sepset.learning.structure.comparison import (
     Recovery as Recovery,
     compare as compare,
@@ -43,16 +74,95 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.independence.corrections import (
+    BenjaminiHochberg as BenjaminiHochberg,
+    Bonferroni as Bonferroni,
+    Holm as Holm,
+    Sidak as Sidak,
+)
+from sepset.learning.structure.independence.discrete import (
+    G as G,
+    Pearson as Pearson,
+    ShrunkenInformation as ShrunkenInformation,
+)
+from sepset.learning.structure.independence.exacttest import (
+    ExactTest as ExactTest,
+)
+from sepset.learning.structure.independence.gaussian import (
+    FisherZ as FisherZ,
+)
+from sepset.learning.structure.independence.independencetest import (
+    IndependenceTestResult as IndependenceTestResult,
+    independence_test as independence_test,
+)
+from sepset.learning.structure.independence.mixedtest import (
+    ConditionalGaussianTest as ConditionalGaussianTest,
+)
+from sepset.learning.structure.independence.moredata import (
+    MoreData as MoreData,
+)
+from sepset.learning.structure.independence.oracles import (
+    Callback as Callback,
+    DSeparation as DSeparation,
+    FaultyOracle as FaultyOracle,
+)
+from sepset.learning.structure.independence.permutation import (
+    Permutation as Permutation,
+)
 from sepset.learning.structure.learned import (
     Learned as Learned,
+)
+from sepset.learning.structure.scores.evidence import (
+    BDs as BDs,
+    LeaveOneOut as LeaveOneOut,
+)
+from sepset.learning.structure.scores.gaussian import (
+    BGe as BGe,
+)
+from sepset.learning.structure.scores.heldout import (
+    CrossValidated as CrossValidated,
+    Holdout as Holdout,
 )
 from sepset.learning.structure.scores.likelihood import (
     AIC as AIC,
     BIC as BIC,
     LogLikelihood as LogLikelihood,
 )
+from sepset.learning.structure.scores.normalized import (
+    FNML as FNML,
+    QNML as QNML,
+)
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
+)
+from sepset.learning.structure.skeletons.blankets import (
+    FastIAMB as FastIAMB,
+    GrowShrink as GrowShrink,
+    IAMB as IAMB,
+    InterIAMB as InterIAMB,
+)
+from sepset.learning.structure.skeletons.candidates import (
+    HPC as HPC,
+    MMHC as MMHC,
+    MMPC as MMPC,
+)
+from sepset.learning.structure.skeletons.latent import (
+    FCI as FCI,
+    RFCI as RFCI,
+)
+from sepset.learning.structure.skeletons.method import (
+    Discovered as Discovered,
+)
+from sepset.learning.structure.skeletons.orientation import (
+    Conflict as Conflict,
+)
+from sepset.learning.structure.skeletons.pc import (
+    PC as PC,
+)
+from sepset.learning.structure.skeletons.phases import (
+    Cheng as Cheng,
+    IC as IC,
+    SGS as SGS,
 )
 from sepset.learning.structure.structureprior import (
     EdgePenalty as EdgePenalty,
@@ -64,30 +174,84 @@ from sepset.learning.structure.structureprior import (
 
 __all__ = [
     "AIC",
+    "AlongOrder",
+    "BDs",
+    "BGe",
     "BIC",
+    "BenjaminiHochberg",
+    "BestStructures",
+    "Bonferroni",
+    "BootstrapStructures",
     "Branching",
+    "Callback",
     "CandidateGraph",
+    "Cheng",
     "ChowLiu",
+    "ConditionalGaussianTest",
+    "Conflict",
     "Constraints",
+    "CrossValidated",
+    "DSeparation",
+    "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
     "ExactSearch",
+    "ExactTest",
+    "Exhaustive",
+    "FCI",
+    "FNML",
     "FamilyScore",
     "FamilyScores",
+    "FastIAMB",
+    "FaultyOracle",
+    "FisherZ",
+    "G",
+    "GrowShrink",
+    "HPC",
     "HillClimb",
+    "Holdout",
+    "Holm",
+    "IAMB",
+    "IC",
+    "IndependenceTestResult",
+    "InterIAMB",
     "KnownOrder",
+    "KoivistoSood",
     "Learned",
+    "LeaveOneOut",
     "LogLikelihood",
+    "MMHC",
+    "MMPC",
+    "MoreData",
     "Optimum",
+    "OrderMCMC",
+    "PC",
+    "PartitionMCMC",
+    "Pearson",
+    "Permutation",
     "PriorNetwork",
+    "QNML",
+    "RFCI",
     "RankedDAG",
     "Recovery",
+    "SGS",
     "ScoreTable",
+    "ShrunkenInformation",
+    "Sidak",
+    "StructureAveraging",
+    "StructureMCMC",
+    "StructurePosterior",
+    "TianHe",
+    "TreePosterior",
     "UniformSizes",
     "UniformStructures",
+    "WeightedGraph",
     "all_dags",
     "compare",
+    "consensus_graph",
+    "data_driven_threshold",
     "feature_confidence",
+    "independence_test",
     "k_best",
     "num_dags",
     "parent_set_scores",

@@ -543,6 +543,35 @@ def tables_of_scores(w: World) -> Any:
     return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
 
 
+@law("structure.independence_test")
+def independence(w: World) -> Any:
+    tests = (ss.structure.G(), ss.structure.Pearson(), ss.structure.ShrunkenInformation())
+    exact = ss.structure.ExactTest(most_tables=10_000_000)
+    found = [
+        ss.structure.independence_test(w.rows, between=w.two.shuffled("ab", "between"), given=given, test=test)
+        for test in tests
+        for given in ((), w.three.shuffled("cd", "given"))
+    ]
+    found.append(ss.structure.independence_test(w.rows, between=("d", "a"), test=exact))
+    learned = ss.learn_structure(w.rows, method=ss.structure.PC(level=0.3))
+    edges = sorted(tuple(sorted(edge)) for edge in learned.graph.edges)
+    return [(one.statistic, one.p_value) for one in found], edges
+
+
+W_FEW = ss.structure.Constraints(max_parents=2)
+
+
+@law("structure_posterior", "structure.StructurePosterior.log_predictive", "structure.StructurePosterior.predict")
+def averages(w: World) -> Any:
+    rows, names = w.rows, sorted(v.name for v in w.rows.variables)
+    found = ss.structure_posterior(rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW, start=w.dag)
+    edges = {(a, b): found.probability((a, b)) for a in names for b in names if a != b}
+    three = ss.structure_posterior(rows.select(names[:3]), method=ss.structure.Exhaustive())
+    target = rows.variables[names[0]]
+    states = dict(zip(target.states, three.predict(names[0], rows.select(names[1:3])).T.tolist(), strict=True))
+    return edges, found.log_evidence, found.log_predictive(rows), states
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:
@@ -1046,8 +1075,12 @@ EXEMPT = {
     "learning.PosteriorFitResult.__init__": RECORD,
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
+    "structure.*.bind": OWN,
     "structure.*.family": OWN,
+    "structure.Discovered.fit": "is that of Learned",
+    "structure.IndependenceTestResult.__init__": RECORD,
     "structure.*.regrets": OWN,
+    "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,

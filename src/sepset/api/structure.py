@@ -244,7 +244,7 @@ def structure_posterior(
     Args:
         data: a dataset, any frame, a mapping of columns, or the path of a file.
         method: `PartitionMCMC()`, `OrderMCMC()`, `StructureMCMC()`; exact: `TianHe()`, `KoivistoSood()`,
-            `Exhaustive()`, `TreePosterior()`, `GivenOrder(order)`; `BestStructures(k)`; or `Bootstrap(method)`.
+            `Exhaustive()`, `TreePosterior()`, `AlongOrder(order)`; `BestStructures(k)`, `BootstrapStructures(method)`.
         score: `BDeu(1)` by default: the evidence of each family.
         structure_prior: uniform by default.
         constraints: edges that are required or forbidden, tiers, the largest number of parents.

@@ -38,6 +38,13 @@ MOST_SHARED_ENTRIES = 2**24
 VISITS_TO_CHOOSE_RESULTS = 300_000
 """Visits of nodes, in all passes over a dtree, up to which the results to keep are chosen one by one."""
 
+FIRST_ORDER_PASSES, LATER_ORDER_PASSES = 0.25, 2.0
+"""How long to search for the elimination order of a program, in passes over all clique tables (`graphs.costs`): at
+first, where a pass of its steps takes less than over the tables; and after repeated questions."""
+
+PATIENT_FACTOR = 64
+"""Ratio of the largest table to the memory up to which a question that is too large gets the longer search at once."""
+
 # Planning: contraction trees rearranged.
 
 ENTRIES_BEFORE_TREE_SEARCH = 400_000
@@ -59,8 +66,9 @@ NANOSECONDS_PER_ROTATION, NANOSECONDS_PER_ROTATED_WORD = 85.0, 5.0
 SWEEPS_DOWNHILL = 16
 """Rotations tried for each product, none of them uphill, before a tree is annealed."""
 
-SHARE_OF_TREE_SEARCH = 0.25
-"""The time of annealing a tree, as a share of the estimated time of its steps."""
+SHARE_OF_TREE_SEARCH, LATER_SHARE_OF_TREE_SEARCH = 0.25, 1.0
+"""The time of annealing a tree, as a share of the estimated time of its steps: at first, and after repeated
+questions."""
 
 MOST_ROTATIONS = 2**21
 """Rotations tried at most: by then nothing more is gained."""

@@ -89,6 +89,11 @@ class Question:
         return tuple(self.ids[r] for r in self.kept)
 
     @lazy
+    def nanoseconds(self) -> float:
+        """The estimated time of a run."""
+        return estimated(self.contraction, maximize=self.maximize)
+
+    @lazy
     def choices(self) -> list[Choice]:
         """How values are read back after a run, root first."""
         return choices(self.contraction, self.tree)
@@ -173,7 +178,7 @@ def compile_question(
     maximize: bool = False,
     memory: int | None = None,
     states: States | None = None,
-    is_part: bool = False,
+    search: float = costs.SHARE_OF_TREE_SEARCH,
 ) -> Question:
     """The question of a plan, compiled.
 
@@ -186,7 +191,8 @@ def compile_question(
         maximize: maximize instead of summing.
         memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
-        is_part: whether others share its steps, which then follow the plan's cliques at any cost.
+        search: the time to look for a cheaper tree if the steps are expensive, as a share of theirs; zero follows the
+            plan's cliques.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
     rank, seen = np.empty((2, len(cards)), np.int64)
@@ -209,8 +215,8 @@ def compile_question(
         _refuse(plan, math.inf, limit)
     if made.entries > limit:
         _refuse(plan, made.entries, limit)
-    if not is_part and is_searched(made):
-        made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, limit=limit)
+    if search > 0.0 and is_searched(made):
+        made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
@@ -228,10 +234,10 @@ class Asked(NamedTuple):
 
 
 def _rearranged(
-    made: Contraction, tree: Groups, inputs: Inputs, asked: Asked, *, maximize: bool, limit: float
+    made: Contraction, tree: Groups, inputs: Inputs, asked: Asked, *, maximize: bool, share: float, limit: float
 ) -> tuple[Contraction, Groups]:
     """The contraction along a cheaper tree, if there is one that takes no more memory than is certainly available."""
-    found = cheaper_tree(made, **asked._asdict(), maximize=maximize)
+    found = cheaper_tree(made, **asked._asdict(), maximize=maximize, share=share)
     if found.cost >= found.first:
         return made, tree
     other, cliques = follow(inputs, made.weights, found.tree, **asked._asdict(), limit=max(made.entries, limit / 2))

@@ -29,7 +29,7 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
         if inside[u]:
             mask |= 1 << i
     size = 1 << width
-    total = sums[start + mask]
+    total = float(sums[start + mask])
     for j in range(outs.shape[1]):
         u = outs[v, j]
         if u < 0:
@@ -57,7 +57,7 @@ def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats
     for u in range(parents.size):
         total += parents[u]
     if total == known:
-        return scores[start + mask]
+        return float(scores[start + mask])
     if total > known + 1:
         return -np.inf
     for j in range(outs.shape[1]):
@@ -65,7 +65,7 @@ def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats
         if u < 0:
             break
         if parents[u]:
-            return scores[start + (j + 1) * (1 << width) + mask]
+            return float(scores[start + (j + 1) * (1 << width) + mask])
     return -np.inf
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sepset.errors import ArgumentError
-from sepset.learning.structure.averaging.bootstrap import Bootstrap
+from sepset.learning.structure.averaging.bootstrap import BootstrapStructures
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.exact.trees import ChowLiu
@@ -21,7 +21,7 @@ def task(seed=0):
 
 
 def test_strong_and_weak_edges():
-    found = Bootstrap(ExactSearch(), num_replicates=30).average(task())
+    found = BootstrapStructures(ExactSearch(), num_replicates=30).average(task())
     pairs = found.edges + found.edges.T
     whole = ExactSearch().learn(task()).graph
     for a, b in whole.edges:
@@ -32,9 +32,9 @@ def test_strong_and_weak_edges():
 
 
 def test_directions_of_a_class_are_shared():
-    shared = Bootstrap(ChowLiu(), num_replicates=5).average(task()).edges
+    shared = BootstrapStructures(ChowLiu(), num_replicates=5).average(task()).edges
     assert np.array_equal(shared, shared.T)  # a forest has no collider
-    directed = Bootstrap(ChowLiu(), num_replicates=5, is_class=False).average(task()).edges
+    directed = BootstrapStructures(ChowLiu(), num_replicates=5, is_class=False).average(task()).edges
     assert np.array_equal(directed + directed.T, shared + shared.T)
     with pytest.raises(ArgumentError, match="num_replicates="):
-        Bootstrap(ChowLiu(), num_replicates=0)
+        BootstrapStructures(ChowLiu(), num_replicates=0)

@@ -34,6 +34,6 @@ def test_no_pairs():
 
 def test_no_cycles():
     edges = np.array([[0.0, 0.9, 0.1], [0.1, 0.0, 0.8], [0.7, 0.2, 0.0]])
-    assert set(consensus_graph("abc", edges, 0.5).edges) == {("a", "b"), ("b", "c")}
+    assert set(consensus_graph("abc", edges, threshold=0.5).edges) == {("a", "b"), ("b", "c")}
     with pytest.raises(ArgumentError, match="threshold= is a finite number"):
-        consensus_graph("abc", edges, -1)
+        consensus_graph("abc", edges, threshold=-1)

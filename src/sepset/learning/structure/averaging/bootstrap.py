@@ -19,7 +19,7 @@ from sepset.learning.structure.learned import StructureMethod, StructureTask
 
 
 @dataclass(frozen=True, slots=True)
-class Bootstrap:
+class BootstrapStructures:
     r"""The share of resampled data sets on which a method finds each edge.
 
     $$\hat p(f) = \frac{1}{B} \sum_{b=1}^B f(\hat{\mathcal G}(\mathcal D_b))$$
@@ -42,7 +42,7 @@ class Bootstrap:
     is_class: bool = True
 
     def __post_init__(self) -> None:
-        whole("Bootstrap(num_replicates=)", self.num_replicates, least=1)
+        whole("BootstrapStructures(num_replicates=)", self.num_replicates, least=1)
 
     def average(self, task: StructureTask) -> StructurePosterior:
         """The confidence in every edge."""

@@ -180,7 +180,7 @@ class Chains:
                 uniforms = 1.0 - rng.random((steps, 5 + n))
                 uniforms[:, [0, 1, 2]] = 1.0 - uniforms[:, [0, 1, 2]]  # below one, where places are drawn
                 logs[chain, k], accepted = interruptible(
-                    lambda cancel, s=states[chain, k], u=uniforms, t=temperature: self.advance(s, u, 1.0 / t, cancel)  # type: ignore[misc]
+                    lambda cancel, s=states[chain, k], u=uniforms, t=temperature: self._advance(s, u, 1.0 / t, cancel)  # type: ignore[misc]
                 )
                 if k == 0:
                     counts[1:3] += (steps, accepted)
@@ -206,7 +206,7 @@ class Chains:
         graphs, weights = np.zeros((self.num_chains, n, n), np.uint8), np.zeros(self.num_chains)
         edges = state.edges.copy()
         for chain in range(self.num_chains):
-            weights[chain] = self.record(state.states[chain, 0], rng.random(n), edges[chain], graphs[chain])
+            weights[chain] = self._record(state.states[chain, 0], rng.random(n), edges[chain], graphs[chain])
         counts = state.counts.copy()
         counts[0] += 1
         return replace(
@@ -262,11 +262,11 @@ class Chains:
         """The first state of each chain: of a good structure, and of random ones."""
         raise NotImplementedError
 
-    def advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
+    def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
         """Steps from a state, in place; the log score, and how many were accepted."""
         raise NotImplementedError
 
-    def record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
         """Add the edge probabilities given a state, draw a DAG, and return the log of its weight."""
         raise NotImplementedError
 

@@ -41,7 +41,7 @@ def data_driven_threshold(strengths: Floats) -> float:
     return float(found[place - 1]) if place > 0 else 0.0
 
 
-def consensus_graph(names: Sequence[str], edges: Floats, threshold: float | None = None) -> DAG:
+def consensus_graph(names: Sequence[str], edges: Floats, *, threshold: float | None = None) -> DAG:
     """The DAG of the edges whose pair is adjacent with more than this probability, in their more probable direction.
 
     Edges are added from the most probable on; one that would close a cycle is left out.
@@ -55,7 +55,7 @@ def consensus_graph(names: Sequence[str], edges: Floats, threshold: float | None
     Guarantee: acyclic.
     Tested by: learning/structure/averaging/test_consensus.py::test_no_cycles
 
-    >>> consensus_graph("ab", np.array([[0.0, 0.7], [0.2, 0.0]]), 0.5)
+    >>> consensus_graph("ab", np.array([[0.0, 0.7], [0.2, 0.0]]), threshold=0.5)
     DAG(a -> b)
     """
     n = len(names)

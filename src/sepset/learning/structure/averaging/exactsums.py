@@ -180,13 +180,13 @@ class _Sums:
             left = (1 << self.n) - 1
             while left:
                 members = [v for v in range(self.n) if left >> v & 1]
-                logs = [forward[left ^ 1 << v] + self.sums[v, without(left ^ 1 << v, v)] for v in members]
-                v = members[_drawn(np.array(logs), rng)]
+                steps = [forward[left ^ 1 << v] + self.sums[v, without(left ^ 1 << v, v)] for v in members]
+                v = members[_drawn(np.array(steps), rng)]
                 left ^= 1 << v
                 inside = _subsets(left)
                 row[v] = inside[_drawn(self.scores[v, without(inside, v)], rng)]
         logs = np.array([log_extensions(row) for row in parents])
-        return as_edges(parents, self.n), logs  # type: ignore[arg-type]  # rows are sequences
+        return as_edges(parents, self.n), logs
 
     def posterior(
         self,

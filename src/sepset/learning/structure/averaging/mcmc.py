@@ -63,12 +63,12 @@ class OrderMCMC(Chains):
     def _starts(self, task: StructureTask, rng: np.random.Generator) -> list[Ints]:
         return [_order(task, parents, rng) for parents in _start_graphs(task, self.num_chains, rng)]
 
-    def advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
+    def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
         """Steps over orders."""
         found: tuple[float, int] = run_orders(state, *self.table.arrays, uniforms, heat, cancel)
         return found
 
-    def record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
         """Edges given the order, and a DAG."""
         read_state(np.argsort(state), False, *self.table.arrays, uniforms, edges, graph)
         if not self.is_corrected:
@@ -96,12 +96,12 @@ class PartitionMCMC(Chains):
     def _starts(self, task: StructureTask, rng: np.random.Generator) -> list[Ints]:
         return [_levels(parents) for parents in _start_graphs(task, self.num_chains, rng)]
 
-    def advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
+    def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
         """Steps over partitions."""
         found: tuple[float, int] = run_partitions(state, *self.table.arrays, uniforms, heat, cancel)
         return found
 
-    def record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
         """Edges given the partition, and a DAG."""
         read_state(state, True, *self.table.arrays, uniforms, edges, graph)
         return 0.0
@@ -138,12 +138,12 @@ class StructureMCMC(Chains):
             found.append(graph.reshape(-1))
         return found
 
-    def advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
+    def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
         """Steps over DAGs."""
         found: tuple[float, int] = run_structures(state, *self.table.arrays, uniforms, heat, cancel)
         return found
 
-    def record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
         """The DAG itself."""
         graph[:] = state.reshape(graph.shape)
         return 0.0

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Floats, Ints, Objects
 from sepset.data.dataset import Dataset
 from sepset.data.sources import bind
 from sepset.errors import NotApplicable
@@ -19,6 +19,7 @@ from sepset.graphs.graph import DAG
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import CellEvidence
 from sepset.learning.structure.learned import StructureTask
+from sepset.variables.variable import Discrete, Vector
 
 FEW_ROWS = 1.0
 """The imaginary rows spread over each family where the score has no prior of its own."""
@@ -85,10 +86,14 @@ def extended_task(task: StructureTask, data: object) -> StructureTask:
     """The task with further rows."""
     old = task.columns.dataset
     new = bind(data, list(old.variables), None)
-    names = task.columns.names
-    joined = {n: np.concatenate([old.codes(n), new.codes(n)]) for n in names}
-    ones = np.ones(new.num_rows)
-    weights = np.concatenate([np.ones(old.num_rows) if old.weights is None else old.weights, ones])
-    labels = {n: np.asarray(old.variables[n].states, dtype=object)[joined[n]] for n in names}
-    rows = Dataset(labels, variables=list(old.variables), weights=weights)
-    return replace(task, columns=Columns(rows))
+    weights = np.ones(old.num_rows) if old.weights is None else old.weights
+    labels = {v.name: _labels(v, old, new) for v in old.variables}
+    joined = np.concatenate([weights, np.ones(new.num_rows)])
+    return replace(task, columns=Columns(Dataset(labels, variables=list(old.variables), weights=joined)))
+
+
+def _labels(variable: Discrete | Vector, *parts: Dataset) -> Objects:
+    if not isinstance(variable, Discrete):
+        raise NotApplicable(f"The evidence of further rows is of discrete columns; {variable.name!r} is real.")
+    codes = np.concatenate([rows.codes(variable) for rows in parts])
+    return np.asarray(np.array(variable.states, dtype=object)[codes])

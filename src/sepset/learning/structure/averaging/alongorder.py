@@ -21,7 +21,7 @@ from sepset.learning.structure.learned import StructureTask
 
 
 @dataclass(frozen=True, slots=True)
-class GivenOrder:
+class AlongOrder:
     r"""The posterior over the DAGs whose edges go forward in an order, exactly.
 
     $$P(\text{Pa}_i = \mathbf U \mid \mathcal D, \prec) \propto \exp F(X_i \mid \mathbf U), \qquad
@@ -35,7 +35,7 @@ class GivenOrder:
 
     Reference: Koller & Friedman, section 18.5.2.1, propositions 18.7 and 18.8.
     Guarantee: exact edges.
-    Tested by: learning/structure/averaging/test_givenorder.py::test_worked_numbers
+    Tested by: learning/structure/averaging/test_alongorder.py::test_worked_numbers
     """
 
     order: Sequence[str]
@@ -43,7 +43,7 @@ class GivenOrder:
 
     def __post_init__(self) -> None:
         fill(self, order=tuple(self.order))
-        whole("GivenOrder(num_graphs=)", self.num_graphs)
+        whole("AlongOrder(num_graphs=)", self.num_graphs)
 
     def average(self, task: StructureTask) -> StructurePosterior:
         """The posterior along the order."""
@@ -60,7 +60,7 @@ class GivenOrder:
         return StructurePosterior(
             task.columns,
             edges,
-            parents=as_edges(parents, n),  # type: ignore[arg-type]  # rows are sequences
+            parents=as_edges(parents, n),
             weights=np.full(self.num_graphs, 1 / max(self.num_graphs, 1)),
             log_evidence=evidence,
             method=self,
