@@ -147,6 +147,9 @@ from sepset.learning.structure.averaging.mcmc import (
     PartitionMCMC as PartitionMCMC,
     StructureMCMC as StructureMCMC,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
 from sepset.learning.structure.exact.search import (
     ExactSearch as ExactSearch,
 )
@@ -203,6 +206,7 @@ __all__ = [
     "EM",
     "ExactSearch",
     "FactorGraph",
+    "GES",
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",

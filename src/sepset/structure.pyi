@@ -35,6 +35,15 @@ from sepset.learning.structure.averaging.posterior import (
 from sepset.learning.structure.averaging.trees import (
     TreePosterior as TreePosterior,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
+from sepset.learning.structure.classes.gies import (
+    GIES as GIES,
+)
+from sepset.learning.structure.classes.kes import (
+    KES as KES,
+)
 from sepset.learning.structure.comparison import (
     Recovery as Recovery,
     compare as compare,
@@ -206,6 +215,8 @@ __all__ = [
     "FaultyOracle",
     "FisherZ",
     "G",
+    "GES",
+    "GIES",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -215,6 +226,7 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "KES",
     "KnownOrder",
     "KoivistoSood",
     "Learned",
