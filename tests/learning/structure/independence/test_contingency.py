@@ -21,6 +21,17 @@ def test_published_numbers():
     assert contingency.g_statistic(FEW_COINS).sum() / 40 == pytest.approx(0.00762521, abs=5e-9)
 
 
+@pytest.mark.parametrize(
+    ("num_rows", "boundary"), [(20, 0.2191), (100, 0.0980), (500, 0.0438), (1000, 0.0310), (5000, 0.0139)]
+)
+def test_weakest_dependence_that_is_significant(num_rows, boundary):
+    """Two binary variables whose equal cells have 1/4 + p/2: Pearson's statistic is 4 p^2 M."""
+    for p in (0.05, 0.1, 0.2, boundary):
+        table = num_rows * np.array([[[0.25 + p / 2, 0.25 - p / 2], [0.25 - p / 2, 0.25 + p / 2]]])
+        assert contingency.pearson_statistic(table).sum() == pytest.approx(4 * p**2 * num_rows)
+    assert np.sqrt(stats.chi2.isf(0.05, 1) / (4 * num_rows)) == pytest.approx(boundary, abs=5e-5)
+
+
 @given(st.lists(st.integers(0, 9), min_size=24, max_size=24))
 def test_strata_add_and_empty_cells_do_not_count(cells):
     table = np.array(cells, dtype=float).reshape(2, 3, 4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sepset.errors import ArgumentError, DataError
+from sepset.errors import ArgumentError, DataError, TooLarge
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.independence.boundtest import BoundTest, Separations
 from sepset.learning.structure.independence.discrete import G, Pearson, ShrunkenInformation, strata_table
@@ -143,6 +143,15 @@ def test_columns_that_do_not_vary():
         found = independence_test(rows, between=("x", "y"), test=test)
         assert found.is_independent
         assert found.p_value == 1.0
+
+
+def test_tables_that_are_too_large_are_refused():
+    many = {name: np.arange(3000) % 3000 for name in "xyz"}
+    bound = G().bind(Columns.of(many))
+    with pytest.raises(TooLarge, match="max_condition"):
+        bound.outcomes(0, [1], (2,))
+    with pytest.raises(TooLarge, match="3000 states"):
+        bound.separate(~np.eye(3, dtype=bool), 0, 1, 0.05, Separations(np.zeros(3, dtype=bool)))
 
 
 def test_refusals():

@@ -10,7 +10,13 @@ import pytest
 from sepset.errors import DataError, TooLarge
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.independence.contingency import g_statistic, pearson_statistic
-from sepset.learning.structure.independence.exacttest import ExactTest, compositions, merged, whole_counts
+from sepset.learning.structure.independence.exacttest import (
+    ExactTest,
+    _log_factorials,
+    compositions,
+    merged,
+    whole_counts,
+)
 from sepset.learning.structure.independence.independencetest import independence_test
 
 FEW = {"x": [0] * 9 + [1] * 11, "y": [0] * 3 + [1] * 6 + [0] * 5 + [1] * 6}
@@ -54,6 +60,12 @@ def test_all_samples_of_two_strata(name, statistic):
 def test_probabilities_sum_to_one():
     rows = {"x": [0, 1] * 4, "y": [0, 0, 1, 1, 1, 1, 0, 0]}
     assert independence_test(rows, between=("x", "y"), test=ExactTest()).p_value == pytest.approx(1)
+
+
+def test_chances_of_tables_are_multinomial():
+    """One hundred tosses of two fair coins give 25 of each outcome about once in a thousand times."""
+    logs = _log_factorials(100)
+    assert np.exp(logs[100] - 4 * logs[25] + 100 * np.log(0.25)) == pytest.approx(0.00100328, abs=5e-9)
 
 
 def test_parts():

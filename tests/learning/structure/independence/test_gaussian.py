@@ -77,6 +77,15 @@ def test_too_few_rows_reject_nothing():
     assert any("too few" in warning for warning in found.warnings)
 
 
+def test_rows_with_missing_cells_are_left_out():
+    rows = drawn(60)
+    complete = {name: column[10:] for name, column in rows.items()}
+    rows["w"] = np.where(np.arange(60) < 10, np.nan, rows["w"])
+    found = FisherZ().bind(Columns.of(rows, missing="available")).outcome((0,), (1,), (2,))
+    wanted = FisherZ().bind(Columns.of(complete)).outcome((0,), (1,), (2,))
+    np.testing.assert_allclose((found.statistic, found.p_value, found.num_rows), (wanted.statistic, wanted.p_value, 50))
+
+
 def test_refusals():
     with pytest.raises(DataError, match="states"):
         independence_test({"x": [0.5, 1.5], "y": ["a", "b"]}, between=("x", "y"), test=FisherZ())

@@ -127,6 +127,8 @@ def test_refusals(tmp_path):
         PC(max_condition=-1)
     with pytest.raises(NotApplicable, match="checkpoint"):
         ss.learn_structure(ASIA, method=PC(), checkpoint=tmp_path / "file")
+    with pytest.raises(NotApplicable, match="interventions"):
+        ss.learn_structure({"a": [0, 1], "b": [1, 0]}, method=PC(), interventions=[["a"], []])
     with pytest.raises(NotApplicable, match="test of rows"):
         PC().ask("AB")
     with pytest.raises(NotImplementedError):

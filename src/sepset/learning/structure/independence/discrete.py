@@ -13,7 +13,7 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.text import listing
 from sepset.base.threads import interruptible
-from sepset.errors import DataError
+from sepset.errors import DataError, TooLarge
 from sepset.kernels.structure import independence as kernels
 from sepset.learning.structure.independence.boundtest import BoundTest, Group, Outcome, Outcomes, Separations
 from sepset.learning.structure.independence.contingency import (
@@ -27,6 +27,9 @@ from sepset.learning.structure.independence.contingency import (
 
 if TYPE_CHECKING:
     from sepset.learning.structure.columns import Columns
+
+MOST_CELLS = 1 << 27
+"""The largest table of counts of a test, in cells."""
 
 MOST_LOGARITHMS = 1 << 22
 """The largest whole number of rows for which logarithms of counts are tabulated."""
@@ -154,6 +157,7 @@ class CountedTest(BoundTest):
 
     def outcomes(self, x: int, ys: Sequence[int], given: Group) -> Outcomes:
         """The answers for `x` and each of `ys`, in one pass over the rows for each."""
+        self._check_size([x, *ys, *given], len(given))
         found = np.empty((len(ys), 3))
         full = self._strata(given) if self.freedom == "full" else 0.0
         kernels.outcomes(
@@ -166,6 +170,7 @@ class CountedTest(BoundTest):
         best_given = np.full((len(known.done), size), -1, np.int64)
         before = known.best.copy()
         pool = np.flatnonzero(adjacent[x])
+        self._check_size([x, *pool.tolist()], size)
         rows = self._among(np.concatenate([[x], pool]), size)
         is_full = self.freedom == "full"
         num_tests: int = interruptible(
@@ -188,6 +193,17 @@ class CountedTest(BoundTest):
         for y in np.flatnonzero(known.best > before).tolist():
             known.given[y] = tuple(best_given[y].tolist())
         return num_tests
+
+    def _check_size(self, members: Sequence[int], size: int) -> None:
+        """Raise if tables of two members given `size` others may be too large; strata are at most the rows."""
+        cards = sorted((int(self.columns.cards[m]) for m in members), reverse=True)
+        cells = min(self.columns.num_rows, math.prod(cards[:size])) * math.prod(cards[:2])
+        if cells > MOST_CELLS:
+            largest = max(members, key=lambda m: int(self.columns.cards[m]))
+            raise TooLarge(
+                f"Tests given {size} columns count up to {cells:,} cells; the most is {MOST_CELLS:,}. "
+                f"Column {self.columns.names[largest]!r} has {cards[0]} states: merge some, or lower max_condition=."
+            )
 
     def _among(self, members: Ints, size: int) -> tuple[AnyInts, Ints, AnyArray]:
         """The codes, numbers of states and weights of some columns; equal rows are one where that saves time."""

@@ -50,12 +50,18 @@ class FisherZ:
             raise DataError(
                 f"FisherZ takes columns of numbers; {listing(states)} has states. Use G or ConditionalGaussianTest."
             )
-        return _FisherZ(correlations(columns), columns.total)
+        return _FisherZ(*correlations(columns))
 
 
-def correlations(columns: Columns) -> Floats:
-    """The correlations of columns of numbers, in rows without missing cells; constant columns are refused."""
+def correlations(columns: Columns) -> tuple[Floats, float]:
+    """The correlations of columns of numbers in rows without missing cells, and their total weight.
+
+    Constant columns are refused.
+    """
     rows = np.isfinite(columns.values).all(axis=0)
+    total = float(columns.weights[rows].sum())
+    if not total > 0:
+        raise DataError("No row has all cells observed, which FisherZ needs. Leave out columns that miss most cells.")
     weights = columns.weights[rows] / columns.weights[rows].sum()
     values = columns.values[:, rows]
     centered = values - (values @ weights)[:, None]
@@ -64,8 +70,7 @@ def correlations(columns: Columns) -> Floats:
     if flat:
         raise DataError(f"Column {flat[0]!r} is constant, so that it is independent of all others. Leave it out.")
     scaled = centered / spread[:, None]
-    found: Floats = (scaled * weights) @ scaled.T
-    return found
+    return (scaled * weights) @ scaled.T, total
 
 
 class _FisherZ(BoundTest):

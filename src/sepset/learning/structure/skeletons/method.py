@@ -91,6 +91,10 @@ class ConstraintMethod(Generic[G]):
         """The structure; see `ss.learn_structure`."""
         if task.checkpoint is not None:
             raise NotApplicable(f"{type(self).__name__} keeps no checkpoint. Leave checkpoint= out.")
+        if task.columns.intervened is not None:
+            raise NotApplicable(
+                f"{type(self).__name__} tests rows without interventions. Leave those rows out, or use a score."
+            )
         knowledge = Knowledge(task.allowed.required, task.allowed.forbidden)
         with Bar(task.progress, "tests") as bar:
             watch = _watch(as_until(task.until, NO_LIMIT), bar)
