@@ -213,6 +213,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.scores.heldout": "CrossValidated Holdout",
         "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
         "learning.structure.scores.normalized": "FNML QNML",
+        "learning.structure.search.boss": "BOSS",
         "learning.structure.search.hillclimb": "HillClimb",
         "learning.structure.skeletons.blankets": "FastIAMB GrowShrink IAMB InterIAMB",
         "learning.structure.skeletons.candidates": "HPC MMHC MMPC",

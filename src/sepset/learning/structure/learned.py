@@ -18,6 +18,7 @@ from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
+from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.structure.columns import Columns
@@ -26,6 +27,9 @@ from sepset.learning.structure.familyscores import FamilyScore, Scorer
 from sepset.learning.structure.structureprior import StructurePrior
 
 G = TypeVar("G", bound=Graph)
+
+NO_LIMIT = Until(steps=1_000_000, tolerance=None)
+"""When searches that end by themselves are stopped."""
 
 
 @dataclass(frozen=True, eq=False)
