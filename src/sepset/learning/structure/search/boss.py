@@ -36,6 +36,11 @@ class BOSS(OrderSearch):
     def __post_init__(self) -> None:
         whole("BOSS(starts=)", self.starts, least=0)
 
+    @property
+    def num_starts(self) -> int:
+        """From how many orders to search."""
+        return self.starts
+
     def moved(self, state: OrderState, rng: np.random.Generator) -> OrderState | None:
         """The next column at its best place; None once no column moves."""
         assert state.families is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +77,11 @@ class OrderSearch:
     """The base of searches over orders: where they begin, and how they end."""
 
     __slots__ = ()
-    starts: ClassVar[Any]
+
+    @property
+    def num_starts(self) -> int:
+        """From how many orders to search."""
+        raise NotImplementedError
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best graph of all starts."""
@@ -110,11 +114,11 @@ class OrderSearch:
             state = replace(state, best=parents, best_score=score) if is_better else state
             return replace(state, stage=state.stage + 1), Info(state.best_score, math.inf)
         families = state.families or GrowShrink(task.scorer, task.allowed)
-        if state.score == -math.inf and self.starts:
+        if state.score == -math.inf and self.num_starts:
             order = order_of(state.best)
             state = replace(state, order=order, score=order_score(families, order))
         state = replace(state, families=families)
-        moved = self.moved(state, rng) if self.starts else None
+        moved = self.moved(state, rng) if self.num_starts else None
         if moved is not None:
             return moved, Info(max(moved.score, moved.best_score), math.inf)
         return self._ended(task, state, families, rng)
@@ -128,14 +132,14 @@ class OrderSearch:
     ) -> tuple[OrderState, Info]:
         """The end of a search: its graph improved edge by edge; then again from there, or from another order."""
         parents, score = state.best, -math.inf
-        if self.starts:
+        if self.num_starts:
             parents, score = improved(task, [list(family.parents) for family in families.order(state.order)])
         if score > state.best_score + TOLERANCE:
             order = order_of(parents)
             again = replace(state, order=order, score=order_score(families, order), best=parents, best_score=score)
             return replace(again, turn=0, idle=0), Info(score, math.inf)
         ended = replace(state, starts=state.starts + 1)
-        if ended.starts >= self.starts:
+        if ended.starts >= self.num_starts:
             return ended, Info(state.best_score, 0.0, is_done=True)
         order = random_order(task, rng)
         again = replace(ended, order=order, score=order_score(families, order), turn=0, idle=0)
