@@ -22,6 +22,7 @@ FLAT = (
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
+    "PC FCI MMHC "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
