@@ -129,8 +129,8 @@ class OptimalReinsertion(SearchInRounds):
     r"""Take a column out of the graph and put it back with the best parents and children.
 
     For parents $U$, the children are independent of each other: those with a positive gain
-    $F(Y \mid \text{Pa}_Y \cup X) - F(Y \mid \text{Pa}_Y)$ that are not ancestors of $U$. The sets $U$ are subsets of the
-    candidates that gain most alone. A round takes every column once.
+    $F(Y \mid \text{Pa}_Y \cup X) - F(Y \mid \text{Pa}_Y)$ that are not ancestors of $U$. The sets $U$ are subsets of
+    the candidates that gain most alone. A round takes every column once.
 
     Args:
         max_parents: the largest size of $U$.

@@ -149,7 +149,7 @@ class DataPerturbation(SearchInRounds):
 
 
 def reweighted(columns: Columns, variance: float, rng: np.random.Generator) -> Columns:
-    """The columns with a Gamma variable of mean one and this variance as the weight of each row; sums for equal rows."""
+    """The columns with Gamma variables of mean one and this variance as weights of rows, summed for equal rows."""
     weights = rng.gamma(columns.weights / variance, variance)
     if not weights.sum() > 0:
         return columns
