@@ -89,10 +89,10 @@ def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckRepo
 
 def _built(engine: Engine, evidence: Evidence) -> Engine:
     """The engine itself, or one whose CPDs without a table have become factors for this evidence."""
-    prepared = engine.prepared
-    if not any(form.is_deferred for form in prepared.problem.forms) or not can(prepared, Rewrites):
+    prepared, problem = engine.prepared, engine.prepared.problem
+    if not any(form.is_deferred for form in problem.forms) or not can(prepared, Rewrites):
         return engine
-    hidden = [v for v in range(prepared.problem.num_visible) if v not in set(evidence.observed)]
+    hidden = [v for v in range(problem.num_visible) if v not in set(evidence.observed)]
     return type(engine)(engine.model, engine.method, prepared=prepared.for_sums(evidence, hidden))
 
 

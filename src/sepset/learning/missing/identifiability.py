@@ -170,7 +170,7 @@ class FreeParameters:
     @lazy
     def _engine(self) -> Engine:
         for cpd in self.model.cpds:
-            size = num_entries(cpd.scope)  # type: ignore[arg-type]  # discrete
+            size = num_entries(cpd.scope)
             if size > ENTRIES:
                 raise TooLarge(
                     f"The derivative by the parameters of {cpd!r} goes through a table of {float(size):.3g} entries; "
