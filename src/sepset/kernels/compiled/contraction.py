@@ -31,6 +31,10 @@ SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 # Products of the innermost loops, and of a matrix product, between two looks at Ctrl-C: fractions of a second.
 PIECE, LONG_MATRIX = np.uint64(2**25), 2**31
 
+# Entries of a copy from which it runs by tiles, of a tile, and of its part along the nearest axes of either side; of
+# runs of neighbors that need no tiles, if both sides have them or if the whole stays in a cache.
+TILED, TILE, TILE_LINE, RUN, CACHED = 4096, 4096, 64, 8, 2**17
+
 # The largest entry stays within 2 to plus or minus LIMIT, unless the range has more bits than RANGE: then the middle of
 # the range is at one, and products are checked before they are made. None is below 2**LEAST, the least normal number,
 # and no sum of 2**64 of them above the largest. Where any tensor may be read, a range of more bits is flagged instead.
@@ -191,6 +195,101 @@ def _copy_block(
 
 
 @kernel(inline=True)
+def _largest_divisor(n: int, most: int) -> int:
+    """The largest divisor up to a limit."""
+    found = min(n, most)
+    while n % found != 0:
+        found -= 1
+    return found
+
+
+@kernel(borrows=True)
+def _take_line(groups: Any, first: int, count: int, column: int, inner: Any, most: int) -> int:
+    """Move the axes by which one side steps least into the tile, until they fill lines; the size of the tile.
+
+    `inner` has for each group the size of the part that is in the tile, one if it is not.
+    """
+    line, size = 1, 1
+    for g in range(count):
+        size *= inner[g]
+    done = np.int64(-1)
+    while line < TILE_LINE:
+        best = -1
+        for g in range(count):
+            step = groups[first + g, column]
+            if step > done and (best < 0 or step < groups[first + best, column]):
+                best = g
+        if best < 0:
+            break
+        done = groups[first + best, column]
+        if inner[best] == 1:
+            inner[best] = _largest_divisor(groups[first + best, SIZE_OF], min(TILE_LINE, most // size))
+            size *= inner[best]
+        line *= inner[best]
+        if inner[best] < groups[first + best, SIZE_OF]:
+            break
+    return size
+
+
+@kernel(borrows=True)
+def _list_tile(groups: Any, first: int, count: int, column: int, inner: Any, table: Any) -> None:
+    """Write the offsets of one side in a tile, the first group of the tile slowest."""
+    table[0] = 0
+    size = 1
+    for g in range(count - 1, -1, -1):
+        step = groups[first + g, column]
+        for i in range(1, inner[g]):
+            for k in range(size):
+                table[i * size + k] = table[k] + i * step
+        size *= inner[g]
+
+
+@kernel(borrows=True)
+def _copy_tile(w: Any, d: Any, a: Any, to: Any, source: Any, size: Any) -> None:
+    for i in range(size):
+        w[d + np.uint64(to[i])] = w[a + np.uint64(source[i])]
+
+
+@kernel
+def _copy_tiles(w: Any, d: int, a: int, groups: Any, first: int, count: int, cancel: Any) -> None:
+    """Copy a large tensor with its axes in another order by tiles, in which either side moves through whole lines.
+
+    The offsets in a tile are listed once: its axes may be many and short.
+    """
+    inner, counter = np.ones(count, np.int64), np.zeros(count, np.int64)
+    _take_line(groups, first, count, STRIDE_D, inner, TILE)
+    size = _take_line(groups, first, count, STRIDE_A, inner, TILE)
+    to, source = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    _list_tile(groups, first, count, STRIDE_D, inner, to)
+    _list_tile(groups, first, count, STRIDE_A, inner, source)
+    outer = np.empty((count, 4), np.int64)
+    for g in range(count):
+        outer[g, SIZE_OF] = groups[first + g, SIZE_OF] // inner[g]
+        outer[g, STRIDE_A] = groups[first + g, STRIDE_A] * inner[g]
+        outer[g, STRIDE_B] = 0
+        outer[g, STRIDE_D] = groups[first + g, STRIDE_D] * inner[g]
+    outer = outer[np.argsort(-np.minimum(outer[:, STRIDE_A], outer[:, STRIDE_D]))]
+    g = 0
+    while g >= 0 and cancel[0] == 0:
+        _copy_tile(w, np.uint64(d), np.uint64(a), to, source, np.uint64(size))
+        g, a, _, d = advance(outer, 0, count, counter, a, 0, d)
+
+
+@kernel
+def _copy(w: Any, d: int, a: int, groups: Any, first: int, count: int, counter: Any, cancel: Any) -> None:
+    """Copy a tensor with its axes in another order."""
+    size = 1
+    for g in range(first, first + count):
+        size *= groups[g, SIZE_OF]
+    last = first + count - 1
+    is_run = groups[last, SIZE_OF] >= RUN and groups[last, STRIDE_D] == 1
+    if size < TILED or (is_run and (size <= CACHED or groups[last, STRIDE_A] == 1)):
+        _loops(w, d, a, 0, groups, first, count, COPY, counter, cancel)
+    else:
+        _copy_tiles(w, d, a, groups, first, count, cancel)
+
+
+@kernel(inline=True)
 def _unsigned(groups: Any, row: int) -> Any:
     return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
 
@@ -270,16 +369,16 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel:
 @kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
-    or with the last two axes transposed (flag 1 for a, 2 for b)."""
+    or with the last two axes transposed (flag 1 for a, 2 for b, 3 for both)."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
     if op[COUNT_A] > 0:
-        _loops(w, scratch, a, 0, groups, op[PACK_A], op[COUNT_A], COPY, counter, cancel)
+        _copy(w, scratch, a, groups, op[PACK_A], op[COUNT_A], counter, cancel)
         a = scratch
         scratch += batch * m * k
     if op[COUNT_B] > 0:
-        _loops(w, scratch, b, 0, groups, op[PACK_B], op[COUNT_B], COPY, counter, cancel)
+        _copy(w, scratch, b, groups, op[PACK_B], op[COUNT_B], counter, cancel)
         b = scratch
         scratch += batch * k * n
     out = scratch if op[COUNT_D] > 0 else d
@@ -295,10 +394,12 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
             np.dot(left.reshape(m, k), right.reshape(k, n), result)
         elif op[TRANSPOSED] == 1:
             np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
-        else:
+        elif op[TRANSPOSED] == 2:
             np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
+        else:
+            np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
     if op[COUNT_D] > 0:
-        _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], COPY, counter, cancel)
+        _copy(w, d, out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
 
 
 @kernel
@@ -312,11 +413,14 @@ def _long_matrix(left: Any, right: Any, result: Any, k: int, transposed: int, ca
         part = result[first : first + rows]
         if transposed == 0:
             np.dot(left.reshape(m, k)[first : first + rows], right.reshape(k, n), part)
-        elif transposed == 1:
-            block = np.ascontiguousarray(left.reshape(k, m)[:, first : first + rows].T)
-            np.dot(block, right.reshape(k, n), part)
-        else:
+        elif transposed == 2:
             np.dot(left.reshape(m, k)[first : first + rows], right.reshape(n, k).T, part)
+        else:
+            block = np.ascontiguousarray(left.reshape(k, m)[:, first : first + rows].T)
+            if transposed == 1:
+                np.dot(block, right.reshape(k, n), part)
+            else:
+                np.dot(block, right.reshape(n, k).T, part)
 
 
 @kernel(borrows=True)
