@@ -193,7 +193,7 @@ class TableEngine:
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
     def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
-        return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))
+        return self.compiler.asked(kind, targets, self.compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self._within(question.states, evidence)
@@ -231,6 +231,18 @@ class AllMarginals:
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
 
 
+class Uses:
+    """The number of times that an expensive question was asked."""
+
+    def __init__(self) -> None:
+        self.num = 0
+
+
+def _key(kind: Kind, targets: Positions, pattern: Pattern) -> tuple[Kind, Positions, Pattern]:
+    """The key of a question; all marginals are always about every unobserved variable."""
+    return kind, () if kind == "marginals" else targets, pattern
+
+
 class Compiler:
     """Compiled questions about one structure, valid for all values that are zero where those of its problem are."""
 
@@ -238,6 +250,7 @@ class Compiler:
         self.planner = planner
         self._questions: Cache[Question] = Cache(128)
         self._marginals: Cache[AllMarginals] = Cache(128)
+        self._uses: Cache[Uses] = Cache(128)
 
     @lazy
     def supports(self) -> Supports | None:
@@ -247,8 +260,7 @@ class Compiler:
 
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The compiled question, made on first use."""
-        named = () if kind == "marginals" else targets  # for these kinds, targets are all unobserved variables
-        return self._questions.get((kind, named, pattern), lambda: self._compiled(kind, targets, pattern))
+        return self._questions.get(_key(kind, targets, pattern), lambda: self._compiled(kind, targets, pattern))
 
     def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
         """The unobserved positions in groups, and the question that answers for all, or None.
@@ -262,8 +274,34 @@ class Compiler:
             found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
             groups, question = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
-            found = asked.found = groups, self._bundled(pattern, groups) if question is None else question
+            if question is None:
+                question = self._bundled(pattern, groups)
+            elif question.is_expensive:
+                question = self._improved("marginals", groups[0], pattern)
+            found = asked.found = groups, question
         return found
+
+    def asked(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The compiled question, which is improved if it is expensive and asked repeatedly."""
+        question = self.question(kind, targets, pattern)
+        if not question.is_expensive or kind == "group":
+            return question
+        counted = self._uses.get((kind, targets, pattern), Uses)
+        counted.num += 1
+        return self._improved(kind, targets, pattern) if counted.num == costs.USES_BEFORE_SEARCH + 1 else question
+
+    def _improved(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The question after a longer search, if its steps are cheaper then."""
+        question = self.question(kind, targets, pattern)
+        try:
+            other = self._planned(kind, targets, pattern, later=True)
+        except TooLarge:
+            return question
+        if other.nanoseconds >= question.nanoseconds:
+            return question
+        question.pool.clear()
+        self._questions.put(_key(kind, targets, pattern), other)
+        return other
 
     def _grouped(self, pattern: Pattern, entries_per_sink: int) -> tuple[tuple[Positions, ...], Question | None]:
         groups = self.planner.groups(pattern, entries_per_sink)
@@ -276,7 +314,23 @@ class Compiler:
         return bundle(total, parts, self.planner.layout(pattern.states))
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
-        plan = self.planner.plan(kind, targets, pattern)
+        try:
+            return self._planned(kind, targets, pattern)
+        except TooLarge:
+            plan = self.planner.plan(kind, targets, pattern)  # one far beyond the memory is refused here again
+            if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
+                raise
+        return self._planned(kind, targets, pattern, later=True)
+
+    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, *, later: bool = False) -> Question:
+        """The question along a new plan.
+
+        Args:
+            later: search longer for the order and the tree.
+        """
+        effort = costs.LATER_ORDER_PASSES if later else costs.FIRST_ORDER_PASSES
+        share = costs.LATER_SHARE_OF_TREE_SEARCH if later else costs.SHARE_OF_TREE_SEARCH
+        plan = self.planner.plan(kind, targets, pattern, effort=effort)
         inside = set(plan.relevant.variables) if pattern.touched else ()
         return compile_question(
             self.planner.layout(pattern.states),
@@ -291,4 +345,5 @@ class Compiler:
             reads_tensors=kind not in ("joint", "marginals", "group"),
             memory=self.planner.settings.memory,
             states=pattern.states,
+            search=0.0 if kind == "group" else share,
         )
