@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compiled.steps import ONE
+from sepset.kernels.compiled.tape import ONE
 from sepset.kernels.kernel import kernel, times
 
 # Multiplications per entry from which a step is laid out for matrix products; entries of the innermost axes of a
