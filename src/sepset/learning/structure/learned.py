@@ -19,6 +19,7 @@ from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pag import PAG
+from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.structure.columns import Columns
@@ -27,6 +28,9 @@ from sepset.learning.structure.familyscores import FamilyScore, Scorer
 from sepset.learning.structure.structureprior import StructurePrior
 
 G = TypeVar("G", bound=Graph | PAG)
+
+NO_LIMIT = Until(steps=1_000_000, tolerance=None)
+"""When searches that end by themselves are stopped."""
 
 
 @dataclass(frozen=True, eq=False)
