@@ -27,6 +27,7 @@ SUITES = (
     "exact",
     "best",
     "uai",
+    "trees",
     "memory",
     "roofline",
     "refusals",
