@@ -4,6 +4,15 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
+from sepset.learning.structure.classes.gies import (
+    GIES as GIES,
+)
+from sepset.learning.structure.classes.kes import (
+    KES as KES,
+)
 from sepset.learning.structure.comparison import (
     Recovery as Recovery,
     compare as compare,
@@ -171,6 +180,8 @@ __all__ = [
     "FaultyOracle",
     "FisherZ",
     "G",
+    "GES",
+    "GIES",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -180,6 +191,7 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "KES",
     "KnownOrder",
     "Learned",
     "LeaveOneOut",

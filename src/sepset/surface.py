@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure HillClimb ExactSearch ChowLiu "
+    "learn_structure GES HillClimb ExactSearch ChowLiu "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -183,6 +183,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
+        "learning.structure.classes.ges": "GES",
+        "learning.structure.classes.gies": "GIES",
+        "learning.structure.classes.kes": "KES",
         "api.structure": "parent_set_scores score",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
