@@ -35,6 +35,7 @@ SUITES = (
     "batch",
     "em",
     "callers",
+    "structure",
     "startup",
     "path",
 )
