@@ -38,6 +38,9 @@ from sepset.api.questions import (
     sensitivity as sensitivity,
     value_of_information as value_of_information,
 )
+from sepset.api.structure import (
+    learn_structure as learn_structure,
+)
 from sepset.cpds.deterministic import (
     DeterministicCPD as DeterministicCPD,
     MultiplexerCPD as MultiplexerCPD,
@@ -138,6 +141,18 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.exact.search import (
+    ExactSearch as ExactSearch,
+)
+from sepset.learning.structure.exact.trees import (
+    ChowLiu as ChowLiu,
+)
+from sepset.learning.structure.scores.likelihood import (
+    BIC as BIC,
+)
+from sepset.learning.structure.search.hillclimb import (
+    HillClimb as HillClimb,
+)
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
 )
@@ -168,22 +183,26 @@ __version__: str
 
 __all__ = [
     "BDeu",
+    "BIC",
     "Bayes",
     "BayesNet",
     "ChainComponent",
     "ChainGraph",
+    "ChowLiu",
     "CliqueTree",
     "DAG",
     "Dataset",
     "DeterministicCPD",
     "Discrete",
     "EM",
+    "ExactSearch",
     "FactorGraph",
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",
     "Guarantee",
     "HardEM",
+    "HillClimb",
     "ImpossibleEvidence",
     "K2",
     "KernelCPD",
@@ -228,6 +247,7 @@ __all__ = [
     "impute",
     "inference",
     "io",
+    "learn_structure",
     "learning",
     "log_partition",
     "log_probability",

@@ -21,7 +21,8 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "BDeu K2 "
+    "learn_structure HillClimb ExactSearch ChowLiu "
+    "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
 )
@@ -31,6 +32,7 @@ VERBS = {
     "api.questions": "log_partition log_probability map_assignment marginals plan predict prepare query sample "
     "sensitivity value_of_information",
     "api.learning": "fit",
+    "api.structure": "learn_structure",
 }
 """The flat names that belong to no namespace."""
 
@@ -70,6 +72,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "graphs.ordering": (
             "GivenOrder MaxCardinality MinFill MinNeighbors MinWeight Portfolio WeightedMinFill elimination_order"
         ),
+        "graphs.pag": "PAG",
         "graphs.regions": "RegionGraph bethe_graph join_graph cluster_variation_graph",
         "graphs.separation": (
             "Trail active_trail barren_nodes chain_separated csi_separated d_separated markov_blanket reachable "
@@ -180,7 +183,28 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
+        "api.structure": "parent_set_scores score",
         "learning.structure.comparison": "Recovery feature_confidence compare",
+        "learning.structure.constraints": "Constraints",
+        "learning.structure.exact.candidategraph": "CandidateGraph",
+        "learning.structure.exact.enumeration": "all_dags num_dags",
+        "learning.structure.exact.kbest": "RankedDAG k_best",
+        "learning.structure.exact.knownorder": "KnownOrder",
+        "learning.structure.exact.optimum": "Optimum",
+        "learning.structure.exact.scoretable": "ScoreTable",
+        "learning.structure.exact.search": "ExactSearch",
+        "learning.structure.exact.trees": "Branching ChowLiu",
+        "learning.structure.familyscores": "FamilyScore FamilyScores",
+        "learning.structure.learned": "Learned",
+        "learning.structure.scores.evidence": "BDs LeaveOneOut",
+        "learning.structure.scores.gaussian": "BGe",
+        "learning.structure.scores.heldout": "CrossValidated Holdout",
+        "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
+        "learning.structure.scores.normalized": "FNML QNML",
+        "learning.structure.search.hillclimb": "HillClimb",
+        "learning.structure.structureprior": (
+            "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
+        ),
     },
     "evaluation": {
         "learning.evaluation.biasvariance": "BiasVarianceResult bias_variance",

@@ -185,6 +185,7 @@ def make_plan(
     joint: bool = True,
     limit: int | None = None,
     cards: Ints | None = None,
+    effort: float = 1.0,
 ) -> EliminationPlan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
@@ -194,6 +195,7 @@ def make_plan(
         limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge` as soon as that
             is known. Without one the plan is made to be looked at.
         cards: the number of states of each variable in tables; all by default.
+        effort: how long to search for an order, in passes over the best tables so far.
     """
     from sepset.kernels.compiled.planning import scope_graph
 
@@ -217,7 +219,7 @@ def make_plan(
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     # A table over them then has its axes in the order asked.
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends)
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends, effort=effort)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

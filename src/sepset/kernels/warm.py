@@ -37,11 +37,11 @@ TYPES = {
     "?": "boolean",
 }
 KERNELS = {
-    "compiled.contraction.run": "ffIIIiibIIii?bIIf",
+    "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
     "compiled.layout.assemble": "fiifIiiiiiiiiii",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",
-    "compiled.steps.trace": "iiiiifiiiiinxb",
+    "compiled.steps.trace": "iiiiifiiiiinInxb",
     "graphs.ordering.greedy_order": "isffifffxnb",
     "compiled.planning.eliminate": "iiifxn",
     "compiled.planning.scope_graph": "iiiiin",

@@ -35,6 +35,7 @@ from sepset.inference.compiled.planner import Pattern
 from sepset.inference.compiled.question import compile_question
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.supports import Supports
+from sepset.inference.compiled.treesearch import is_searched
 
 NO_FINDINGS = Evidence()
 
@@ -262,8 +263,24 @@ class Compiler:
             found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
             groups, question = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
-            found = asked.found = groups, self._bundled(pattern, groups) if question is None else question
+            later = self._bundled(pattern, groups) if question is None else self._improved(question, pattern)
+            found = asked.found = groups, later
         return found
+
+    def _improved(self, question: Question, pattern: Pattern) -> Question:
+        """The question of all marginals after a longer search, if its steps are expensive and become cheaper."""
+        if not is_searched(question.contraction):
+            return question
+        targets = tuple(question.targets.tolist())
+        try:
+            other = self._planned("marginals", targets, pattern, later=True)
+        except TooLarge:
+            return question
+        if other.nanoseconds >= question.nanoseconds:
+            return question
+        question.pool.clear()
+        self._questions.put(("marginals", (), pattern), other)
+        return other
 
     def _grouped(self, pattern: Pattern, entries_per_sink: int) -> tuple[tuple[Positions, ...], Question | None]:
         groups = self.planner.groups(pattern, entries_per_sink)
@@ -276,7 +293,23 @@ class Compiler:
         return bundle(total, parts, self.planner.layout(pattern.states))
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
-        plan = self.planner.plan(kind, targets, pattern)
+        try:
+            return self._planned(kind, targets, pattern)
+        except TooLarge:
+            plan = self.planner.plan(kind, targets, pattern)  # one far beyond the memory is refused here again
+            if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
+                raise
+        return self._planned(kind, targets, pattern, later=True)
+
+    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, *, later: bool = False) -> Question:
+        """The question along a new plan.
+
+        Args:
+            later: search longer for the order and the tree.
+        """
+        effort = costs.LATER_ORDER_PASSES if later else costs.FIRST_ORDER_PASSES
+        share = costs.LATER_SHARE_OF_TREE_SEARCH if later else costs.SHARE_OF_TREE_SEARCH
+        plan = self.planner.plan(kind, targets, pattern, effort=effort)
         inside = set(plan.relevant.variables) if pattern.touched else ()
         return compile_question(
             self.planner.layout(pattern.states),
@@ -290,4 +323,5 @@ class Compiler:
             maximize=kind == "mode",
             memory=self.planner.settings.memory,
             states=pattern.states,
+            search=0.0 if kind == "group" else share,
         )

@@ -96,18 +96,30 @@ class Planner:
         """The layout of a store over these states."""
         return self.store.layout if states is None else states.layout
 
-    def plan(self, kind: Kind, targets: Positions, pattern: Pattern, *, to_run: bool = True) -> EliminationPlan:
+    def plan(
+        self,
+        kind: Kind,
+        targets: Positions,
+        pattern: Pattern,
+        *,
+        to_run: bool = True,
+        effort: float = costs.FIRST_ORDER_PASSES,
+    ) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:
             to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
+            effort: how long to search for an order, in passes over the tables of the best one so far.
         """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        return self._plans.get((kind, targets, pattern), lambda: self._made(kind, targets, pattern, limit))
+        key = kind, targets, pattern, effort
+        return self._plans.get(key, lambda: self._made(kind, targets, pattern, limit, effort))
 
-    def _made(self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None) -> EliminationPlan:
+    def _made(
+        self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, effort: float
+    ) -> EliminationPlan:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
@@ -118,6 +130,7 @@ class Planner:
             last=asked,
             limit=limit,
             cards=self.cards(pattern.states),
+            effort=effort,
         )
 
     def _relevant(self, kind: Kind, targets: Positions, pattern: Pattern) -> Relevant:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,11 +21,13 @@ from sepset.inference.compiled.contraction import (
     Ranks,
     choices,
     contract,
+    follow,
     tree_groups,
 )
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
+from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.variables.evidence import Evidence
 
@@ -84,6 +87,11 @@ class Question:
     def joint_positions(self) -> tuple[int, ...]:
         """The positions of the variables of the only root, in the order of its axes."""
         return tuple(self.ids[r] for r in self.kept)
+
+    @lazy
+    def nanoseconds(self) -> float:
+        """The estimated time of a run."""
+        return estimated(self.contraction, maximize=self.maximize)
 
     @lazy
     def choices(self) -> list[Choice]:
@@ -170,6 +178,7 @@ def compile_question(
     maximize: bool = False,
     memory: int | None = None,
     states: States | None = None,
+    search: float = costs.SHARE_OF_TREE_SEARCH,
 ) -> Question:
     """The question of a plan, compiled.
 
@@ -182,6 +191,8 @@ def compile_question(
         maximize: maximize instead of summing.
         memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
+        search: the time to look for a cheaper tree if the steps are expensive, as a share of theirs; zero follows the
+            plan's cliques.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
     rank, seen = np.empty((2, len(cards)), np.int64)
@@ -198,25 +209,42 @@ def compile_question(
     limit = math.inf if memory is None else memory / ENTRY_BYTES
     if plan.symbolic.rounded_total > limit and plan.largest > limit:
         _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
-    made = contract(
-        inputs,
-        plan.symbolic.ranked_cards,
-        tree,
-        kept=last,
-        targets=rank[targets],
-        num_factors=len(numbers) if factors else 0,
-        limit=limit,
-    )
+    asked = Asked(last, rank[targets], len(numbers) if factors else 0)
+    made = contract(inputs, plan.symbolic.ranked_cards, tree, **asked._asdict(), limit=limit)
     if made.num_forward < 0:
         _refuse(plan, math.inf, limit)
     if made.entries > limit:
         _refuse(plan, made.entries, limit)
+    if search > 0.0 and is_searched(made):
+        made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
         plan.check(memory, need)
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
     return Question(plan, cards, ids, tuple(observed), tuple(touched), *about, need=need)
+
+
+class Asked(NamedTuple):
+    """The ends of a contraction: ranks kept, ranks whose marginals are read, and the number of factors read."""
+
+    kept: Ints
+    targets: Ints
+    num_factors: int
+
+
+def _rearranged(
+    made: Contraction, tree: Groups, inputs: Inputs, asked: Asked, *, maximize: bool, share: float, limit: float
+) -> tuple[Contraction, Groups]:
+    """The contraction along a cheaper tree, if there is one that takes no more memory than is certainly available."""
+    found = cheaper_tree(made, **asked._asdict(), maximize=maximize, share=share)
+    if found.cost >= found.first:
+        return made, tree
+    other, cliques = follow(inputs, made.weights, found.tree, **asked._asdict(), limit=max(made.entries, limit / 2))
+    if other.num_forward < 0 or other.entries > max(made.entries, limit / 2):
+        return made, tree
+    is_cheaper = estimated(other, maximize=maximize) < estimated(made, maximize=maximize)
+    return (other, cliques) if is_cheaper else (made, tree)
 
 
 def _answer(program: Program, kept: Sequence[int], cards: Ints, states: States | None) -> int:

@@ -262,6 +262,7 @@ class RowCompiler:
                 touched=columns,
                 maximize=True,
                 memory=planner.settings.memory // costs.LANES[-1],
+                search=0.0,
             )
         except TooLarge:
             return None
@@ -293,4 +294,5 @@ class RowCompiler:
             marginals=targets if len(targets) > 1 else None,
             factors=counted,
             memory=limit,
+            search=0.0,
         )

@@ -1,0 +1,1 @@
+"""Loops of structure learning: counts of all sets of columns, subsets, orders, heuristic search and chains."""
