@@ -141,6 +141,9 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
 from sepset.learning.structure.exact.search import (
     ExactSearch as ExactSearch,
 )
@@ -197,6 +200,7 @@ __all__ = [
     "EM",
     "ExactSearch",
     "FactorGraph",
+    "GES",
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",

@@ -4,6 +4,15 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
+from sepset.learning.structure.classes.gies import (
+    GIES as GIES,
+)
+from sepset.learning.structure.classes.kes import (
+    KES as KES,
+)
 from sepset.learning.structure.comparison import (
     Recovery as Recovery,
     compare as compare,
@@ -43,6 +52,41 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.independence.corrections import (
+    BenjaminiHochberg as BenjaminiHochberg,
+    Bonferroni as Bonferroni,
+    Holm as Holm,
+    Sidak as Sidak,
+)
+from sepset.learning.structure.independence.discrete import (
+    G as G,
+    Pearson as Pearson,
+    ShrunkenInformation as ShrunkenInformation,
+)
+from sepset.learning.structure.independence.exacttest import (
+    ExactTest as ExactTest,
+)
+from sepset.learning.structure.independence.gaussian import (
+    FisherZ as FisherZ,
+)
+from sepset.learning.structure.independence.independencetest import (
+    IndependenceTestResult as IndependenceTestResult,
+    independence_test as independence_test,
+)
+from sepset.learning.structure.independence.mixedtest import (
+    ConditionalGaussianTest as ConditionalGaussianTest,
+)
+from sepset.learning.structure.independence.moredata import (
+    MoreData as MoreData,
+)
+from sepset.learning.structure.independence.oracles import (
+    Callback as Callback,
+    DSeparation as DSeparation,
+    FaultyOracle as FaultyOracle,
+)
+from sepset.learning.structure.independence.permutation import (
+    Permutation as Permutation,
+)
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
@@ -69,6 +113,35 @@ from sepset.learning.structure.scores.normalized import (
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
 )
+from sepset.learning.structure.skeletons.blankets import (
+    FastIAMB as FastIAMB,
+    GrowShrink as GrowShrink,
+    IAMB as IAMB,
+    InterIAMB as InterIAMB,
+)
+from sepset.learning.structure.skeletons.candidates import (
+    HPC as HPC,
+    MMHC as MMHC,
+    MMPC as MMPC,
+)
+from sepset.learning.structure.skeletons.latent import (
+    FCI as FCI,
+    RFCI as RFCI,
+)
+from sepset.learning.structure.skeletons.method import (
+    Discovered as Discovered,
+)
+from sepset.learning.structure.skeletons.orientation import (
+    Conflict as Conflict,
+)
+from sepset.learning.structure.skeletons.pc import (
+    PC as PC,
+)
+from sepset.learning.structure.skeletons.phases import (
+    Cheng as Cheng,
+    IC as IC,
+    SGS as SGS,
+)
 from sepset.learning.structure.structureprior import (
     EdgePenalty as EdgePenalty,
     EdgeProbabilities as EdgeProbabilities,
@@ -82,34 +155,69 @@ __all__ = [
     "BDs",
     "BGe",
     "BIC",
+    "BenjaminiHochberg",
+    "Bonferroni",
     "Branching",
+    "Callback",
     "CandidateGraph",
+    "Cheng",
     "ChowLiu",
+    "ConditionalGaussianTest",
+    "Conflict",
     "Constraints",
     "CrossValidated",
+    "DSeparation",
+    "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
     "ExactSearch",
+    "ExactTest",
+    "FCI",
     "FNML",
     "FamilyScore",
     "FamilyScores",
+    "FastIAMB",
+    "FaultyOracle",
+    "FisherZ",
+    "G",
+    "GES",
+    "GIES",
+    "GrowShrink",
+    "HPC",
     "HillClimb",
     "Holdout",
+    "Holm",
+    "IAMB",
+    "IC",
+    "IndependenceTestResult",
+    "InterIAMB",
+    "KES",
     "KnownOrder",
     "Learned",
     "LeaveOneOut",
     "LogLikelihood",
+    "MMHC",
+    "MMPC",
+    "MoreData",
     "Optimum",
+    "PC",
+    "Pearson",
+    "Permutation",
     "PriorNetwork",
     "QNML",
+    "RFCI",
     "RankedDAG",
     "Recovery",
+    "SGS",
     "ScoreTable",
+    "ShrunkenInformation",
+    "Sidak",
     "UniformSizes",
     "UniformStructures",
     "all_dags",
     "compare",
     "feature_confidence",
+    "independence_test",
     "k_best",
     "num_dags",
     "parent_set_scores",

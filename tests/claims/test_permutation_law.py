@@ -543,6 +543,21 @@ def tables_of_scores(w: World) -> Any:
     return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
 
 
+@law("structure.independence_test")
+def independence(w: World) -> Any:
+    tests = (ss.structure.G(), ss.structure.Pearson(), ss.structure.ShrunkenInformation())
+    exact = ss.structure.ExactTest(most_tables=10_000_000)
+    found = [
+        ss.structure.independence_test(w.rows, between=w.two.shuffled("ab", "between"), given=given, test=test)
+        for test in tests
+        for given in ((), w.three.shuffled("cd", "given"))
+    ]
+    found.append(ss.structure.independence_test(w.rows, between=("d", "a"), test=exact))
+    learned = ss.learn_structure(w.rows, method=ss.structure.PC(level=0.3))
+    edges = sorted(tuple(sorted(edge)) for edge in learned.graph.edges)
+    return [(one.statistic, one.p_value) for one in found], edges
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:
@@ -1046,7 +1061,10 @@ EXEMPT = {
     "learning.PosteriorFitResult.__init__": RECORD,
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
+    "structure.*.bind": OWN,
     "structure.*.family": OWN,
+    "structure.Discovered.fit": "is that of Learned",
+    "structure.IndependenceTestResult.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,

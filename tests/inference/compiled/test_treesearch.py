@@ -290,6 +290,28 @@ def test_repeated_questions_get_a_longer_search():
         np.testing.assert_allclose(later[name], values, rtol=1e-9)
 
 
+def test_every_kind_of_repeated_question_keeps_its_answer():
+    model = grid(6, 5, seed=4)
+    target, other = model.variables[0], model.variables[20]
+    prepared = ss.prepare(model).prepared
+    nothing, rng = ss.variables.Evidence(), np.random.default_rng
+    first, *rest = [
+        (
+            prepared.query([0, 20], nothing).distribution.values,
+            prepared.log_partition(nothing),
+            prepared.best(nothing, range(36)).log_value,
+            prepared.factor_marginals(nothing)[3],
+        )
+        for _ in range(4)
+    ]
+    for found in rest:
+        for one, same in zip(first, found, strict=True):
+            np.testing.assert_allclose(same, one, rtol=1e-9)
+    for _ in range(4):
+        assert len(prepared.sample(3, nothing, rng(0))) == 36
+    assert first[0].shape == (target.num_states, other.num_states)
+
+
 def test_a_question_that_does_not_fit_is_planned_once_more(monkeypatch):
     """With a longer search for the order, before it is refused."""
     model, efforts = grid(6, 4), []

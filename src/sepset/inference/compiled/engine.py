@@ -35,7 +35,6 @@ from sepset.inference.compiled.planner import Pattern
 from sepset.inference.compiled.question import compile_question
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.supports import Supports
-from sepset.inference.compiled.treesearch import is_searched
 
 NO_FINDINGS = Evidence()
 
@@ -194,7 +193,7 @@ class TableEngine:
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
     def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
-        return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))
+        return self.compiler.asked(kind, targets, self.compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self._within(question.states, evidence)
@@ -232,6 +231,18 @@ class AllMarginals:
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
 
 
+class Uses:
+    """The number of times that an expensive question was asked."""
+
+    def __init__(self) -> None:
+        self.num = 0
+
+
+def _key(kind: Kind, targets: Positions, pattern: Pattern) -> tuple[Kind, Positions, Pattern]:
+    """The key of a question; all marginals are always about every unobserved variable."""
+    return kind, () if kind == "marginals" else targets, pattern
+
+
 class Compiler:
     """Compiled questions about one structure, valid for all values that are zero where those of its problem are."""
 
@@ -239,6 +250,7 @@ class Compiler:
         self.planner = planner
         self._questions: Cache[Question] = Cache(128)
         self._marginals: Cache[AllMarginals] = Cache(128)
+        self._uses: Cache[Uses] = Cache(128)
 
     @lazy
     def supports(self) -> Supports | None:
@@ -248,8 +260,7 @@ class Compiler:
 
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The compiled question, made on first use."""
-        named = () if kind == "marginals" else targets  # for these kinds, targets are all unobserved variables
-        return self._questions.get((kind, named, pattern), lambda: self._compiled(kind, targets, pattern))
+        return self._questions.get(_key(kind, targets, pattern), lambda: self._compiled(kind, targets, pattern))
 
     def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
         """The unobserved positions in groups, and the question that answers for all, or None.
@@ -263,23 +274,33 @@ class Compiler:
             found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
             groups, question = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
-            later = self._bundled(pattern, groups) if question is None else self._improved(question, pattern)
-            found = asked.found = groups, later
+            if question is None:
+                question = self._bundled(pattern, groups)
+            elif question.is_expensive:
+                question = self._improved("marginals", groups[0], pattern)
+            found = asked.found = groups, question
         return found
 
-    def _improved(self, question: Question, pattern: Pattern) -> Question:
-        """The question of all marginals after a longer search, if its steps are expensive and become cheaper."""
-        if not is_searched(question.contraction):
+    def asked(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The compiled question, which is improved if it is expensive and asked repeatedly."""
+        question = self.question(kind, targets, pattern)
+        if not question.is_expensive or kind == "group":
             return question
-        targets = tuple(question.targets.tolist())
+        counted = self._uses.get((kind, targets, pattern), Uses)
+        counted.num += 1
+        return self._improved(kind, targets, pattern) if counted.num == costs.USES_BEFORE_SEARCH + 1 else question
+
+    def _improved(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The question after a longer search, if its steps are cheaper then."""
+        question = self.question(kind, targets, pattern)
         try:
-            other = self._planned("marginals", targets, pattern, later=True)
+            other = self._planned(kind, targets, pattern, later=True)
         except TooLarge:
             return question
         if other.nanoseconds >= question.nanoseconds:
             return question
         question.pool.clear()
-        self._questions.put(("marginals", (), pattern), other)
+        self._questions.put(_key(kind, targets, pattern), other)
         return other
 
     def _grouped(self, pattern: Pattern, entries_per_sink: int) -> tuple[tuple[Positions, ...], Question | None]:

@@ -89,6 +89,11 @@ class Question:
         return tuple(self.ids[r] for r in self.kept)
 
     @lazy
+    def is_expensive(self) -> bool:
+        """Whether a longer search for a plan may be worth it after repeated questions."""
+        return is_searched(self.contraction)
+
+    @lazy
     def nanoseconds(self) -> float:
         """The estimated time of a run."""
         return estimated(self.contraction, maximize=self.maximize)
