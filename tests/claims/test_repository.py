@@ -405,14 +405,18 @@ def test_the_law_of_ladders_itself(text, expected):
     assert set().union(*(told_apart(node, {"TableCPD", "TreeCPD"}) for node in nodes)) == expected
 
 
+MEMBER = (ast.In, ast.NotIn)
+
+
 def rebuilt(text: str) -> list[int]:
     """Lines of comprehensions that build the same collection for each item, only to ask whether the item is in it."""
     found = []
     loops = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
     for loop in (node for node in ast.walk(ast.parse(text)) if isinstance(node, loops)):
         bound = {n.id for g in loop.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        tests = [n for g in loop.generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Compare)]
-        for call in (n for test in tests for side in test.comparators for n in ast.walk(side)):
+        tests = (n for g in loop.generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Compare))
+        asked = [side for n in tests for op, side in zip(n.ops, n.comparators, strict=True) if type(op) in MEMBER]
+        for call in (n for side in asked for n in ast.walk(side)):
             names = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
             if isinstance(call, ast.Call) and names & {"set", "frozenset", "list", "tuple"} and not names & bound:
                 found.append(call.lineno)
@@ -425,6 +429,7 @@ def rebuilt(text: str) -> list[int]:
         ("[v for v in x if v not in set(y)]", [1]),
         ("{k: v for k, v in x if k in set(y.names)}", [1]),
         ("[v for v in x if v in y]", []),
+        ("[v for v in x if v != tuple(y)]", []),
         ("[v for v in x if y in set(v)]", []),
     ],
 )
