@@ -40,6 +40,7 @@ from sepset.api.questions import (
 )
 from sepset.api.structure import (
     learn_structure as learn_structure,
+    structure_posterior as structure_posterior,
 )
 from sepset.cpds.deterministic import (
     DeterministicCPD as DeterministicCPD,
@@ -141,6 +142,11 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.averaging.mcmc import (
+    OrderMCMC as OrderMCMC,
+    PartitionMCMC as PartitionMCMC,
+    StructureMCMC as StructureMCMC,
+)
 from sepset.learning.structure.classes.ges import (
     GES as GES,
 )
@@ -155,6 +161,15 @@ from sepset.learning.structure.scores.likelihood import (
 )
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
+)
+from sepset.learning.structure.skeletons.candidates import (
+    MMHC as MMHC,
+)
+from sepset.learning.structure.skeletons.latent import (
+    FCI as FCI,
+)
+from sepset.learning.structure.skeletons.pc import (
+    PC as PC,
 )
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
@@ -199,6 +214,7 @@ __all__ = [
     "Discrete",
     "EM",
     "ExactSearch",
+    "FCI",
     "FactorGraph",
     "GES",
     "Gaussian",
@@ -214,13 +230,17 @@ __all__ = [
     "LinearGaussian",
     "LogisticCPD",
     "MLE",
+    "MMHC",
     "MarkovNet",
     "MixedGraph",
     "MultiplexerCPD",
     "NoisyMax",
     "NoisyOr",
     "Not",
+    "OrderMCMC",
+    "PC",
     "PartitionCPD",
+    "PartitionMCMC",
     "PosteriorMode",
     "Real",
     "RuleCPD",
@@ -228,6 +248,7 @@ __all__ = [
     "Soft",
     "Status",
     "StepwiseEM",
+    "StructureMCMC",
     "Table",
     "TableCPD",
     "TooLarge",
@@ -272,6 +293,7 @@ __all__ = [
     "sensitivity",
     "sklearn",
     "structure",
+    "structure_posterior",
     "testing",
     "value_of_information",
     "variables",

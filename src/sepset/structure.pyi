@@ -4,6 +4,37 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.averaging.alongorder import (
+    AlongOrder as AlongOrder,
+)
+from sepset.learning.structure.averaging.bootstrap import (
+    BootstrapStructures as BootstrapStructures,
+)
+from sepset.learning.structure.averaging.consensus import (
+    consensus_graph as consensus_graph,
+    data_driven_threshold as data_driven_threshold,
+)
+from sepset.learning.structure.averaging.exactsums import (
+    KoivistoSood as KoivistoSood,
+    TianHe as TianHe,
+)
+from sepset.learning.structure.averaging.exhaustive import (
+    BestStructures as BestStructures,
+    Exhaustive as Exhaustive,
+)
+from sepset.learning.structure.averaging.mcmc import (
+    OrderMCMC as OrderMCMC,
+    PartitionMCMC as PartitionMCMC,
+    StructureMCMC as StructureMCMC,
+)
+from sepset.learning.structure.averaging.posterior import (
+    StructureAveraging as StructureAveraging,
+    StructurePosterior as StructurePosterior,
+    WeightedGraph as WeightedGraph,
+)
+from sepset.learning.structure.averaging.trees import (
+    TreePosterior as TreePosterior,
+)
 from sepset.learning.structure.classes.ges import (
     GES as GES,
 )
@@ -110,8 +141,22 @@ from sepset.learning.structure.scores.normalized import (
     FNML as FNML,
     QNML as QNML,
 )
+from sepset.learning.structure.search.boss import (
+    BOSS as BOSS,
+)
+from sepset.learning.structure.search.escapes import (
+    BasinFlooding as BasinFlooding,
+    OptimalReinsertion as OptimalReinsertion,
+    PlateauWalk as PlateauWalk,
+    SparseCandidate as SparseCandidate,
+)
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
+)
+from sepset.learning.structure.search.stochastic import (
+    Annealing as Annealing,
+    DataPerturbation as DataPerturbation,
+    FirstAscent as FirstAscent,
 )
 from sepset.learning.structure.skeletons.blankets import (
     FastIAMB as FastIAMB,
@@ -152,11 +197,17 @@ from sepset.learning.structure.structureprior import (
 
 __all__ = [
     "AIC",
+    "AlongOrder",
+    "Annealing",
     "BDs",
     "BGe",
     "BIC",
+    "BOSS",
+    "BasinFlooding",
     "BenjaminiHochberg",
+    "BestStructures",
     "Bonferroni",
+    "BootstrapStructures",
     "Branching",
     "Callback",
     "CandidateGraph",
@@ -167,17 +218,20 @@ __all__ = [
     "Constraints",
     "CrossValidated",
     "DSeparation",
+    "DataPerturbation",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
     "ExactSearch",
     "ExactTest",
+    "Exhaustive",
     "FCI",
     "FNML",
     "FamilyScore",
     "FamilyScores",
     "FastIAMB",
     "FaultyOracle",
+    "FirstAscent",
     "FisherZ",
     "G",
     "GES",
@@ -193,16 +247,21 @@ __all__ = [
     "InterIAMB",
     "KES",
     "KnownOrder",
+    "KoivistoSood",
     "Learned",
     "LeaveOneOut",
     "LogLikelihood",
     "MMHC",
     "MMPC",
     "MoreData",
+    "OptimalReinsertion",
     "Optimum",
+    "OrderMCMC",
     "PC",
+    "PartitionMCMC",
     "Pearson",
     "Permutation",
+    "PlateauWalk",
     "PriorNetwork",
     "QNML",
     "RFCI",
@@ -212,10 +271,19 @@ __all__ = [
     "ScoreTable",
     "ShrunkenInformation",
     "Sidak",
+    "SparseCandidate",
+    "StructureAveraging",
+    "StructureMCMC",
+    "StructurePosterior",
+    "TianHe",
+    "TreePosterior",
     "UniformSizes",
     "UniformStructures",
+    "WeightedGraph",
     "all_dags",
     "compare",
+    "consensus_graph",
+    "data_driven_threshold",
     "feature_confidence",
     "independence_test",
     "k_best",

@@ -10,11 +10,13 @@ import numpy as np
 
 from sepset.base.checks import generator
 from sepset.base.foreign import translated
+from sepset.cpds.priors.dirichlet import BDeu
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
+from sepset.learning.structure.averaging.posterior import StructureAveraging, StructurePosterior
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
@@ -22,11 +24,20 @@ from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer
 from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
-from sepset.learning.structure.search.hillclimb import HillClimb
+from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
 
-DEFAULT_METHOD = HillClimb(tabu=20, patience=20, restarts=5)
-"""The method where none is named."""
+MOST_ORDERED = 250
+"""The largest number of columns whose orders are searched where no method is named."""
+
+
+def default_method(num_columns: int) -> BOSS:
+    """The method where none is named: greedy searches, then one over orders of up to a few hundred columns.
+
+    >>> default_method(37), default_method(1_000)
+    (BOSS(starts=1), BOSS(starts=0))
+    """
+    return BOSS(1 if num_columns <= MOST_ORDERED else 0)
 
 
 @overload
@@ -90,7 +101,7 @@ def learn_structure(
 
     Args:
         data: a dataset, any frame, a mapping of columns, or the path of a file.
-        method: hill climbing with a tabu list and restarts by default.
+        method: `BOSS` by default: greedy searches over classes and graphs, then over orders of up to 250 columns.
         score: `BIC()` by default; or `AIC()`, `BDeu(10)`, `K2()` and others. Methods by tests need none.
         structure_prior: uniform by default.
         constraints: edges that are required or forbidden, tiers, the largest number of parents.
@@ -114,9 +125,10 @@ def learn_structure(
     >>> learn_structure(rows).graph.edges
     (('rain', 'wet'),)
     """
-    chosen: StructureMethod[Any] = DEFAULT_METHOD if method is None else method
+    columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
+    chosen: StructureMethod[Any] = default_method(len(columns)) if method is None else method
     task = StructureTask(
-        Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing),
+        columns,
         BIC() if score is None else score,
         structure_prior,
         Constraints() if constraints is None else constraints,
@@ -215,3 +227,66 @@ def parent_set_scores(
     known = Constraints() if constraints is None else constraints
     task = StructureTask(columns, BIC() if score is None else score, structure_prior, known)
     return families.score_table(task.scorer, task.allowed, pruned=pruned)
+
+
+@translated
+def structure_posterior(
+    data: object,
+    *,
+    method: StructureAveraging,
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    constraints: Constraints | None = None,
+    start: Graph | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> StructurePosterior:
+    r"""The probabilities of edges, paths and other features of the structure, averaged over structures.
+
+    $$P(f \mid \mathcal D) = \sum_{\mathcal G} P(\mathcal G \mid \mathcal D) \, f(\mathcal G)$$
+
+    Args:
+        data: a dataset, any frame, a mapping of columns, or the path of a file.
+        method: `PartitionMCMC()`, `OrderMCMC()`, `StructureMCMC()`; exact: `TianHe()`, `KoivistoSood()`,
+            `Exhaustive()`, `TreePosterior()`, `AlongOrder(order)`; `BestStructures(k)`, `BootstrapStructures(method)`.
+        score: `BDeu(1)` by default: the evidence of each family.
+        structure_prior: uniform by default.
+        constraints: edges that are required or forbidden, tiers, the largest number of parents.
+        start: a graph from which the first chain starts.
+        weights: one per row, or the name of a column.
+        variables: the meaning of some columns.
+        interventions: the variables that were set.
+        missing: what becomes of missing cells.
+        seed: a number or a generator, for methods that draw.
+        until: when chains stop.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+        checkpoint: a file that chains keep their state in, and go on from where it exists.
+
+    Reference: Koller & Friedman, section 18.5.
+    Guarantee: as the method.
+    Tested by: api/test_structure.py::test_the_posterior_of_edges
+
+    >>> from sepset.learning.structure.averaging.exhaustive import Exhaustive
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> round(structure_posterior(rows, method=Exhaustive()).probability("rain -> wet"), 2)
+    0.5
+    """
+    task = StructureTask(
+        Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing),
+        BDeu(1.0) if score is None else score,
+        structure_prior,
+        Constraints() if constraints is None else constraints,
+        start,
+        generator(seed),
+        until,
+        progress,
+        checkpoint,
+    )
+    task.allowed  # noqa: B018  # contradictory constraints are refused before any work
+    return method.average(task)
