@@ -36,7 +36,11 @@ SUITES = (
     "batch",
     "em",
     "callers",
+<<<<<<< HEAD
     "structure_exact",
+=======
+    "structure",
+>>>>>>> main
     "startup",
     "path",
 )
