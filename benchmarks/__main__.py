@@ -36,11 +36,8 @@ SUITES = (
     "batch",
     "em",
     "callers",
-<<<<<<< HEAD
     "structure_exact",
-=======
     "structure",
->>>>>>> main
     "startup",
     "path",
 )
