@@ -37,6 +37,8 @@ SUITES = (
     "batch",
     "em",
     "callers",
+    "structure_exact",
+    "structure",
     "startup",
     "path",
 )

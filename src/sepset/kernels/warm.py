@@ -38,7 +38,8 @@ TYPES = {
 }
 KERNELS = {
     "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
-    "compiled.layout.assemble": "fiifIiiiiiiiiii",
+    "compiled.layout.assemble": "fiifIiiiiiiiiiii",
+    "compiled.axes.axis_strides": "fiifIni?",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",
     "compiled.steps.trace": "iiiiifiiiiinInxb",

@@ -342,6 +342,7 @@ class Compiler:
             marginals=targets if kind in ("marginals", "group") else None,
             factors=kind == "factors",
             maximize=kind == "mode",
+            reads_tensors=kind not in ("joint", "marginals", "group"),
             memory=self.planner.settings.memory,
             states=pattern.states,
             search=0.0 if kind == "group" else share,

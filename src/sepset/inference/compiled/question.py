@@ -181,6 +181,7 @@ def compile_question(
     marginals: Sequence[int] | Ints | None = None,
     factors: bool = False,
     maximize: bool = False,
+    reads_tensors: bool = True,
     memory: int | None = None,
     states: States | None = None,
     search: float = costs.SHARE_OF_TREE_SEARCH,
@@ -194,6 +195,7 @@ def compile_question(
         marginals: positions whose single marginals are read after a reverse sweep; None reads none.
         factors: whether the marginal over every factor's scope is read too.
         maximize: maximize instead of summing.
+        reads_tensors: whether a run's tensors are read, beyond the joint or the single marginals.
         memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
         search: the time to look for a cheaper tree if the steps are expensive, as a share of theirs; zero follows the
@@ -222,7 +224,9 @@ def compile_question(
         _refuse(plan, made.entries, limit)
     if search > 0.0 and is_searched(made):
         made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
-    program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
+    program = assemble(
+        made, layout, numbers, rank, seen, len(targets), cards[found], reads_tensors=reads_tensors or factors
+    )
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
         plan.check(memory, need)
