@@ -36,6 +36,7 @@ SUITES = (
     "batch",
     "em",
     "callers",
+    "structure_exact",
     "structure",
     "startup",
     "path",
