@@ -28,6 +28,7 @@ SUITES = (
     "exact",
     "best",
     "uai",
+    "trees",
     "memory",
     "roofline",
     "refusals",
@@ -36,6 +37,8 @@ SUITES = (
     "batch",
     "em",
     "callers",
+    "structure_exact",
+    "structure",
     "startup",
     "path",
 )
