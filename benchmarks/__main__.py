@@ -29,6 +29,7 @@ SUITES = (
     "exact",
     "best",
     "uai",
+    "trees",
     "memory",
     "roofline",
     "refusals",
@@ -37,6 +38,8 @@ SUITES = (
     "batch",
     "em",
     "callers",
+    "structure_exact",
+    "structure",
     "startup",
     "path",
 )
