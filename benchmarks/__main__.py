@@ -20,6 +20,7 @@ SUITES = (
     "plans",
     "separation",
     "structuretests",
+    "structuresearch",
     "sampling",
     "counting",
     "rows",
