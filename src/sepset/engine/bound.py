@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,8 +95,8 @@ class Bound:
         return total
 
     @lazy
-    def _place(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.model.variables.names)}
+    def _place(self) -> Mapping[str, int]:
+        return self.model.variables.positions
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled with its plans and programs if the method has them to send, so that a worker need not make them."""

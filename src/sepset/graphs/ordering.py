@@ -82,6 +82,7 @@ class OrderingTask:
         patience: the work, in array reads, that is done before anything is refused; without a limit too, unless zero.
         has_tables: whether cliques become tables, so that their total size is all that counts. Programs of contractions
             hold separators only, of which an order from side to side has as many large ones as there are nodes.
+        entry_time: the nanoseconds per table entry that a better order saves: how long to look for one.
     """
 
     nodes: Sequence[str]
@@ -92,6 +93,7 @@ class OrderingTask:
     limit: float = math.inf
     patience: int = 0
     has_tables: bool = False
+    entry_time: float = costs.NANOSECONDS_PER_ENTRY
 
     def __len__(self) -> int:
         return len(self.cards)
@@ -281,7 +283,7 @@ class Portfolio:
         """The node numbers, first eliminated first."""
         if len(task) <= costs.SMALL_GRAPH and self == DEFAULT_ORDER:
             order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
-            if _spent(work, 1) >= _worth(total):
+            if _spent(work, 1) >= _worth(total, task.entry_time):
                 return order
         first = _simplicial(task)
         if len(first) == len(task):
@@ -336,9 +338,9 @@ def _spent(work: int, step: int) -> float:
     return costs.NANOSECONDS_PER_READ * work + costs.NANOSECONDS_PER_TRY * step
 
 
-def _worth(total: float) -> float:
+def _worth(total: float, entry_time: float) -> float:
     """The estimated nanoseconds of a pass over tables whose entries number 2 to the power `total`."""
-    return float(costs.NANOSECONDS_PER_ENTRY * 2.0 ** min(total, 64.0))
+    return float(entry_time * 2.0 ** min(total, 64.0))
 
 
 def _index(task: OrderingTask) -> Floats:
@@ -359,7 +361,7 @@ class _Search:
 
     def is_worth_more(self, step: int) -> bool:
         """Whether the search so far took less time than a pass over the best tables will take."""
-        return _spent(self.work, step) < _worth(self.total)
+        return _spent(self.work, step) < _worth(self.total, self.task.entry_time)
 
     def is_hopeless(self, step: int) -> bool:
         """Whether no order came near the limit although each blend was tried, or much work was done."""

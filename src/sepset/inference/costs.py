@@ -13,6 +13,13 @@ from __future__ import annotations
 USES_BEFORE_SEARCH = 2
 """Questions about one observed set before a longer search for a cheaper plan for all its marginals."""
 
+NANOSECONDS_PER_ENTRY_ONCE = 0.4
+"""Time of one table entry in a single run, for as long as which the first question about an observed set looks for a
+better order. One with repeated questions looks for longer: see `graphs.costs`."""
+
+FACTORS_AT_ONCE = 2_000
+"""Factors up to which a question is compiled in one call, without checks for interrupts."""
+
 ENTRIES_PLANNED_OUTRIGHT = 4_000
 """Entries of all factors up to which a single tree is planned first; above, one greedy order gives its size."""
 

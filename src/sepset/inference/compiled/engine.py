@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.graphs.costs import NANOSECONDS_PER_ENTRY, SMALL_GRAPH
+from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
@@ -22,7 +25,7 @@ from sepset.inference.compiled.run import Run
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan
-from sepset.problem import Problem
+from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 from sepset.inference import costs
 from sepset.inference.compiled.planner import Pattern
-from sepset.inference.compiled.question import compile_question
+from sepset.inference.compiled.question import Attempt, compile_greedily, compile_question
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.supports import Supports
 
@@ -222,12 +225,13 @@ class AllMarginals:
 
     Attributes:
         uses: the number of requests.
-        groups: the targets in groups; None before the search for groups.
-        question: a single question that answers for all of them, or None.
+        attempt: the question of a single tree with one greedy order, if it was tried.
+        found: the targets in groups, and the question that answers for all of them or None; None before any request.
     """
 
     def __init__(self) -> None:
         self.uses = 0
+        self.attempt: Attempt | None = None
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
 
 
@@ -245,10 +249,17 @@ class Compiler:
         domains = self.planner.domains
         return None if domains is None else Supports(domains, at_once=self.planner.settings.zeros == "sparse")
 
-    def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
-        """The compiled question, made on first use."""
+    def question(
+        self, kind: Kind, targets: Positions, pattern: Pattern, *, entry_time: float = NANOSECONDS_PER_ENTRY
+    ) -> Question:
+        """The compiled question, made on first use.
+
+        Args:
+            entry_time: the nanoseconds per table entry that a better order saves: how long to look for one.
+        """
         named = () if kind == "marginals" else targets  # for these kinds, targets are all unobserved variables
-        return self._questions.get((kind, named, pattern), lambda: self._compiled(kind, targets, pattern))
+        key = kind, named, pattern, entry_time
+        return self._questions.get(key, lambda: self._compiled(kind, targets, pattern, entry_time))
 
     def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
         """The unobserved positions in groups, and the question that answers for all, or None.
@@ -259,15 +270,29 @@ class Compiler:
         uses = asked.uses = asked.uses + 1  # threads may lose a count, but the threshold is reached all the same
         found = asked.found
         if found is None:
-            found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
+            per_sink = costs.ENTRIES_PER_SINK_FOR_GROUPS
+            found = asked.found = self._grouped(asked, pattern, per_sink, costs.NANOSECONDS_PER_ENTRY_ONCE)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
-            groups, question = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
+            per_sink = costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER
+            groups, question = self._grouped(asked, pattern, per_sink, NANOSECONDS_PER_ENTRY)
             found = asked.found = groups, self._bundled(pattern, groups) if question is None else question
         return found
 
-    def _grouped(self, pattern: Pattern, entries_per_sink: int) -> tuple[tuple[Positions, ...], Question | None]:
-        groups = self.planner.groups(pattern, entries_per_sink)
-        return groups, self.question("marginals", groups[0], pattern) if len(groups) == 1 else None
+    def _grouped(
+        self, asked: AllMarginals, pattern: Pattern, per_sink: int, entry_time: float
+    ) -> tuple[tuple[Positions, ...], Question | None]:
+        whole = None
+        if self._is_quick("marginals", costs.FACTORS_AT_ONCE):
+            most = self.planner.most_in_one_tree(per_sink)
+            if asked.attempt is None:
+                asked.attempt = self._attempt("marginals", (), pattern, most=most, entry_time=entry_time)
+            whole, question = asked.attempt.entries, asked.attempt.question
+            if question is not None and whole <= most and asked.attempt.is_settled(entry_time):
+                return (), question
+        groups = self.planner.groups(pattern, per_sink, whole=whole)
+        if len(groups) > 1:
+            return groups, None
+        return groups, self.question("marginals", groups[0], pattern, entry_time=entry_time)
 
     def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
         """The groups as one program that shares intermediate results; None if it is too large."""
@@ -275,15 +300,53 @@ class Compiler:
         parts = [self.question("group", group, pattern) for group in groups]
         return bundle(total, parts, self.planner.layout(pattern.states))
 
-    def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
-        plan = self.planner.plan(kind, targets, pattern)
-        inside = set(plan.relevant.variables) if pattern.touched else ()
+    def _is_quick(self, kind: Kind, most: int) -> bool:
+        """Whether a question of so many factors at most is compiled in one call first."""
+        planner = self.planner
+        return planner.problem.num_factors <= most and planner.settings.order == DEFAULT_ORDER
+
+    def _attempt(
+        self,
+        kind: Kind,
+        targets: Positions,
+        pattern: Pattern,
+        *,
+        most: float = math.inf,
+        entry_time: float = NANOSECONDS_PER_ENTRY,
+    ) -> Attempt:
+        """The question in one compiled call, if its first order is settled."""
+        planner = self.planner
+        relevant = planner.relevant(kind, targets, pattern)
+        asked = relevant.places if kind == "marginals" else np.array(targets, dtype=np.int64)
+        return compile_greedily(
+            planner.layout(pattern.states),
+            cards=planner.cards(pattern.states),
+            numbers=relevant.numbers,
+            hidden=relevant.places,
+            observed=pattern.observed,
+            touched=_inside(pattern.touched, relevant),
+            kept=targets if kind == "joint" else (),
+            marginals=asked if kind in ("marginals", "group") else None,
+            factors=kind == "factors",
+            maximize=kind == "mode",
+            memory=planner.settings.memory,
+            states=pattern.states,
+            most=most,
+            entry_time=entry_time,
+        )
+
+    def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern, entry_time: float) -> Question:
+        if self._is_quick(kind, SMALL_GRAPH):
+            question = self._attempt(kind, targets, pattern, entry_time=entry_time).question
+            if question is not None:
+                return question
+        plan = self.planner.plan(kind, targets, pattern, entry_time=entry_time)
         return compile_question(
             self.planner.layout(pattern.states),
             plan,
             cards=self.planner.cards(pattern.states),
             observed=pattern.observed,
-            touched=[v for v in pattern.touched if v in inside],
+            touched=_inside(pattern.touched, plan.relevant),
             kept=targets if kind == "joint" else (),
             marginals=targets if kind in ("marginals", "group") else None,
             factors=kind == "factors",
@@ -291,3 +354,11 @@ class Compiler:
             memory=self.planner.settings.memory,
             states=pattern.states,
         )
+
+
+def _inside(touched: Positions, relevant: Relevant) -> Positions:
+    """The positions with likelihoods that are relevant."""
+    if not touched:
+        return touched
+    inside = set(relevant.variables)
+    return tuple([v for v in touched if v in inside])

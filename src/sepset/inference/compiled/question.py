@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.threads import NEVER
+from sepset.graphs import costs as search
 from sepset.inference import costs
 from sepset.inference.compiled.bounds import least_entries
 from sepset.inference.compiled.contraction import (
@@ -36,7 +39,6 @@ class Question:
     """A compiled question: an executor runs it with findings, and answers are read from the run.
 
     Attributes:
-        plan: its plan, with the cost.
         cards: the number of states of every variable of the problem in tables.
         order: the variable position at each rank.
         observed: observed positions, in order; a run takes their codes.
@@ -53,7 +55,6 @@ class Question:
         pool: workspaces of earlier runs.
     """
 
-    plan: EliminationPlan
     cards: Ints = field(repr=False)
     order: Ints = field(repr=False)
     observed: tuple[int, ...]
@@ -105,10 +106,9 @@ class Question:
     @lazy
     def places(self) -> Mapping[int, slice]:
         """From variable position to its slice of the single marginals: the targets, then the findings."""
-        reads = self.program.reads
-        starts = reads[:, 1]
-        slices = map(slice, starts.tolist(), (starts + reads[:, 2]).tolist())
-        return dict(zip((*self.targets.tolist(), *self.observed), slices, strict=True))
+        rows = self.program.reads.tolist()
+        positions = (*self.targets.tolist(), *self.observed)
+        return {v: slice(start, start + size) for v, (_, start, size) in zip(positions, rows, strict=True)}
 
     @lazy
     def width(self) -> int:
@@ -134,10 +134,11 @@ class Question:
     def workspace(self, store: FactorStore, values: Floats) -> Workspace:
         """A new workspace in the given array, with the constant tensors filled in."""
         values[0] = 1.0
-        if self.contraction.num_inputs > len(self.numbers) + len(self.touched):
+        num = len(self.numbers)
+        if self.contraction.num_inputs > num + len(self.touched):
             values[self.free] = 1.0
         exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
-        exponents[1 : len(self.numbers) + 1] = store.exponents[self.numbers]
+        exponents[1 : num + 1] = store.exponents if num == store.num_factors else store.exponents[self.numbers]
         return Workspace.of(values, exponents, len(self.observed))
 
     @property
@@ -216,7 +217,80 @@ def compile_question(
     if memory is not None and need > memory:
         plan.check(memory, need)
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
-    return Question(plan, cards, ids, tuple(observed), tuple(touched), *about, need=need)
+    return Question(cards, ids, tuple(observed), tuple(touched), *about, need=need)
+
+
+class Attempt(NamedTuple):
+    """A question compiled with one greedy order.
+
+    Attributes:
+        question: None if it is too large, or another order is worth a search.
+        total: log2 of the entries of the order's tables.
+        work: the array reads of finding it.
+    """
+
+    question: Question | None
+    total: float
+    work: int
+
+    @property
+    def entries(self) -> float:
+        """The entries of the order's tables."""
+        return float(2.0 ** min(self.total, 1000.0))
+
+    def is_settled(self, entry_time: float) -> bool:
+        """Whether no other order is worth a search, at so many nanoseconds per entry."""
+        spent = search.NANOSECONDS_PER_TRY + search.NANOSECONDS_PER_READ * self.work
+        return spent >= entry_time * 2.0 ** min(self.total, 64.0)
+
+
+def compile_greedily(
+    layout: Layout,
+    *,
+    cards: Ints,
+    numbers: Ints,
+    hidden: Ints,
+    observed: Sequence[int],
+    touched: Sequence[int] = (),
+    kept: Sequence[int] = (),
+    marginals: Ints | None = None,
+    factors: bool = False,
+    maximize: bool = False,
+    memory: int,
+    states: States | None = None,
+    most: float = math.inf,
+    entry_time: float = search.NANOSECONDS_PER_ENTRY,
+) -> Attempt:
+    """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise.
+
+    Args:
+        numbers: the numbers of the relevant factors.
+        hidden: the relevant variables that are not observed, ascending.
+        most: the entries of all tables up to which it is compiled.
+        entry_time: the nanoseconds per entry that a better order saves, by which a search for one is worth it or not.
+    """
+    from sepset.kernels.compiled.onepass import compile_greedily as compiled
+
+    targets = NO_CODES if marginals is None else marginals
+    last, found, soft = (np.array(part, dtype=np.int64) if part else NO_CODES for part in (kept, observed, touched))
+    about = numbers, hidden, last, found, soft, targets, len(numbers) if factors else 0
+    limit, pace = memory / ENTRY_BYTES, (search.NANOSECONDS_PER_TRY, search.NANOSECONDS_PER_READ, entry_time)
+    is_made, total, work, order, ranked, cliques, traced, parts = compiled(
+        *layout.rows, layout.offsets, cards, *about, most, limit, *pace, NEVER
+    )
+    if not is_made:
+        return Attempt(None, total, work)
+    bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
+    made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
+    program = Program(*parts, made)
+    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
+    if need > memory:
+        return Attempt(None, total, work)
+    first = len(order) - len(kept)
+    form = numbers, targets, tuple(range(first, len(order))), maximize, states, marginals is not None
+    return Attempt(
+        Question(cards, order, tuple(observed), tuple(touched), Groups(*cliques), program, *form, need=need), total, work
+    )
 
 
 def _answer(program: Program, kept: Sequence[int], cards: Ints, states: States | None) -> int:
