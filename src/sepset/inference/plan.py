@@ -220,7 +220,9 @@ def make_plan(
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     # A table over them then has its axes in the order asked.
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
-    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends, entry_time=entry_time)
+    symbolic = symbolic_elimination(
+        nodes, (graph[0], graph[1]), states, group, method, entries, ends, entry_time=entry_time
+    )
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

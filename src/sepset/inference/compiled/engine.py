@@ -97,19 +97,23 @@ class TableEngine:
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
         groups, question = self.compiler.all_marginals(self.compiler.planner.pattern(evidence))
-        if question is None:
-            return self._read_groups(groups, evidence), self.log_partition(evidence)
-        return self._read_singles(question, evidence)
+        if question is not None:
+            return self._read_singles(question, evidence)
+        total = self._question("joint", (), evidence, costs.NANOSECONDS_PER_ENTRY_ONCE)
+        with self._run(total, evidence) as done:
+            return self._read_groups(groups, evidence), done.log_partition
 
     def _read_singles(self, question: Question, evidence: Evidence) -> tuple[Reader, float]:
         with self._run(question, evidence) as done:
             log_partition, is_log = done.log_partition, done.is_log
             values = done.log_singles() if is_log else done.singles()
-        scopes, places, single = self._scopes, question.places, Table._settled if is_log else Table._single
+        scopes, places = self._scopes, question.places
         if question.spread is not None:
             zero = -np.inf if is_log else 0.0
             values, places = question.spread.read(values, zero=zero), question.spread.places
-        return lambda v: single(scopes[v], values[places[v]]), log_partition
+        if is_log:
+            return lambda v: Table._settled(scopes[v], values[places[v]]), log_partition
+        return Table._reader(scopes, values, places), log_partition
 
     def _read_groups(self, groups: Sequence[Positions], evidence: Evidence) -> Reader:
         """A reader that runs each group when its first target is read."""
@@ -122,7 +126,8 @@ class TableEngine:
                 variable = self._scopes[target][0]
                 return Table.indicator(variable, variable.states[evidence.codes[target]])
             if group not in known:
-                known[group] = self._read_singles(self._question("group", group, evidence), evidence)[0]
+                question = self._question("group", group, evidence, costs.NANOSECONDS_PER_ENTRY_ONCE)
+                known[group] = self._read_singles(question, evidence)[0]
             return known[group](target)
 
         return read
@@ -195,8 +200,10 @@ class TableEngine:
         planner = self.compiler.planner
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
-    def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
-        return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))
+    def _question(
+        self, kind: Kind, targets: Positions, evidence: Evidence, entry_time: float = NANOSECONDS_PER_ENTRY
+    ) -> Question:
+        return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence), entry_time=entry_time)
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self._within(question.states, evidence)
@@ -282,7 +289,7 @@ class Compiler:
         self, asked: AllMarginals, pattern: Pattern, per_sink: int, entry_time: float
     ) -> tuple[tuple[Positions, ...], Question | None]:
         whole = None
-        if self._is_quick("marginals", costs.FACTORS_AT_ONCE):
+        if self._is_quick(costs.NANOSECONDS_PER_ENTRY_ONCE):
             most = self.planner.most_in_one_tree(per_sink)
             if asked.attempt is None:
                 asked.attempt = self._attempt("marginals", (), pattern, most=most, entry_time=entry_time)
@@ -300,10 +307,11 @@ class Compiler:
         parts = [self.question("group", group, pattern) for group in groups]
         return bundle(total, parts, self.planner.layout(pattern.states))
 
-    def _is_quick(self, kind: Kind, most: int) -> bool:
-        """Whether a question of so many factors at most is compiled in one call first."""
-        planner = self.planner
-        return planner.problem.num_factors <= most and planner.settings.order == DEFAULT_ORDER
+    def _is_quick(self, entry_time: float) -> bool:
+        """Whether a question is first compiled in one call; if it is asked often, only with the order of a small graph
+        that the search for a better one begins with."""
+        most = SMALL_GRAPH if entry_time == NANOSECONDS_PER_ENTRY else costs.FACTORS_AT_ONCE
+        return self.planner.problem.num_factors <= most and self.planner.settings.order == DEFAULT_ORDER
 
     def _attempt(
         self,
@@ -336,7 +344,7 @@ class Compiler:
         )
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern, entry_time: float) -> Question:
-        if self._is_quick(kind, SMALL_GRAPH):
+        if self._is_quick(entry_time):
             question = self._attempt(kind, targets, pattern, entry_time=entry_time).question
             if question is not None:
                 return question

@@ -178,9 +178,7 @@ class Planner:
             return int((np.bincount(self.problem.scopes[1], minlength=num) == 1).sum())
         return num - len({p for group in groups for p in group.parents})
 
-    def groups(
-        self, pattern: Pattern, entries_per_sink: int, *, whole: float | None = None
-    ) -> tuple[Positions, ...]:
+    def groups(self, pattern: Pattern, entries_per_sink: int, *, whole: float | None = None) -> tuple[Positions, ...]:
         """The unobserved positions in groups of least total cost; one group if that is cheapest.
 
         Args:

@@ -289,7 +289,9 @@ def compile_greedily(
     first = len(order) - len(kept)
     form = numbers, targets, tuple(range(first, len(order))), maximize, states, marginals is not None
     return Attempt(
-        Question(cards, order, tuple(observed), tuple(touched), Groups(*cliques), program, *form, need=need), total, work
+        Question(cards, order, tuple(observed), tuple(touched), Groups(*cliques), program, *form, need=need),
+        total,
+        work,
     )
 
 

@@ -13,7 +13,8 @@ def settle(
     values: Floats, offsets: Ints, start: Ints, members: Ints, cards: Ints, near: int, safe: int
 ) -> tuple[Ints, Ints, bool]:
     """For each factor the power of two to divide by so that its largest entry is near one, zero if it is near enough,
-    and nothing if all are; the stride of each of its variables; and whether every factor's range is below `safe` powers of two.
+    and nothing if all are; the stride of each of its variables; and whether every factor's range is below `safe` powers
+    of two.
 
     Args:
         offsets: the start of each factor in `values`, and the end.
