@@ -47,6 +47,10 @@ VISITS_TO_CHOOSE_RESULTS = 300_000
 
 # Running: one compiled call.
 
+WORK_OF_A_SHORT_RUN = 60_000
+"""Multiplications (about 50 microseconds) up to which other threads wait for a run: to get the GIL back from one of
+them takes as long."""
+
 WORK_ON_ANY_BLAS = 1_000_000
 """Multiplications up to which a run has no matrix products that BLAS threads could slow down."""
 

@@ -38,6 +38,7 @@ TYPES = {
 }
 KERNELS = {
     "compiled.contraction.run": "ffIIIiibIIii?bIIf",
+    "compiled.contraction.run_briefly": "ffIIIiibIIii?bIIf",
     "compiled.layout.assemble": "fiifIiiiiiiiiii",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",

@@ -79,7 +79,7 @@ class DenseRun(TensorRun):
 
 def run_dense(question: Question, values: FactorValues, evidence: Evidence) -> DenseRun:
     """A run of the question with these findings; only what changed since the workspace's last run is computed."""
-    from sepset.kernels.compiled.contraction import run
+    from sepset.kernels.compiled.contraction import run, run_briefly
 
     program, store, codes = question.program, values.store, question.codes(evidence)
     space = _workspace(question, store)
@@ -87,7 +87,9 @@ def run_dense(question: Question, values: FactorValues, evidence: Evidence) -> D
     reads, out = (program.reads, np.empty(question.width)) if question.reads_singles else (NO_READS, NOTHING)
     copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
     parts = *copied, program.ops, program.groups, space.exponents, space.flags, question.maximize
-    if program.work <= costs.WORK_ON_ANY_BLAS:
+    if program.work <= costs.WORK_OF_A_SHORT_RUN:
+        log_partition = run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
+    elif program.work <= costs.WORK_ON_ANY_BLAS:
         log_partition = run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     else:
         with SINGLE_BLAS:

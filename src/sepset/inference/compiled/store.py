@@ -87,7 +87,7 @@ class FactorStore:
         start, members = problem.scopes
         cards = problem.variables.cards.copy()
         shifts, strides, is_safe = settle(values, offsets, start, members, cards, NEAR_BITS, SAFE_BITS)
-        if len(shifts):
+        if shifts.any():
             values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
             exponents = exponents + shifts
         return cls(values, offsets, exponents, (start, members, strides), is_safe)

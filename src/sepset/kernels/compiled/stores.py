@@ -12,9 +12,8 @@ from sepset.kernels.kernel import kernel, sizes
 def settle(
     values: Floats, offsets: Ints, start: Ints, members: Ints, cards: Ints, near: int, safe: int
 ) -> tuple[Ints, Ints, bool]:
-    """For each factor the power of two to divide by so that its largest entry is near one, zero if it is near enough,
-    and nothing if all are; the stride of each of its variables; and whether every factor's range is below `safe` powers
-    of two.
+    """For each factor the power of two to divide by so that its largest entry is near one, zero if it is near enough;
+    the stride of each of its variables; and whether every factor's range is below `safe` powers of two.
 
     Args:
         offsets: the start of each factor in `values`, and the end.
@@ -25,7 +24,7 @@ def settle(
     shifts = np.zeros(num, np.int64)
     strides = np.ones(len(members), np.int64)
     bits = values.view(np.int64)
-    is_safe, is_near = True, True
+    is_safe = True
     for i in range(num):
         high, low = np.int64(0), np.int64(2**63 - 1)
         for k in range(offsets[i], offsets[i + 1]):
@@ -37,7 +36,6 @@ def settle(
                 is_safe = False
             if top > near or top < -near:
                 shifts[i] = top
-                is_near = False
         for k in range(start[i + 1] - 2, start[i] - 1, -1):
             strides[k] = strides[k + 1] * cards[members[k + 1]]
-    return shifts[: 0 if is_near else num], strides, is_safe
+    return shifts, strides, is_safe
