@@ -28,6 +28,7 @@ SUITES = (
     "best",
     "uai",
     "memory",
+    "roofline",
     "refusals",
     "sparse",
     "treequeries",

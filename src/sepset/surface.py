@@ -70,6 +70,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "graphs.ordering": (
             "GivenOrder MaxCardinality MinFill MinNeighbors MinWeight Portfolio WeightedMinFill elimination_order"
         ),
+        "graphs.pag": "PAG",
         "graphs.regions": "RegionGraph bethe_graph join_graph cluster_variation_graph",
         "graphs.separation": (
             "Trail active_trail barren_nodes chain_separated csi_separated d_separated markov_blanket reachable "
@@ -112,6 +113,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.chaincomponent": "ChainComponent",
         "models.chaingraph": "ChainGraph",
         "models.conversions": "maximal_form pairwise_form to_chain_graph",
+        "models.drawing": "Drawing",
         "models.factorgraph": "FactorGraph",
         "models.features": "Feature",
         "models.markovnet": "MarkovNet",

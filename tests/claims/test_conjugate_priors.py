@@ -81,11 +81,6 @@ def test_updating_in_two_batches_is_updating_once():
     assert found == pytest.approx(expected, abs=CLOSE)
 
 
-NO_SHARING = pytest.mark.xfail(
-    strict=True, raises=TypeError, reason="the contexts of a line cannot share one variance in a network"
-)
-
-
 def test_discriminant_analysis_with_a_prior_of_each_class():
     """Normal-gamma: means shrink by the strength, and E[variance] = rate / (shape - 1) of each class."""
     model = ss.classify.discriminant_analysis(
@@ -131,7 +126,6 @@ def test_discriminant_analysis_pools_one_variance():
     assert model.cpd("x").covariance.ravel().tolist() == pytest.approx([POOLED, POOLED], abs=CLOSE)
 
 
-@NO_SHARING
 def test_a_network_pools_one_variance():
     """Two means and one variance: the sum of both scatters over all rows."""
     net = shared()
@@ -141,7 +135,6 @@ def test_a_network_pools_one_variance():
     assert found.covariance.ravel().tolist() == pytest.approx([POOLED, POOLED], abs=CLOSE)
 
 
-@NO_SHARING
 def test_em_pools_one_variance():
     """One step from a start, the class of one row unknown: shares, then weighted means and one pooled variance."""
     net = shared().with_cpds(ss.LinearGaussian(X, [2.0, 9.0], covariance=4.0, by=C, shared="covariance"))

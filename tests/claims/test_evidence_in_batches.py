@@ -127,7 +127,6 @@ JOINT = np.array([[0.1, 0.2], [0.3, 0.4]])  # of (letter, sat)
 
 
 @pytest.mark.parametrize("pair", [("letter", "sat"), ("sat", "letter")], ids=" and ".join)
-@pytest.mark.xfail(strict=True, raises=ss.errors.StateError, reason="soft findings are on single variables")
 def test_a_soft_finding_on_a_joint(pair):
     """Jeffrey's rule with a partition of two variables: each cell's posterior keeps, its weight is what was said."""
     said = JOINT if pair == ("letter", "sat") else JOINT.T

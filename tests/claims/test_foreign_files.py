@@ -237,7 +237,6 @@ def rewritten(folder: Path, suffix: str, text: str) -> str:
     return target.read_text()
 
 
-@pytest.mark.xfail(strict=True, reason="what was drawn in an XDSL file is lost on writing it", raises=AssertionError)
 @pytest.mark.parametrize(
     ("path", "kept"),
     [
@@ -258,7 +257,6 @@ def test_a_drawing_of_genie_survives(tmp_path, path, kept):
     assert kept is None or found.text == kept
 
 
-@pytest.mark.xfail(strict=True, reason="what was drawn in a Hugin file is lost on writing it", raises=AssertionError)
 @pytest.mark.parametrize(
     "kept", [r'label\s*=\s*"Does the patient smoke\?"\s*;', r"position\s*=\s*\(\s*10\s+20\s*\)\s*;"]
 )

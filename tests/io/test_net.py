@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from sepset.cpds.table import TableCPD
 from sepset.io import bif, net
 from sepset.models.bayesnet import BayesNet
+from sepset.models.drawing import BLANK
 from sepset.variables.variable import Discrete
 from support.bounded import within
 from support.file_laws import accept_or_refuse, assert_same_network, mutated, refusal
@@ -129,3 +130,27 @@ def test_alarm_is_the_published_one():
             [theirs_.states.index(s) for s in v.states] for v, theirs_ in zip(ours.scope, moved.scope, strict=True)
         ]
         assert np.abs(moved.values[np.ix_(*states)] - ours.values).max() < 1e-6
+
+
+DRAWN = """net { node_size = (80 40); HR_Desc = "a % no comment; \\"quoted\\""; HR_Zoom = 1.5; }
+node a { label = "An age"; position = (457 413); states = ("x" "y"); HR_Group = "0"; subtype = label; }
+node b { label = ""; states = ("x" "y"); state_values = (0, 1); }
+potential (a) { data = (0.25 0.75); } potential (b | a) { data = ((1 0) (0.5 0.5)); experience = (1 2); }
+"""
+
+
+def test_attributes_of_the_network_and_its_nodes_are_written_again():
+    first = net.parse(DRAWN.encode())
+    assert first.drawing.titles == {"a": "An age"}
+    text = net.render(first)
+    again = net.parse(text)
+    assert (again, again.drawing, net.render(again)) == (first, first.drawing, text)
+    for line in ("node_size = ( 80 40 );", 'HR_Desc = "a % no comment; \\"quoted\\"";', "HR_Zoom = 1.5;"):
+        assert f"  {line}\n".encode() in text
+    for line in ("position = ( 457 413 );", 'HR_Group = "0";', "subtype = label;", "state_values = ( 0 1 );"):
+        assert f"  {line}\n".encode() in text
+    assert b"experience" not in text
+
+
+def test_a_file_without_attributes_has_no_drawing():
+    assert net.parse(b'net {} node a { states = ("x" "y"); } potential (a) { data = (0.2 0.8); }').drawing == BLANK

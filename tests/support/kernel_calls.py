@@ -15,7 +15,7 @@ def _matrix(rows, width):
 
 
 def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), old=None, dirty=None, ops=(), groups=(),
-        exponents=None, flags=None, maximize=False, cancel=NEVER, roots=(), reads=(), out=None):  # fmt: skip
+        exponents=None, flags=None, spans=(), maximize=False, cancel=NEVER, roots=(), reads=(), out=None):  # fmt: skip
     """One run; whatever is not given is empty."""
     return contraction.run(
         w,
@@ -30,6 +30,7 @@ def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), old=None, dirt
         _matrix(groups, 4),
         np.zeros(8, np.int64) if exponents is None else exponents,
         np.zeros(2, np.int64) if flags is None else flags,
+        _matrix(spans, 2),
         maximize,
         cancel,
         _matrix(roots, 3),

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeGuard
+from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import one_of
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import LinearFit, least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.priors.penalized import penalized
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, discrete_and_real, registered
-from sepset.cpds.regression import penalized
 from sepset.cpds.regressionparameters import RegressionParameters
+from sepset.cpds.sharedcovariance import SharedCovarianceParameters, check_shared
 from sepset.data.scatter import Scatter, Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, Scope, axis_of, check_scope, find, num_entries
@@ -36,6 +38,9 @@ from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
 from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete, Vector
+
+Shared: TypeAlias = Literal["covariance"] | None
+"""The parameters that all contexts of a linear Gaussian have in common."""
 
 
 @registered("linear_gaussian")
@@ -54,6 +59,8 @@ class LinearGaussian:
         given: the real parents.
         by: the discrete parents. Parameters may then be shaped like their states; one value is used for all of them.
         block: the name of its parameters; CPDs with equal blocks share them.
+        shared: "covariance" if the contexts have one covariance, which is then estimated from all rows; by default each
+            has its own.
 
     Reference: Koller & Friedman 5.5; Lauritzen (1992).
     Guarantee: exact.
@@ -64,12 +71,15 @@ class LinearGaussian:
     >>> cpd = LinearGaussian(y, [0.0, 1.5], coefficients=[-1.5, 0.0], covariance=[0.36, 0.49], given=x, by=d)
     >>> cpd, cpd.num_parameters
     (LinearGaussian(y | d[2], x), 6)
+    >>> LinearGaussian(y, [0.0, 1.5], covariance=0.36, by=d, shared="covariance")
+    LinearGaussian(y | d[2]; shared covariance)
     """
 
     child: Vector
     given: tuple[Vector, ...]
     by: tuple[Discrete, ...]
     block: ParameterBlock
+    shared: Shared
     intercept: Floats
     coefficients: Floats
     covariance: Floats
@@ -85,17 +95,21 @@ class LinearGaussian:
         given: Iterable[Vector] | Vector = (),
         by: Iterable[Discrete] | Discrete = (),
         block: ParameterBlock | str | None = None,
+        shared: Shared = None,
     ) -> None:
         _check_child(child)
+        one_of("shared", shared, ("covariance", None))
         reals, states = checked_parents(child, given, by)
         shape = tuple(v.num_states for v in states)
         size = child.size
         a = shaped(np.zeros(size) if intercept is None else intercept, shape, (size,), f"intercepts of {child.name}")
         B = _coefficients(coefficients, reals, shape, child)
         C = shaped(covariance, shape, (size, size), f"covariances of {child.name}")
-        self._set(child, reals, states, ParameterBlock.of(block, child), a, B, C)
+        self._set(child, reals, states, ParameterBlock.of(block, child), shared, a, B, C)
         check_finite(B, f"coefficients of {child.name}")
         check_covariances(a, C, f"covariances of {child.name}", states)
+        if shared:
+            check_shared(C, child)
 
     @classmethod
     def standard(
@@ -113,7 +127,7 @@ class LinearGaussian:
         result, covariance = made(cls), np.zeros((num, size, size))
         covariance[:, range(size), range(size)] = 1.0
         zeros = np.zeros((num, size)), np.zeros((num, size, width(reals)))
-        result._set(child, reals, states, ParameterBlock.of(None, child), *zeros, covariance)
+        result._set(child, reals, states, ParameterBlock.of(None, child), None, *zeros, covariance)
         return result
 
     def _set(
@@ -122,11 +136,12 @@ class LinearGaussian:
         given: tuple[Vector, ...],
         by: tuple[Discrete, ...],
         block: ParameterBlock,
+        shared: Shared,
         intercept: Floats,
         coefficients: Floats,
         covariance: Floats,
     ) -> None:
-        fill(self, child=child, given=given, by=by, block=block)
+        fill(self, child=child, given=given, by=by, block=block, shared=shared)
         fill(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
 
     @property
@@ -147,8 +162,8 @@ class LinearGaussian:
     @property
     def num_parameters(self) -> int:
         """The intercepts, coefficients and distinct entries of the covariances."""
-        size = self.child.size
-        return len(self.intercept) * (size + size * width(self.given) + size * (size + 1) // 2)
+        size, num = self.child.size, len(self.intercept)
+        return num * size * (1 + width(self.given)) + (1 if self.shared else num) * (size * (size + 1) // 2)
 
     def factors(self) -> tuple[Regression]:
         """The density as one factor, in moment form."""
@@ -280,7 +295,8 @@ class LinearGaussian:
         $$B_d = S_{YU} S_{UU}^{-1}, \quad a_d = \bar{\mathbf y} - B_d \bar{\mathbf u}, \quad
         C_d = (S_{YY} - B_d S_{UY}) / M_d$$
 
-        with $S$ the centered scatter. Collinear parents share their effect (the least-norm solution).
+        with $S$ the centered scatter; a shared covariance is $\sum_d M_d C_d / \sum_d M_d$. Collinear
+        parents share their effect (the least-norm solution).
 
         Args:
             stats: what `statistics` or `scatters` returns, or sums of those.
@@ -307,20 +323,31 @@ class LinearGaussian:
     def _regressed(self, known: Scatters, prior: WeightPrior | None) -> LinearGaussian:
         """Least squares, or penalized least squares, in each context; those without rows keep their parameters."""
         if not self.given and (known.counts > 0).all():
-            return self.with_parameters(
-                known.means, self.coefficients, covariance=known.products / known.counts[:, None, None]
-            )
+            return self._at_means(known)
         a, B, C = self.intercept.copy(), self.coefficients.copy(), self.covariance.copy()
-        for e, scatter in enumerate(known.contexts):
-            if scatter.count > 0:
-                fit = self._regression(scatter, prior)
-                a[e], B[e], C[e] = fit.intercept, fit.slope, fit.residual / scatter.count
+        seen = np.flatnonzero(known.counts > 0)
+        scatters = [known.contexts[e] for e in seen]
+        for e, scatter, fit in zip(seen, scatters, self._regressions(scatters, prior), strict=True):
+            a[e], B[e], C[e] = fit.intercept, fit.slope, fit.residual / scatter.count
+        if self.shared and seen.size:
+            C[:] = np.average(C, axis=0, weights=known.counts)
         return self.with_parameters(a, B, covariance=C)
 
-    def _regression(self, scatter: Scatter, prior: WeightPrior | None) -> LinearFit:
-        if prior is not None:
-            return penalized(scatter, prior, self.child.size)
-        return least_squares(scatter.mean, scatter.products, self.child.size)
+    def _at_means(self, known: Scatters) -> LinearGaussian:
+        """The mean and the covariance of each context, or one covariance."""
+        covariance = known.products / known.counts[:, None, None]
+        if self.shared:
+            pooled = np.average(covariance, axis=0, weights=known.counts)
+            covariance = np.repeat(pooled[None], len(covariance), axis=0)
+        return self.with_parameters(known.means, self.coefficients, covariance=covariance)
+
+    def _regressions(self, scatters: list[Scatter], prior: WeightPrior | None) -> list[LinearFit]:
+        """The regression in each context; priors on coefficients depend on the variance, which may be shared."""
+        if prior is None:
+            return [least_squares(s.mean, s.products, self.child.size) for s in scatters]
+        if self.shared:
+            return penalized(scatters, prior, self.child.size)
+        return [fit for s in scatters for fit in penalized([s], prior, self.child.size)]
 
     def centered(self, stats: Floats | Scatters) -> Scatters:
         """The statistics, centered, after checking their shape."""
@@ -336,7 +363,7 @@ class LinearGaussian:
     def with_parameters(self, intercept: Floats, coefficients: Floats, *, covariance: Floats) -> LinearGaussian:
         """The same CPD with these parameters, one entry per joint state of the discrete parents."""
         result = made(LinearGaussian)
-        result._set(self.child, self.given, self.by, self.block, intercept, coefficients, covariance)
+        result._set(self.child, self.given, self.by, self.block, self.shared, intercept, coefficients, covariance)
         return result
 
     def reordered(self, scope: Scope) -> LinearGaussian:
@@ -351,7 +378,7 @@ class LinearGaussian:
         arrays = self.intercept[at], self.coefficients[at][:, :, coordinates], self.covariance[at]
         Match.of((self.child,), scope[-1:])
         result = made(LinearGaussian)
-        result._set(self.child, given, by, self.block, *arrays)
+        result._set(self.child, given, by, self.block, self.shared, *arrays)
         return result
 
     @classmethod
@@ -368,15 +395,17 @@ class LinearGaussian:
             given=given,
             by=by,
             block=block,
+            shared=fields["shared"].text() if "shared" in fields else None,  # type: ignore[arg-type]  # checked there
         )
 
     @property
     def parameters(self) -> RegressionParameters:
         """The regressions, with all operations that learning needs."""
-        return RegressionParameters(self)
+        return SharedCovarianceParameters(self) if self.shared else RegressionParameters(self)
 
     def __repr__(self) -> str:
-        return conditional((self.child,), self.parents, "LinearGaussian")
+        plain = conditional((self.child,), self.parents, "LinearGaussian")
+        return f"{plain[:-1]}; shared covariance)" if self.shared else plain
 
 
 def is_linear_gaussian(cpd: object) -> TypeGuard[LinearGaussian]:

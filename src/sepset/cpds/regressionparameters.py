@@ -29,9 +29,7 @@ from sepset.cpds.parameters import (
 )
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.gaussian import KnownPart
-from sepset.cpds.priors.regression import LinearNormalInverseWishart
-from sepset.cpds.priors.weights import WeightPrior
-from sepset.cpds.regression import (
+from sepset.cpds.priors.penalized import (
     COLLAPSE,
     EPSILON,
     TIGHT,
@@ -41,6 +39,8 @@ from sepset.cpds.regression import (
     smallest_eigenvalues,
     smallest_variances,
 )
+from sepset.cpds.priors.regression import LinearNormalInverseWishart
+from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.regressionposterior import LinePrior, RegressionPosterior, imagined
 from sepset.data.moments import Moments
 from sepset.data.scatter import Scatters
@@ -355,13 +355,16 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         flat = seen & (smallest_eigenvalues(self.cpd.covariance) <= limit)
         if flat.any():
             e = int(flat.argmax())
-            where = f" where {states_of(self.cpd.by, e)}" if self.cpd.by else ""
-            raise DataError(
-                f"{self.cpd!r}: the variance is zero{where} ({stats.counts[e]:g} rows), so the likelihood is "
-                "unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes or "
-                "PosteriorMode with NormalGamma(...)."
-            )
+            raise self._unbounded(states_of(self.cpd.by, e) if self.cpd.by else "", float(stats.counts[e]))
         return self.cpd
+
+    def _unbounded(self, where: str, count: float) -> DataError:
+        """The error about a variance that is zero up to rounding."""
+        return DataError(
+            f"{self.cpd!r}: the variance is zero{f' where {where}' if where else ''} ({count:g} rows), so the "
+            "likelihood is unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes "
+            "or PosteriorMode with NormalGamma(...)."
+        )
 
     def facts(self, stats: Scatters, *, has_rows: bool) -> dict[str, object]:
         """Whether parents are collinear, and whether the residual variance has only a few digits."""

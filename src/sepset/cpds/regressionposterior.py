@@ -19,8 +19,8 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.priors.gaussian import GammaPrecision, KnownPart, NormalMean
+from sepset.cpds.priors.penalized import determines_regression
 from sepset.cpds.priors.regression import LinearNormalGamma, LinearNormalInverseWishart, RegressionPrior
-from sepset.cpds.regression import determines_regression
 from sepset.data.scatter import Scatters
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, find

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing
 from sepset.engine.default import DEFAULT_METHOD
@@ -18,6 +19,7 @@ from sepset.inference.method import Method, Portable, Prepared, can, prepare
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Bound:
         method: the settings of the method; clique trees where none is named.
         prepared: the method bound to the problem of the model, in which variables are positions.
         promises: what its answers about this model guarantee.
+        known: the variables that findings are on: those of the model, then one for each joint with a finding.
+        joints: the members of each joint, by the position of its variable.
     """
 
     def __init__(self, model: Model, method: Method | None = None, *, prepared: Prepared | None = None) -> None:
@@ -44,6 +48,8 @@ class Bound:
         self.method: Method = chosen
         self.prepared: Prepared = prepare(chosen, model.problem()) if prepared is None else prepared
         self.promises: Guarantees = dict(chosen.promises(model.problem()))
+        self.known: Variables = model.variables
+        self.joints: Mapping[int, tuple[int, ...]] = {}
 
     @property
     def is_exact(self) -> bool:
@@ -52,7 +58,7 @@ class Bound:
 
     def evidence(self, given: Given) -> Evidence:
         """The findings by position, soft ones as the weights that give the posteriors they ask for."""
-        found = resolve(given, self.model.variables)
+        found = resolve(given, self.known)
         if not found.soft:
             return found
         from sepset.inference.diagnosis.soft import resolve_soft
@@ -61,14 +67,33 @@ class Bound:
 
     def weighted_evidence(self, given: Given) -> Evidence:
         """Evidence that has a probability, which soft evidence does not: it says what a posterior will be."""
-        evidence = resolve(given, self.model.variables)
+        evidence = resolve(given, self.known)
         if evidence.soft:
-            names = [self.model.variables[v].name for v in sorted(evidence.soft)]
+            names = [self.known[v].name for v in sorted(evidence.soft)]
             raise NotApplicable(
                 f"Soft evidence on {listing(names)} fixes a posterior and has no probability of its own. "
                 "Use Likelihood for an uncertain observation."
             )
         return evidence
+
+    def with_joints(self, groups: tuple[tuple[int, ...], ...]) -> Self:
+        """The same engine, with one more variable for findings on each group of variables."""
+
+        def extended() -> Any:
+            from sepset.engine.jointfindings import with_joint_variables
+
+            problem = with_joint_variables(self.prepared.problem, groups)
+            made = type(self)(self.model, self.method, prepared=prepare(self.method, problem))
+            made.known = Variables(problem.variables[: problem.num_visible])
+            made.joints = dict(enumerate(groups, start=len(self.model.variables)))
+            return made
+
+        found: Self = self._extended.get(groups, extended)
+        return found
+
+    @lazy
+    def _extended(self) -> Cache[Any]:
+        return Cache(4)
 
     def positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
         """The positions of variables, each named at most once."""

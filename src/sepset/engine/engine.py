@@ -14,6 +14,7 @@ from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
 from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
+from sepset.engine.jointfindings import takes_joints
 from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
@@ -73,6 +74,7 @@ class Engine(RowQuestions):
         self._is_measured = can(self.prepared, MeasuresResiduals)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
+    @takes_joints
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
         evidence = self.evidence(given)
@@ -131,6 +133,7 @@ class Engine(RowQuestions):
             free = free * self.point(v, evidence)
         return free.align([self.model.variables[v] for v in positions])
 
+    @takes_joints
     def marginals(self, *, given: Given = None) -> MarginalsResult:
         """The marginal of every variable given the evidence; observed ones are point masses."""
         evidence = self.evidence(given)
@@ -150,11 +153,13 @@ class Engine(RowQuestions):
         observed = frozenset(evidence.observed)
         return lambda v: self.point(v, evidence) if v in observed else dense(read(v)), log_partition
 
+    @takes_joints
     def log_partition(self, *, given: Given = None) -> LogProbabilityResult:
         r"""$\log \sum_{\mathbf x} \prod_i \phi_i$ over the assignments consistent with the evidence."""
         evidence = self.weighted_evidence(given)
         return self._log(self.prepared.log_partition(evidence), evidence)
 
+    @takes_joints
     def log_probability(self, *, given: Given = None) -> LogProbabilityResult:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
         evidence = self.weighted_evidence(given)
@@ -164,6 +169,7 @@ class Engine(RowQuestions):
         about = self._about({"log_partition": self.promises["log_partition"]}, (), evidence)
         return LogProbabilityResult(float(value), float(value), float(value), method=self.method, **about)
 
+    @takes_joints
     def map_assignment(
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
@@ -173,10 +179,11 @@ class Engine(RowQuestions):
         whole("k", k, least=1)
         evidence = self.evidence(given)
         observed = set(evidence.observed)
-        asked = range(len(self.model.variables)) if over is None else self.positions(over)
+        asked = range(len(self.known)) if over is None else self.positions(over)
         found = k_best(self.prepared, evidence, [v for v in asked if v not in observed], k)
         known = {**evidence.codes, **evidence.reals} if over is not None else {}
-        variables = {v: self.model.variables[v] for v in asked if v not in observed or v in known}
+        own = len(self.model.variables)
+        variables = {v: self.known[v] for v in asked if v < own and (v not in observed or v in known)}
         if found[0].log_value == -np.inf:
             raise impossible(self.prepared, evidence)
         return MapResult(
@@ -204,6 +211,7 @@ class Engine(RowQuestions):
             return Dataset.from_codes(variables, np.zeros((num_rows, 0), np.int8))
         return Dataset.from_codes(variables.parts, columns)
 
+    @takes_joints
     def sample_columns(
         self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0
     ) -> dict[str, AnyArray]:
@@ -218,6 +226,7 @@ class Engine(RowQuestions):
         drawn.update((v, _repeated(value, num_rows)) for v, value in evidence.reals.items())
         return {name: drawn[v] for v, name in enumerate(self.model.variables.names)}
 
+    @takes_joints
     def plan(
         self,
         targets: VariableLike | Iterable[VariableLike] = (),
@@ -233,7 +242,7 @@ class Engine(RowQuestions):
             over: the variables of `map_assignment`, all others summed out first; then there are no targets.
         """
         if given is None or isinstance(given, Mapping):
-            observed = resolve(given, self.model.variables).observed
+            observed = resolve(given, self.known).observed
         else:
             observed = tuple(sorted(self.positions(given)))
         positions = [v for v in self.positions(targets if over is None else over) if v not in set(observed)]
@@ -245,6 +254,7 @@ class Engine(RowQuestions):
             )
         return self.prepared.best_plan(positions, observed)
 
+    @takes_joints
     def joint_plan(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> JointPlan:
         """How a tree calibrated for this evidence answers a joint: which cliques merge in which order, at what cost.
 
@@ -317,6 +327,7 @@ class Engine(RowQuestions):
 
         return View(self, given)
 
+    @takes_joints
     def pairwise_marginals(self, *, given: Given = None) -> Pairs:
         """The joint of every pair of variables given the evidence, in one sweep over a calibrated tree.
 
@@ -335,12 +346,13 @@ class Engine(RowQuestions):
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
         return Pairs(self.prepared.pairwise_marginals(evidence), singles, names)
 
+    @takes_joints
     def retracted_marginals(self, *, given: Given) -> MarginalsResult:
         r"""For every finding, $P(X \mid \mathbf e_{-X})$: its variable given all the *other* findings.
 
         A finding that is improbable under its own retracted marginal is suspect. If that is cheaper, one calibration
         with the findings on copies of their variables answers for all of them; otherwise one query per finding. `Soft`
-        findings that stay are fitted again without each of the others.
+        findings that stay are fitted again without each of the others. The key of a finding on a joint is "(a, b)".
 
         Reference: Cowell & Dawid (1992), Fast retraction of evidence in a probabilistic expert system.
         Guarantee: exact.
@@ -353,13 +365,26 @@ class Engine(RowQuestions):
         """
         from sepset.inference.diagnosis.retraction import RetractionTree, retracted
 
-        evidence = resolve(given, self.model.variables)
+        evidence = resolve(given, self.known)
         key = (evidence.observed, tuple(sorted(evidence.weights)))
         make = partial(RetractionTree, self.prepared, *key)
         read = retracted(self.prepared, evidence, lambda: self._retractions.get(key, make))
-        place = {self.model.variables[v].name: v for v in evidence.touched}
-        return MarginalsResult(place, read, method=self.method, guarantees=self.promises)
+        place = {self.known[v].name: v for v in evidence.touched}
+        return MarginalsResult(place, self._over_members(read), method=self.method, guarantees=self.promises)
 
+    def _over_members(self, read: Callable[[int], Table]) -> Callable[[int], Table]:
+        """The reader, with joints over their members in place of the variables that stand for them."""
+
+        def found(position: int) -> Table:
+            table = read(position)
+            if position not in self.joints:
+                return table
+            scope: Any = [self.known[v] for v in self.joints[position]]
+            return Table(scope, table.values)
+
+        return found if self.joints else read
+
+    @takes_joints
     def sensitivity(self, target: VariableLike, *, state: State, given: Given = None) -> SensitivityResult:
         r"""How $P(\text{target} = \text{state} \mid \mathbf e)$ depends on every parameter of the model.
 
@@ -392,6 +417,7 @@ class Engine(RowQuestions):
 
         return Derivatives(self.prepared.problem, *elimination_settings(self.prepared.method))
 
+    @takes_joints
     def value_of_information(
         self,
         targets: VariableLike | Iterable[VariableLike],
@@ -418,6 +444,7 @@ class Engine(RowQuestions):
 
         return information.value_of_information(self, targets, candidates, given)
 
+    @takes_joints
     def entropy(
         self,
         targets: VariableLike | Iterable[VariableLike],
@@ -440,6 +467,7 @@ class Engine(RowQuestions):
 
         return information.entropy(self, targets, given, on)
 
+    @takes_joints
     def mutual_information(
         self,
         xs: VariableLike | Iterable[VariableLike],
@@ -463,6 +491,7 @@ class Engine(RowQuestions):
 
         return information.mutual_information(self, xs, ys, given, on)
 
+    @takes_joints
     def conditional(
         self,
         targets: VariableLike | Iterable[VariableLike],
@@ -485,6 +514,7 @@ class Engine(RowQuestions):
 
         return information.conditional(self, targets, on, given)
 
+    @takes_joints
     def check(self, *, given: Given = None, seed: int = 0, num_points: int = 20) -> CheckReport:
         r"""The invariants of exact inference, verified on this model; raises `BrokenInvariant` where one fails.
 

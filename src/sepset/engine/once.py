@@ -7,6 +7,7 @@ from typing import Any
 
 from sepset.engine.bound import positions_of
 from sepset.engine.default import DEFAULT_METHOD
+from sepset.engine.jointfindings import has_joints
 from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.exact.direct import Part, direct_joint
@@ -33,6 +34,8 @@ def answer_once(model: Any, targets: VariableLike | Iterable[VariableLike], give
     0.4887
     """
     if type(model) is not BayesNet or model.__dict__.keys() & {"_problem", "_was_asked"}:
+        return None
+    if given is not None and has_joints(given):
         return None
     evidence, variables = resolve(given, model.variables), model.variables
     asked = positions_of(model, targets)

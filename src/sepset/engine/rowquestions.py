@@ -17,6 +17,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import made
 from sepset.base.text import listing
 from sepset.engine.bound import Bound
+from sepset.engine.jointfindings import takes_joints
 from sepset.errors import DataError, ScopeError
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -70,6 +71,7 @@ class RowQuestions(Bound):
 
         return rows_over(data, self.model.variables)
 
+    @takes_joints
     def log_probabilities(
         self,
         data: object,
@@ -121,6 +123,7 @@ class RowQuestions(Bound):
             and is_observed(data, everyone)
         )
 
+    @takes_joints
     def predict(
         self,
         data: object,
@@ -156,7 +159,7 @@ class RowQuestions(Bound):
         from sepset.engine.rows import default_targets
 
         check_action(on_impossible)
-        variables, shared = self.model.variables, resolve(given, self.model.variables)
+        variables, shared = self.model.variables, resolve(given, self.known)
         default = default_targets(variables, data, shared.touched) if targets is None else []
         singles, groups = (default, []) if targets is None else self._single_and_joint(targets)
         findings = self._uncertain(data, [*singles, *itertools.chain(*groups)], shared)

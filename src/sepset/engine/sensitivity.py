@@ -271,7 +271,7 @@ class _Columns:
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
     """The effect of every parameter on the posterior of one state."""
-    stated = resolve(given, engine.model.variables)
+    stated = resolve(given, engine.known)
     position = engine.model.variables.id(target)
     variable = _checked(engine, position, stated)
     evidence = resolve_soft(engine.prepared, stated)
@@ -305,7 +305,7 @@ def _effects(engine: Engine, position: int, state: State, evidence: Evidence) ->
     whole = derivatives.gradient(evidence)
     if whole.log_partition == -np.inf:
         raise impossible(engine.prepared, evidence)
-    variable: Any = engine.model.variables[position]
+    variable: Any = engine.known[position]
     part = derivatives.gradient(_with_state(evidence, position, variable, state))
     posterior = math.exp(part.log_partition - whole.log_partition)
     blocks, left_out = _blocks(engine, derivatives.problem, part, whole, posterior)
@@ -325,7 +325,7 @@ def _local(
     soft = sorted(stated.soft)
     places = [*soft, *(() if position in stated.soft else (position,))]
     mean, covariance = moments(engine.prepared, evidence, places)
-    variables: list[Any] = [engine.model.variables[v] for v in places]
+    variables: list[Any] = [engine.known[v] for v in places]
     starts = np.cumsum([0, *(v.num_states for v in variables)])
     num_soft = int(starts[len(soft)])
     target = int(starts[places.index(position)]) + variables[places.index(position)].code(state)

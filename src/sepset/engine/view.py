@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
+from sepset.engine.jointfindings import JointFindings, has_joints, named_group
 from sepset.inference.method import Calibrates, can
 from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.joints import ManyJoints
 from sepset.variables.evidence import Evidence, Finding, Given, is_missing, resolve
+from sepset.variables.universe import Variables
 from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
@@ -44,12 +46,16 @@ class View(Frozen, Tabulated):
 
     __slots__ = ("__dict__", "__weakref__", "engine", "given")
     engine: Engine
-    given: Mapping[str, Finding]
+    given: Mapping[Any, Finding]
 
     def __init__(self, engine: Engine, given: Given = None) -> None:
         variables = engine.model.variables
-        resolve(given, variables)
-        named = {variables[variables.id(v)].name: finding for v, finding in (given or {}).items()}
+        if has_joints(given):
+            single = JointFindings.of(given, variables)  # type: ignore[arg-type]  # as was asked
+            resolve(single.given, engine.with_joints(single.groups).known)
+        else:
+            resolve(given, variables)
+        named = {_named(v, variables): finding for v, finding in (given or {}).items()}
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
         fill(self, engine=engine, given=MappingProxyType(kept))
 
@@ -63,7 +69,7 @@ class View(Frozen, Tabulated):
         """
         changed = View(self.engine, given).given
         variables = self.engine.model.variables
-        named = {variables[variables.id(v)].name for v in (given or {})}
+        named = {_named(v, variables) for v in (given or {})}
         kept = {name: finding for name, finding in self.given.items() if name not in named}
         return View(self.engine, {**kept, **changed})
 
@@ -93,7 +99,7 @@ class View(Frozen, Tabulated):
     @lazy
     def _joints(self) -> ManyJoints | None:
         prepared = self.engine.prepared
-        if not prepared.problem.variables.all_discrete or not can(prepared, Calibrates):
+        if not prepared.problem.variables.all_discrete or not can(prepared, Calibrates) or has_joints(self.given):
             return None
         return ManyJoints(self.engine.prepared, prepared, self._evidence)
 
@@ -157,3 +163,8 @@ class View(Frozen, Tabulated):
 
     def __reduce__(self) -> tuple[object, ...]:
         return View, (self.engine, dict(self.given))
+
+
+def _named(key: Any, variables: Variables) -> str | tuple[str, ...]:
+    """The name of a variable with a finding, or the names of several."""
+    return named_group(key, variables) if type(key) is tuple else variables[variables.id(key)].name

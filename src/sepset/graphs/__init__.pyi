@@ -51,6 +51,9 @@ from sepset.graphs.ordering import (
     WeightedMinFill as WeightedMinFill,
     elimination_order as elimination_order,
 )
+from sepset.graphs.pag import (
+    PAG as PAG,
+)
 from sepset.graphs.regions import (
     RegionGraph as RegionGraph,
     bethe_graph as bethe_graph,
@@ -91,6 +94,7 @@ __all__ = [
     "MinNeighbors",
     "MinWeight",
     "MixedGraph",
+    "PAG",
     "Portfolio",
     "RegionGraph",
     "Trail",

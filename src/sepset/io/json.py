@@ -14,6 +14,7 @@ from sepset.errors import FileFormatError, NotApplicable, SepsetError
 from sepset.factors.table import Table
 from sepset.io.cursor import Cursor, JsonSource
 from sepset.io.jsoncpds import cpd_document, read_cpd
+from sepset.io.jsondrawing import drawing_document, read_drawing
 from sepset.io.jsonfactors import block_document, factor_document, read_block, read_factor
 from sepset.io.jsonupgrades import UPGRADES
 from sepset.io.jsonvariables import Part, VariableReader, discrete_all, names, variable_document
@@ -22,6 +23,7 @@ from sepset.io.record import MARGIN, READING, TOLERANCE, Misses, Reading
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent
 from sepset.models.chaingraph import ChainGraph
+from sepset.models.drawing import BLANK
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
@@ -98,13 +100,14 @@ class _Head:
 
 
 def _read_bayes_net(root: Cursor, head: _Head, misses: Misses) -> BayesNet:
-    root.keys(*_COMMON, "cpds")
+    root.keys(*_COMMON, "cpds", "drawing")
     cpds = [read_cpd(item, head.variables, misses) for item in root["cpds"]]
     if len(cpds) != len(head.variables):
         message = f"found {len(cpds)} conditional distributions of {len(head.variables)} variables; each takes one"
         raise root["cpds"].error(message)
     cpds.sort(key=lambda cpd: head.variables.id(cpd.child))
-    return root["cpds"].made(lambda: BayesNet(*cpds, name=head.name, notes=head.all_notes(misses)))
+    drawing = read_drawing(root["drawing"]) if "drawing" in root else BLANK
+    return root["cpds"].made(lambda: BayesNet(*cpds, name=head.name, notes=head.all_notes(misses), drawing=drawing))
 
 
 def _read_markov_net(root: Cursor, head: _Head, misses: Misses) -> MarkovNet:
@@ -176,7 +179,8 @@ def render(model: Model, **about: str) -> bytes:
 
 def _document(model: Model, about: dict[str, str]) -> Document:
     if isinstance(model, BayesNet):
-        kind, body = "bayes_net", {"cpds": [cpd_document(cpd) for cpd in model.cpds]}
+        drawn = {} if model.drawing == BLANK else {"drawing": drawing_document(model.drawing)}
+        kind, body = "bayes_net", {"cpds": [cpd_document(cpd) for cpd in model.cpds]} | drawn
     elif isinstance(model, MarkovNet):
         kind, body = "markov_net", _markov_body(model)
     elif isinstance(model, ChainGraph):

@@ -64,6 +64,11 @@ def unquoted(word: str) -> str:
     return _ESCAPE.sub(r"\1", inner) if "\\" in inner else inner
 
 
+def is_closed_quotation(word: str) -> bool:
+    """Whether a word begins and ends with quotation marks of its own."""
+    return _CLOSED.fullmatch(word) is not None
+
+
 def quoted(name: str) -> str:
     """The name in double quotes, with quotes and backslashes escaped.
 
@@ -87,7 +92,7 @@ class Words:
         self.text, self.pattern, self.file = text, pattern, file
         self.words: list[str] = [word for word in pattern.findall(text) if word]
         self.at = 0
-        if self.words and self.words[-1].startswith('"') and not _CLOSED.fullmatch(self.words[-1]):
+        if self.words and self.words[-1].startswith('"') and not is_closed_quotation(self.words[-1]):
             raise self.error("this quotation is not closed", len(self.words) - 1)
         self.words.append(END)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from sepset.base.arraytypes import Floats
 from sepset.errors import FileFormatError, NotApplicable
 from sepset.io.lexer import BadNumber, reals, shown, weights
+from sepset.models.drawing import Item, is_item_name
 
 DEPTH = 64
 """The largest depth to which elements may nest."""
@@ -21,8 +22,9 @@ _UNCARRIED = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(slots=True)
 class Element:
-    """An element: its tag in capitals, without a namespace, attributes, text, children, and number in the file."""
+    """An element: its tag as written and in capitals without a namespace, attributes, text, children, and number."""
 
+    written: str
     tag: str
     attributes: dict[str, str]
     mark: int
@@ -42,6 +44,16 @@ class Element:
     def first(self, *tags: str) -> Element | None:
         """The first child with one of these tags, if there is one."""
         return next(self.all(*tags), None)
+
+    def item(self) -> Item:
+        """The element as a piece of a drawing; odd names, which no tool writes, are left out.
+
+        The text of an element that has children is what remains without the space between them.
+        """
+        attributes = tuple((k, v) for k, v in self.attributes.items() if is_item_name(k))
+        inside = tuple(child.item() for child in self.children if is_item_name(child.written))
+        text = "".join(self.parts)
+        return Item(self.written, text.strip() if inside else text, attributes, inside)
 
 
 class Document:
@@ -162,7 +174,7 @@ class _Builder:
         if len(self.stack) >= DEPTH:
             raise self._error(f"found <{tag}>; elements nest at most {DEPTH} deep", *place)
         plain = tag.rpartition(":")[2].upper()  # the prefix of a namespace says nothing here
-        element = Element(plain, attributes, len(self.document.places))
+        element = Element(tag, plain, attributes, len(self.document.places))
         self.document.places.append(place)
         self.document.elements.append(element)
         if self.stack:
@@ -197,6 +209,27 @@ def attribute(text: str, format: str) -> str:
     """The text as an attribute's value, with quotes; line ends and tabs are preserved."""
     body = escaped(text, format).replace("\n", "&#10;").replace("\t", "&#9;")
     return f'"{body}"'
+
+
+def carried(text: str) -> str:
+    """The text without the characters that XML cannot express."""
+    return _UNCARRIED.sub("", text)
+
+
+def rendered(item: Item, format: str) -> str:
+    """A piece of a drawing as an element.
+
+    >>> rendered(Item("node", items=(Item("name", "Is x < 3?"), Item("outline"))), "XDSL")
+    '<node><name>Is x &lt; 3?</name><outline/></node>'
+    """
+    head = item.tag + written_attributes(dict(item.attributes), format)
+    body = escaped(item.text, format) + "".join(rendered(inside, format) for inside in item.items)
+    return f"<{head}>{body}</{item.tag}>" if body else f"<{head}/>"
+
+
+def written_attributes(attributes: Mapping[str, str], format: str) -> str:
+    """Attributes as they stand in a tag, each after a space."""
+    return "".join(f" {name}={attribute(value, format)}" for name, value in attributes.items())
 
 
 def tagged(tag: str, text: str, format: str) -> str:

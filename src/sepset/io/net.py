@@ -1,17 +1,18 @@
 """Hugin NET files: discrete nodes and their conditional tables.
 
 The numbers of a potential `( child | parents )` run over the parents in order, then over the child, which is the
-fastest. Names that are not identifiers are stored in the attribute `sepset_name`.
+fastest. Names that are not identifiers are stored in the attribute `sepset_name`. Other attributes of the network and
+its nodes are its `Drawing`, and are written again; those of potentials, which depend on the numbers, are not.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sepset.io.discrete import TableView, VariableView, discrete_network
-from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
+from sepset.io.discrete import TableView, VariableView, bayes_net, discrete_network
+from sepset.io.lexer import END, QUOTED, Words, decode, is_closed_quotation, quoted, unquoted
 from sepset.io.record import (
     NEGLIGIBLE,
     READING,
@@ -23,6 +24,7 @@ from sepset.io.record import (
     network,
 )
 from sepset.models.bayesnet import BayesNet
+from sepset.models.drawing import BLANK, NOTHING, Drawing, Item, is_item_name
 from sepset.models.model import Model
 
 _WORDS = re.compile(rf'%[^\n]*+|({QUOTED}|[{{}}()=;|]|[^\s{{}}()=;|"%,]++)', re.DOTALL)
@@ -31,6 +33,7 @@ _MARKS = frozenset("{}()=;|")
 _OTHER = frozenset({"continuous", "decision", "utility", "function", "class", "instance"})
 _RESERVED = _OTHER | {"net", "node", "potential", "discrete", "data", "states", "label", "normal"}
 
+FORMAT = "NET"
 NAME = "sepset_name"
 """The attribute that stores a name that is not an identifier."""
 
@@ -58,13 +61,15 @@ class _Reader:
         self.name = ""
         self.variables: dict[str, VariableRecord] = {}
         self.tables: list[TableRecord] = []
+        self.drawn: dict[str, Item] = {}
 
     def record(self) -> NetworkRecord:
         words = self.words
         if words.next == "class":
             raise words.error("expected 'net'; object-oriented networks are not read")
         words.expect("net", "at the start of the file")
-        for key, begin, end in self._attributes("the network"):
+        about = self._attributes("the network")
+        for key, begin, end in about:
             if key == NAME:
                 self.name = self._string(begin, end)
         while words.next != END:
@@ -74,7 +79,13 @@ class _Reader:
             TableRecord(names[t.child], tuple(names[p] for p in t.parents), t.values, t.mark, t.rows)
             for t in self.tables
         ]
-        return NetworkRecord(tuple(self.variables.values()), tuple(tables), self.name)
+        drawing = _drawing(self._item("net", about), self.drawn)
+        return NetworkRecord(tuple(self.variables.values()), tuple(tables), self.name, drawing=drawing)
+
+    def _item(self, tag: str, attributes: list[tuple[str, int, int]]) -> Item:
+        """A block as a piece of a drawing: its attributes besides name and states; odd ones are left out."""
+        texts = ((key, " ".join(self.words.words[begin:end])) for key, begin, end in attributes)
+        return Item(tag, items=tuple(Item(k, t) for k, t in texts if k not in (NAME, "states") and _is_written(k, t)))
 
     def _element(self) -> None:
         words = self.words
@@ -109,7 +120,8 @@ class _Reader:
         if key in self.variables:
             raise words.error(f"the node {key!r} is declared twice", mark)
         name, states = key, None
-        for attribute, begin, end in self._attributes(repr(key)):
+        about = self._attributes(repr(key))
+        for attribute, begin, end in about:
             if attribute == NAME:
                 name = self._string(begin, end)
             elif attribute == "states" and states is None:
@@ -117,6 +129,7 @@ class _Reader:
         if states is None:
             raise words.error(f"the node {key!r} has no states", mark)
         self.variables[key] = VariableRecord(name, states, mark)
+        self.drawn[name] = self._item("node", about)
 
     def _string(self, begin: int, end: int) -> str:
         if end - begin != 1 or not self.words.words[begin].startswith('"'):
@@ -168,14 +181,31 @@ class _Reader:
         return TableRecord(child, parents, values, mark, rows)
 
 
+def _is_written(key: str, text: str) -> bool:
+    """Whether an attribute can be written as it stands: numbers, strings, and lists of them."""
+    words = [word for word in _WORDS.findall(text) if word]
+    is_closed = not words or not words[-1].startswith('"') or is_closed_quotation(words[-1])
+    is_plain = is_closed and words.count("(") == words.count(")") and not set(words) & set("{}=;|")
+    return is_plain and is_item_name(key) and " ".join(words) == text
+
+
+def _drawing(network: Item, nodes: Mapping[str, Item]) -> Drawing:
+    """The drawing of a file; titles are the labels that are not empty."""
+    drawn = {name: item for name, item in nodes.items() if item.items}
+    labels = {name: unquoted(label.text) for name, item in drawn.items() for label in item.all("label")}
+    titles = {name: label for name, label in labels.items() if label.strip()}
+    return Drawing(titles, FORMAT, network, drawn) if drawn or network.items else BLANK
+
+
 def render(model: Model) -> bytes:
     """The network as a Hugin NET file; numbers are written so that they are read back exactly."""
-    net = discrete_network(model, "NET")
+    net = discrete_network(model, FORMAT)
+    drawing = bayes_net(model, FORMAT).drawing.of(FORMAT)
     keys = identifiers([variable.name for variable in net.variables])
     head = [f"  {NAME} = {quoted(net.name)};"] if net.name else []
-    lines = ["net", "{", *head, "}"]
+    lines = ["net", "{", *head, *_drawn_lines(drawing.network), "}"]
     for variable in net.variables:
-        lines += _node_lines(variable, keys[variable.name])
+        lines += _node_lines(variable, keys[variable.name], drawing)
     for table in net.tables:
         lines += _potential_lines(table, keys)
     return ("\n".join(lines) + "\n").encode()
@@ -200,12 +230,17 @@ def identifiers(names: Sequence[str]) -> dict[str, str]:
     return keys
 
 
-def _node_lines(variable: VariableView, key: str) -> list[str]:
+def _node_lines(variable: VariableView, key: str, drawing: Drawing) -> list[str]:
+    name, drawn = variable.name, drawing.nodes.get(variable.name, NOTHING)
     states = " ".join(quoted(state) for state in variable.states)
-    label = (
-        [] if key == variable.name else [f"  label = {quoted(variable.name)};", f"  {NAME} = {quoted(variable.name)};"]
-    )
-    return [f"node {key}", "{", *label, f"  states = ( {states} );", "}"]
+    label = drawing.titles.get(name, "" if key == name else name)
+    lines = [f"  label = {quoted(label)};"] if label and not any(drawn.all("label")) else []
+    lines += [f"  {NAME} = {quoted(name)};"] if key != name else []
+    return [f"node {key}", "{", *lines, *_drawn_lines(drawn), f"  states = ( {states} );", "}"]
+
+
+def _drawn_lines(drawn: Item) -> list[str]:
+    return [f"  {item.tag} = {item.text};" for item in drawn.items if _is_written(item.tag, item.text)]
 
 
 def _potential_lines(table: TableView, keys: dict[str, str]) -> list[str]:

@@ -15,6 +15,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError, SepsetError
 from sepset.models.bayesnet import BayesNet
+from sepset.models.drawing import BLANK, Drawing
 from sepset.variables.variable import Discrete, State
 
 TOLERANCE = 1e-6
@@ -84,6 +85,7 @@ class NetworkRecord:
     cpds: tuple[TableRecord | MadeRecord, ...]
     name: str = ""
     notes: tuple[str, ...] = ()
+    drawing: Drawing = BLANK
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,8 @@ def network(record: NetworkRecord, source: Source, reading: Reading) -> BayesNet
     misses = Misses(reading)
     made = [_cpd(cpds[name], variables, source, misses) for name in variables]
     mark = record.variables[0].mark if record.variables else 0
-    return guarded(lambda: BayesNet(*made, name=record.name, notes=(*record.notes, *misses.note())), source, mark)
+    notes = (*record.notes, *misses.note())
+    return guarded(lambda: BayesNet(*made, name=record.name, notes=notes, drawing=record.drawing), source, mark)
 
 
 def guarded(make: Callable[[], T], source: Source, mark: int) -> T:

@@ -4,6 +4,7 @@ The numbers of a table run over the parents in order, then over the child, which
 states go from the strongest to the last, which means absent; its numbers are a row of the child for each state of
 each parent (in the order of `strengths`, the parent's neutral state last), then the leak. Names, states and orders
 that the format cannot express are stored in the properties `sepset_name`, `sepset_states` and `sepset_position`.
+Whatever else a file has is the network's `Drawing`, and is written again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError
 from sepset.io.discrete import VariableView, bayes_net, rows_of, table_of, views
 from sepset.io.lexer import whole
-from sepset.io.markup import Document, Element, attribute, tagged
+from sepset.io.markup import Document, Element, rendered, tagged, written_attributes
 from sepset.io.net import identifiers
 from sepset.io.record import (
     READING,
@@ -40,11 +41,13 @@ from sepset.io.record import (
     network,
     normalized_rows,
 )
+from sepset.io.xdsldrawing import FORMAT, head, network_item, node_item, tail, titles
 from sepset.models.bayesnet import BayesNet
+from sepset.models.drawing import NOTHING, Drawing
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete
 
-NAME, STATES, POSITION = "sepset_name", "sepset_states", "sepset_position"
+OWN = NAME, STATES, POSITION = "sepset_name", "sepset_states", "sepset_position"
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 MAX_TABLE = 1 << 20
@@ -76,7 +79,15 @@ def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Baye
     ordered = sorted(nodes, key=lambda node: node.position)
     variables = tuple(VariableRecord(node.name, node.states, node.element.mark) for node in ordered)
     cpds = tuple(_cpd(document, node, by_key) for node in nodes)
-    return network(NetworkRecord(variables, cpds, _title(document.root)), document, reading)
+    drawing = _drawing(document.root, by_key)
+    return network(NetworkRecord(variables, cpds, _title(document.root), drawing=drawing), document, reading)
+
+
+def _drawing(root: Element, nodes: Mapping[str, _Node]) -> Drawing:
+    drawn = network_item(root, {key: node.name for key, node in nodes.items()})
+    about = {node.name: node_item(node.element, node.listed, OWN) for node in nodes.values()}
+    said = {name: item for name, item in about.items() if item.attributes or item.items}
+    return Drawing(titles(drawn), FORMAT, drawn, said)
 
 
 def _title(root: Element) -> str:
@@ -236,25 +247,13 @@ def render(model: Model) -> bytes:
     keys = identifiers([variable.name for variable in net.variables])
     seen = views(net, "XDSL")
     title = net.name if _IDENTIFIER.fullmatch(net.name) else "network"
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<smile version="1.0" id="{title}" numsamples="10000">',
-        "<nodes>",
-    ]
+    drawing = net.drawing.of(FORMAT)
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<smile{head(drawing, title)}>", "<nodes>"]
     orders = {name: _file_order(net.cpd(name), view) for name, view in seen.items()}
     for name in net.dag.topological_order:
         lines += _node_lines(net, name, keys, seen, orders)
-    genie = f'<genie version="1.0" app="sepset" name={attribute(net.name, "XDSL")}>'
-    titles = [_titled(place, keys[name], name) for place, name in enumerate(net.variables.names) if keys[name] != name]
-    lines += ["</nodes>", f"<extensions>{genie}", *titles, "</genie></extensions>", "</smile>"]
+    lines += ["</nodes>", *tail(drawing, net.name, title, keys), "</smile>"]
     return ("\n".join(lines) + "\n").encode()
-
-
-def _titled(place: int, key: str, title: str) -> str:
-    """A node of the drawing: GeNIe shows the title instead of the identifier, in a grid of ten columns."""
-    left, top = 120 * (place % 10), 80 * (place // 10)
-    position = f"<position>{left} {top} {left + 100} {top + 50}</position>"
-    return f'  <node id="{key}">{tagged("name", title, "XDSL")}{position}</node>'
 
 
 Orders: TypeAlias = Mapping[str, list[int]]
@@ -268,7 +267,11 @@ def _node_lines(
     listed = tuple(view.states[code] for code in order)
     ids = _state_ids(listed)
     tag, body = _body(cpd, ids, orders)
-    lines = [f'<{tag} id="{keys[name]}">', *(f'  <state id="{key}" />' for key in ids)]
+    drawn = net.drawing.of(FORMAT).nodes.get(name, NOTHING)
+    marked = {state.text: dict(state.attributes) for state in drawn.all("state")}
+    lines = [f"<{tag}{written_attributes({'id': keys[name]} | dict(drawn.attributes), FORMAT)}>"]
+    for key, state in zip(ids, listed, strict=True):
+        lines.append(f"  <state{written_attributes({'id': key} | marked.get(state, {}), FORMAT)} />")
     if cpd.parents:
         lines.append(f"  <parents>{' '.join(keys[parent.name] for parent in cpd.parents)}</parents>")
     lines += body
@@ -278,6 +281,7 @@ def _node_lines(
         lines.append(_property(STATES, json.dumps([listed, np.argsort(order).tolist()], ensure_ascii=False)))
     if net.dag.topological_order != net.variables.names:
         lines.append(_property(POSITION, str(net.variables.id(name))))
+    lines += [f"  {rendered(item, FORMAT)}" for item in drawn.items if item.tag != "state"]
     return [*lines, f"</{tag}>"]
 
 

@@ -37,8 +37,8 @@ TYPES = {
     "?": "boolean",
 }
 KERNELS = {
-    "compiled.contraction.run": "ffIIIiibIIii?bIIf",
-    "compiled.contraction.run_briefly": "ffIIIiibIIii?bIIf",
+    "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
+    "compiled.contraction.run_briefly": "ffIIIiibIIiiI?bIIf",
     "compiled.layout.assemble": "fiifIiiiiiiiiii",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",

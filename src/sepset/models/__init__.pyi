@@ -20,6 +20,9 @@ from sepset.models.conversions import (
     pairwise_form as pairwise_form,
     to_chain_graph as to_chain_graph,
 )
+from sepset.models.drawing import (
+    Drawing as Drawing,
+)
 from sepset.models.factorgraph import (
     FactorGraph as FactorGraph,
 )
@@ -37,6 +40,7 @@ __all__ = [
     "BayesNet",
     "ChainComponent",
     "ChainGraph",
+    "Drawing",
     "FactorGraph",
     "Feature",
     "MarkovNet",

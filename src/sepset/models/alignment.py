@@ -31,6 +31,7 @@ def over(net: BayesNet, variables: Iterable[Discrete | Vector]) -> BayesNet:
         *(cpd.parameters.over(tuple(wanted[v.name] for v in cpd.scope)) for cpd in net.cpds),
         name=net.name,
         notes=net.notes,
+        drawing=net.drawing,
     )
 
 

@@ -20,6 +20,7 @@ from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
+from sepset.models.drawing import BLANK, Drawing
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given, resolve
@@ -45,6 +46,7 @@ class BayesNet(NamedModel):
         cpds: one per variable, in the order the variables will have; parents may follow their children.
         name: the name of the network.
         notes: notes about it, such as those of a file reader.
+        drawing: titles, positions and the like, as other tools draw it.
 
     Reference: Koller & Friedman, definition 3.5.
     Guarantee: exact.
@@ -60,8 +62,9 @@ class BayesNet(NamedModel):
 
     cpds: tuple[CPD, ...]
     dag: DAG
+    drawing: Drawing
 
-    def __init__(self, *cpds: CPD, name: str = "", notes: Iterable[str] = ()) -> None:
+    def __init__(self, *cpds: CPD, name: str = "", notes: Iterable[str] = (), drawing: Drawing = BLANK) -> None:
         for cpd in cpds:
             if not is_cpd(cpd):
                 found = f"{brief(cpd)} of type {type(cpd).__name__}"
@@ -71,7 +74,7 @@ class BayesNet(NamedModel):
             _check_parents(cpd, by_name)
         dag = DAG(by_name, [(parent.name, cpd.child.name) for cpd in cpds for parent in cpd.parents])
         variables = Variables(cpd.child for cpd in cpds)
-        self._fill(name, notes, cpds=cpds, dag=dag, variables=variables, _by_name=by_name)
+        self._fill(name, notes, cpds=cpds, dag=dag, variables=variables, drawing=drawing, _by_name=by_name)
 
     _by_name: Mapping[str, CPD]
 
@@ -84,7 +87,9 @@ class BayesNet(NamedModel):
         """
         own = tuple(cpds)
         by_name, variables = dict(zip(dag.nodes, own, strict=True)), Variables([cpd.child for cpd in own])
-        return made(cls, name="", notes=tuple(notes), cpds=own, dag=dag, variables=variables, _by_name=by_name)
+        return made(
+            cls, name="", notes=tuple(notes), cpds=own, dag=dag, variables=variables, drawing=BLANK, _by_name=by_name
+        )
 
     @classmethod
     def random(
@@ -237,7 +242,7 @@ class BayesNet(NamedModel):
         new = [replaced.get(c.child.name, c) for c in self.cpds]
         if all(type(a) is type(b) and a.scope == b.scope for a, b in zip(new, self.cpds, strict=True)):
             return self.with_parameters(new)
-        return BayesNet(*new, name=self.name, notes=self.notes)
+        return BayesNet(*new, name=self.name, notes=self.notes, drawing=self.drawing)
 
     def with_parameters(self, cpds: Iterable[CPD]) -> BayesNet:
         """The network with other parameters: one CPD per variable, in order, each with the scope of the old one.
@@ -253,6 +258,7 @@ class BayesNet(NamedModel):
             cpds=new,
             dag=self.dag,
             variables=self.variables,
+            drawing=self.drawing,
             _by_name=by_name,
         )
 
@@ -265,7 +271,8 @@ class BayesNet(NamedModel):
         """
         asked = listed(variables)
         kept = set(ancestors(self.dag, [self.variables[v].name for v in asked], inclusive=True))
-        return BayesNet(*(c for c in self.cpds if c.child.name in kept), name=self.name, notes=self.notes)
+        own = (c for c in self.cpds if c.child.name in kept)
+        return BayesNet(*own, name=self.name, notes=self.notes, drawing=self.drawing)
 
     def markov_net(self) -> MarkovNet:
         """The same distribution as a product of factors with $Z = 1$.

@@ -40,13 +40,16 @@ class Not:
 class Likelihood:
     r"""Virtual evidence: $\lambda(x) \propto P(\text{observation} \mid x)$, one non-negative weight per state.
 
+    On a tuple of variables, as in `given={("a", "b"): Likelihood([[0.9, 0.1], [0.1, 0.9]])}`, it is about their joint
+    states: an axis for each variable, or a mapping from tuples of states.
+
     >>> Likelihood([0.9, 0.1]).weights
     (0.9, 0.1)
     """
 
-    weights: tuple[float, ...] | Mapping[State, float]
+    weights: tuple[Any, ...] | Mapping[Any, float]
 
-    def __init__(self, weights: Sequence[float] | Mapping[State, float] | Floats) -> None:
+    def __init__(self, weights: Sequence[Any] | Mapping[Any, float] | Floats) -> None:
         fill(self, weights=dict(weights) if isinstance(weights, Mapping) else _floats(weights))
 
 
@@ -54,20 +57,25 @@ class Likelihood:
 class Soft:
     """Jeffrey's rule: the variable's *posterior* becomes these probabilities, one per state.
 
+    On a tuple of variables, as in `given={("a", "b"): Soft([[0.1, 0.2], [0.3, 0.4]])}`, it is their joint posterior:
+    one number per joint state, an axis for each variable, or a mapping from tuples of states.
+
     >>> Soft({"low": 0.3, "high": 0.7}).probabilities
     {'low': 0.3, 'high': 0.7}
     """
 
-    probabilities: tuple[float, ...] | Mapping[State, float]
+    probabilities: tuple[Any, ...] | Mapping[Any, float]
 
-    def __init__(self, probabilities: Sequence[float] | Mapping[State, float] | Floats) -> None:
+    def __init__(self, probabilities: Sequence[Any] | Mapping[Any, float] | Floats) -> None:
         given = dict(probabilities) if isinstance(probabilities, Mapping) else _floats(probabilities)
         fill(self, probabilities=given)
 
 
-def _floats(values: Iterable[float]) -> tuple[float, ...]:
+def _floats(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The numbers as floats; those of joint states in tuples of tuples."""
+    rows = values.tolist() if isinstance(values, np.ndarray) and values.ndim > 1 else values
     try:
-        return tuple(float(v) for v in values)
+        return tuple(_floats(v) if isinstance(v, list | tuple) else float(v) for v in rows)
     except (TypeError, ValueError):
         raise StateError(f"One number per state was expected; found {values!r}.") from None
 
@@ -75,7 +83,14 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
 Finding: TypeAlias = State | Set[State] | Not | Likelihood | Soft | float | Sequence[float] | Floats | None
 """A finding about one variable."""
 
-Given: TypeAlias = Mapping[VariableLike, Finding] | Mapping[str, Finding] | Mapping[str, object] | None
+Given: TypeAlias = (
+    Mapping[VariableLike, Finding]
+    | Mapping[str, Finding]
+    | Mapping[str, object]
+    | Mapping[VariableLike | tuple[VariableLike, ...], Finding]
+    | Mapping[tuple[str, ...], Finding]
+    | None
+)
 """Evidence as the public functions take it; findings of several kinds under one name are objects to a type checker."""
 
 
@@ -139,7 +154,7 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     codes = found[0]
     for name, finding in () if given is None else given.items():
         usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
-        position = variables.id(name) if usual is None else usual[0]
+        position = variables.id(name) if usual is None else usual[0]  # type: ignore[arg-type]  # joints are refused there
         if position in seen:
             raise ScopeError(f"{variables[position].name} appears twice in the evidence. Give one finding for it.")
         seen.add(position)
@@ -222,8 +237,13 @@ def _probabilities(variable: Discrete, finding: Soft) -> Floats:
     return np.asarray(row / row.sum())
 
 
-def _row(variable: Discrete, given: tuple[float, ...] | Mapping[State, float], kind: str) -> Floats:
+def _row(variable: Discrete, given: tuple[Any, ...] | Mapping[Any, float], kind: str) -> Floats:
     row = list(given) if not isinstance(given, Mapping) else [0.0] * variable.num_states
+    if any(isinstance(part, tuple) for part in row):
+        raise StateError(
+            f"{kind} on {variable.name} has rows of numbers; one per state was expected. For joint states of several "
+            f"variables give them together, as in {{({variable.name!r}, ...): {kind}(...)}}."
+        )
     if isinstance(given, Mapping):
         for state, weight in zip(given, _floats(given.values()), strict=True):
             row[variable.code(state)] = weight

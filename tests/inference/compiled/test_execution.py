@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -68,3 +72,94 @@ def test_supports_run_joints_and_singles_and_nothing_else():
             assert isinstance(found, SupportRun)
         with run_tensors(question, values, Evidence()) as found:
             assert isinstance(found, DenseRun)
+
+
+def wide_ring(num, bits, seed):
+    """A ring of variables, with numbers between one and two to minus `bits`; and its exact joint, by fractions."""
+    rng = np.random.default_rng(seed)
+    ring = [ss.Discrete(f"x{i}", 2 + i % 2) for i in range(num)]
+    tables = []
+    for i in rng.permutation(num):
+        pair = ring[i], ring[(i + 1) % num]
+        powers = rng.integers(0, bits, size=[v.num_states for v in pair])
+        tables.append((pair, rng.uniform(1.0, 2.0, powers.shape) * 2.0**-powers))
+    joint = {}
+    for codes in itertools.product(*(range(v.num_states) for v in ring)):
+        code = dict(zip(ring, codes, strict=True))
+        joint[codes] = math.prod(Fraction(float(t[code[a], code[b]])) for (a, b), t in tables)
+    return ss.MarkovNet(*(ss.Table(pair, values) for pair, values in tables)), ring, joint
+
+
+def log_of(number):
+    """The logarithm of a fraction of any size."""
+    shift = number.numerator.bit_length() - number.denominator.bit_length()
+    return math.log(number / Fraction(2) ** shift) + shift * math.log(2.0)
+
+
+@pytest.mark.parametrize("zeros", ["dense", "sparse"])
+@pytest.mark.parametrize("bits", [100, 200, 300, 390])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_ranges_meet_exact_sums(bits, seed, zeros):
+    model, ring, joint = wide_ring(7, bits, seed)
+    engine, total = ss.prepare(model, method=ss.CliqueTree(zeros=zeros)), sum(joint.values())
+    answers = engine.marginals()
+    assert answers.log_partition == pytest.approx(log_of(total), rel=1e-12, abs=1e-12)
+    for place, v in enumerate(ring):
+        found = answers[v.name].log_values
+        for state in range(v.num_states):
+            exact = log_of(sum(p for codes, p in joint.items() if codes[place] == state) / total)
+            assert found[state] == pytest.approx(exact, rel=1e-12, abs=1e-12)
+    names = [v.name for v in model.variables]
+    asked_for = [names.index(ring[i].name) for i in (4, 1)]
+    pair = engine.prepared.query(asked_for, Evidence()).distribution.log_values
+    for i, j in np.ndindex(pair.shape):
+        exact = log_of(sum(p for codes, p in joint.items() if codes[4] == i and codes[1] == j) / total)
+        assert pair[i, j] == pytest.approx(exact, rel=1e-12, abs=1e-12)
+
+
+def repeated_chain(copies, seed=0):
+    """A chain of three variables with each table several times, so that ranges add up; and its exact joint."""
+    rng = np.random.default_rng(seed)
+    chain = [ss.Discrete(name, n) for name, n in (("a", 2), ("b", 3), ("c", 2))]
+    tables = []
+    for pair in itertools.pairwise(chain):
+        powers = rng.permutation(6).reshape([v.num_states for v in pair]) * 45
+        tables += [(pair, rng.uniform(1.0, 2.0, powers.shape) * 2.0**-powers) for _ in range(copies)]
+    joint = {
+        codes: math.prod(Fraction(float(t[codes[chain.index(a)], codes[chain.index(b)]])) for (a, b), t in tables)
+        for codes in itertools.product(range(2), range(3), range(2))
+    }
+    return ss.MarkovNet(*(ss.Table(pair, values) for pair, values in tables)), joint
+
+
+@pytest.mark.parametrize(("copies", "kind"), [(1, DenseRun), (2, DenseRun), (3, DenseRun), (9, LogRun)])
+def test_wide_tensors_stay_linear_where_no_product_leaves_the_range(copies, kind):
+    model, joint = repeated_chain(copies)
+    tables, total = engine_of(model), sum(joint.values())
+    values = FactorValues(tables.problem, tables.store)
+    with run(asked(tables, Evidence(), "marginals", (0, 1, 2)), values, Evidence(), None) as done:
+        assert isinstance(done, kind)
+        logs = done.log_singles()
+        for place in range(3):
+            for state, found in enumerate(logs[done.question.places[place]]):
+                exact = log_of(sum(p for codes, p in joint.items() if codes[place] == state) / total)
+                assert found == pytest.approx(exact, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("copies", range(1, 8))
+def test_answers_below_the_range_of_floats_keep_their_logarithms(copies):
+    model, joint = repeated_chain(copies, seed=copies)
+    engine, total = ss.prepare(model), sum(joint.values())
+    found = engine.prepared.query([2, 0, 1], Evidence()).distribution.log_values
+    for codes, mass in joint.items():
+        assert found[codes[2], codes[0], codes[1]] == pytest.approx(log_of(mass / total), rel=1e-12, abs=1e-12)
+    assert engine.marginals().log_partition == pytest.approx(log_of(total), rel=1e-12, abs=1e-12)
+
+
+def test_findings_that_make_a_range_wide_and_narrow_again():
+    model, ring, joint = wide_ring(6, 250, 5)
+    engine = ss.prepare(model, method=ss.CliqueTree(zeros="dense"))
+    for state in (0, 1, 2, 0, 2):
+        total = sum(p for codes, p in joint.items() if codes[3] == state % ring[3].num_states)
+        found = engine.marginals(given={ring[3].name: ring[3].states[state % ring[3].num_states]})
+        assert found.log_partition == pytest.approx(log_of(total), rel=1e-12, abs=1e-12)

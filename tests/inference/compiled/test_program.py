@@ -93,7 +93,7 @@ def test_a_pool_hands_out_each_workspace_once_and_keeps_few():
     store, other = object(), object()
     pool = WorkspacePool(2)
     assert pool.take(store) is None
-    first, *more = (Workspace(*(np.empty(2) for _ in range(5))) for _ in range(4))
+    first, *more = (Workspace(*(np.empty(2) for _ in range(6))) for _ in range(4))
     pool.give(store, first)
     assert pool.take(other) is None, "another store's numbers are of no use"
     assert pool.take(store) is first
@@ -106,7 +106,7 @@ def test_a_pool_hands_out_each_workspace_once_and_keeps_few():
 def test_a_pool_of_large_workspaces_gives_their_room_to_new_numbers():
     stores = [object() for _ in range(3)]
     pool = WorkspacePool(4, memory=8 * 250)
-    first, second = (Workspace(np.empty(100), *(np.empty(0),) * 4) for _ in range(2))
+    first, second = (Workspace(np.empty(100), *(np.empty(0),) * 5) for _ in range(2))
     assert pool.room(100) is not pool.room(100)
     pool.give(stores[0], first)
     assert pool.room(100) is not first.values  # two have room
@@ -114,7 +114,7 @@ def test_a_pool_of_large_workspaces_gives_their_room_to_new_numbers():
     assert pool.room(100) is first.values
     assert pool.take(stores[0]) is None
     assert pool.take(stores[1]) is second
-    huge = Workspace(np.empty(1000), *(np.empty(0),) * 4)
+    huge = Workspace(np.empty(1000), *(np.empty(0),) * 5)
     pool.give(stores[2], huge)
     assert pool.take(stores[2]) is huge  # one is always kept
 

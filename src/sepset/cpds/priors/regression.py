@@ -77,6 +77,10 @@ class RegressionPrior:
         lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
 
+    def with_noise(self, degrees: float, scale: Floats) -> Self:
+        """The same coefficients with another distribution of the covariance."""
+        return type(self).__new__(type(self))._fill(self.lines, self.precision, self.root, degrees, scale)
+
     @property
     def size(self) -> int:
         """The number of coordinates of the child."""
@@ -136,10 +140,7 @@ class RegressionPrior:
         return np.asarray(self.scale / spare)
 
     def mode_covariance(self, *, is_theta: bool) -> Floats:
-        r"""The covariance at the mode of (coefficients, log variances), or of (coefficients, variances).
-
-        With $p$ coefficients, $\Psi / (\nu + p)$ and $\Psi / (\nu + p + d + 1)$.
-        """
+        r"""With $p$ coefficients, $\Psi / (\nu + p)$ in log variances and $\Psi / (\nu + p + d + 1)$ in variances."""
         return np.asarray(self.scale / (self.degrees + len(self.lines) + (self.size + 1.0 if is_theta else 0.0)))
 
     def predictive(self, parents: ArrayLike = ()) -> StudentT:
@@ -176,19 +177,23 @@ class RegressionPrior:
         return float(gamma + 0.5 * (squares + size * normal))
 
     def log_predictives(self, u: Floats, y: Floats) -> Floats:
-        r"""The log density of several uses of one regression, `[rows, uses, ...]`: one matrix Student t per row.
+        r"""The log density of several uses of one regression, `[rows, uses, ...]`: one matrix Student t per row."""
+        z = np.concatenate([np.ones((*u.shape[:2], 1)), u], axis=2)
+        return self.log_matrix_t(y - z @ self.lines, np.eye(y.shape[1]) + spreads(self.root, z))
 
-        With the residuals $E$ of $q$ uses of spread $S = I + Z\Lambda^{-1}Z^\top$,
+    def log_matrix_t(self, apart: Floats, spread: Floats) -> Floats:
+        r"""The log density of residuals $E$ of $q$ uses with the spread $S$, one value per row.
 
         $$\frac{\Gamma_d(\frac{\nu + q}2)}{\Gamma_d(\frac\nu2)\, \pi^{qd/2}}
         \frac{|\Psi|^{\nu/2}}{|\Psi + E^\top S^{-1} E|^{(\nu + q)/2}\, |S|^{d/2}}$$
+
+        Args:
+            apart: $E$, `[rows, uses, coordinates]`.
+            spread: $S = I + Z\Lambda^{-1}Z^\top$ for uses of one regression, `[rows, uses, uses]`.
         """
         from scipy.special import multigammaln
 
-        num, size = y.shape[1:]
-        z = np.concatenate([np.ones((*u.shape[:2], 1)), u], axis=2)
-        apart = y - z @ self.lines
-        spread = np.eye(num) + spreads(self.root, z)
+        num, size = apart.shape[1:]
         after = self.scale + np.swapaxes(apart, 1, 2) @ np.linalg.solve(spread, apart)
         constant = multigammaln(0.5 * (self.degrees + num), size) - multigammaln(0.5 * self.degrees, size)
         constant += 0.5 * self.degrees * _log_det(self.scale) - 0.5 * num * size * np.log(np.pi)

@@ -85,7 +85,7 @@ class LaplaceWeights(WeightPrior):
 
     Reference: Koller & Friedman, sections 17.4.4 and 20.4.1.
     Guarantee: subgradient conditions.
-    Tested by: cpds/test_regression.py::test_lasso_meets_the_subgradient_conditions
+    Tested by: cpds/priors/test_penalized.py::test_lasso_meets_the_subgradient_conditions
 
     >>> LaplaceWeights(0.5).rate
     2.0

@@ -11,14 +11,18 @@ from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
-from sepset.inference.compiled.program import Workspace
+from sepset.inference.compiled.program import INPUT_SPAN, Workspace
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
 from sepset.variables.evidence import Evidence
 
 NO_READS = np.zeros((0, 3), dtype=np.int64)
+NO_SPANS = np.zeros((0, 2), dtype=np.int64)
 NOTHING = np.empty(0)
+
+READ_BITS = 960
+"""The widest range of a distribution that is read as linear numbers, in powers of two."""
 
 
 class DenseRun(TensorRun):
@@ -33,11 +37,17 @@ class DenseRun(TensorRun):
     is_log = False
 
     def __init__(
-        self, question: Question, store: FactorStore, space: Workspace, log_partition: float, singles: Floats
+        self,
+        question: Question,
+        store: FactorStore,
+        space: Workspace,
+        log_partition: float,
+        singles: Floats,
+        is_wide: bool,
     ) -> None:
         self.question = question
         self.log_partition = log_partition
-        self.is_wide = bool(space.flags[0])
+        self.is_wide = is_wide
         self._store, self._space, self._singles = store, space, singles
         self._is_taken = False
 
@@ -77,8 +87,14 @@ class DenseRun(TensorRun):
         return np.asarray(values / values.sum())
 
 
-def run_dense(question: Question, values: FactorValues, evidence: Evidence) -> DenseRun:
-    """A run of the question with these findings; only what changed since the workspace's last run is computed."""
+def run_dense(question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool = True) -> DenseRun:
+    """A run of the question with these findings; only what changed since the workspace's last run is computed.
+
+    Args:
+        reads_tensors: whether any tensor may be read afterward, and multiplied by others: then the range of each is
+            limited. If only a joint or single marginals are read, a wide tensor is kept with the middle of its range
+            at one, and it is the products of two tensors that must be in the range of floats.
+    """
     from sepset.kernels.compiled.contraction import run, run_briefly
 
     program, store, codes = question.program, values.store, question.codes(evidence)
@@ -86,7 +102,8 @@ def run_dense(question: Question, values: FactorValues, evidence: Evidence) -> D
     _put_likelihoods(question, space, evidence)
     reads, out = (program.reads, np.empty(question.width)) if question.reads_singles else (NO_READS, NOTHING)
     copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
-    parts = *copied, program.ops, program.groups, space.exponents, space.flags, question.maximize
+    spans = NO_SPANS if reads_tensors else space.spans
+    parts = *copied, program.ops, program.groups, space.exponents, space.flags, spans, question.maximize
     if program.work <= costs.WORK_OF_A_SHORT_RUN:
         log_partition = run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     elif program.work <= costs.WORK_ON_ANY_BLAS:
@@ -99,7 +116,16 @@ def run_dense(question: Question, values: FactorValues, evidence: Evidence) -> D
     space.codes[:] = codes  # not after an interrupt, which may leave the workspace half filled: it is then discarded
     if question.reads_singles:
         out.setflags(write=False)
-    return DenseRun(question, store, space, log_partition, out)
+    is_wide = bool(space.flags[0]) or (bool(space.flags[2]) and _is_wide(question, space, reads_tensors))
+    return DenseRun(question, store, space, log_partition, out, is_wide)
+
+
+def _is_wide(question: Question, space: Workspace, reads_tensors: bool) -> bool:
+    """Whether what is read from a workspace with wide ranges is too wide: any tensor, or the joint."""
+    if reads_tensors or not question.kept:
+        return reads_tensors
+    low, high = space.spans[int(question.contraction.roots[0])].tolist()
+    return bool(high - low > READ_BITS)
 
 
 def _workspace(question: Question, store: FactorStore) -> Workspace:
@@ -116,6 +142,7 @@ def _put_likelihoods(question: Question, space: Workspace, evidence: Evidence) -
         start, weights = int(question.program.offsets[place]), evidence.weights[v]
         space.values[start : start + len(weights)], space.exponents[place] = near_one(weights)
         space.dirty[place] = 1
+        space.spans[place] = INPUT_SPAN
 
 
 def _long_run(work: float, task: Callable[[Bytes], float]) -> float:

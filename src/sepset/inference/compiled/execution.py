@@ -17,22 +17,27 @@ from sepset.variables.evidence import Evidence
 
 def run_tensors(question: Question, values: FactorValues, evidence: Evidence) -> TensorRun:
     """A run of the question with these findings, in log space if some range is too wide for linear arithmetic."""
-    if is_linear(values.store, evidence):
-        run = run_dense(question, values, evidence)
-        if not run.is_wide:
-            return run
-        del run  # and its workspace, before there is another
-    return run_log(question, values, evidence)
+    return _run(question, values, evidence, reads_tensors=True)
 
 
 def run(question: Question, values: FactorValues, evidence: Evidence, supports: Supports | None) -> Run:
     """The same for a joint or single marginals: over supports if that program is faster."""
     if supports is not None and is_linear(values.store, evidence):
         program = supports.program(question)
-        if program is not None:
-            found = program.run(values, evidence)
-            return run_log(question, values, evidence) if found.is_wide else found
-    return run_tensors(question, values, evidence)
+        found = None if program is None else program.run(values, evidence)
+        if found is not None and not found.is_wide:
+            return found
+    return _run(question, values, evidence, reads_tensors=False)
+
+
+def _run(question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool) -> TensorRun:
+    """A run over dense tables: linear where the values allow it, otherwise in log space."""
+    if is_linear(values.store, evidence):
+        run = run_dense(question, values, evidence, reads_tensors=reads_tensors)
+        if not run.is_wide:
+            return run
+        del run  # and its workspace, before there is another
+    return run_log(question, values, evidence)
 
 
 def is_linear(store: FactorStore, evidence: Evidence) -> bool:

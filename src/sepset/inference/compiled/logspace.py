@@ -7,7 +7,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
-from sepset.inference.compiled.dense import NO_READS, NOTHING
+from sepset.inference.compiled.dense import NO_READS, NO_SPANS, NOTHING
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorValues
@@ -122,7 +122,7 @@ def _filled(question: Question, logs: Floats, evidence: Evidence) -> Floats:
     w[0] = w[question.free] = 0.0
     codes, dirty = question.codes(evidence), np.ones(program.num_tensors, dtype=np.uint8)
     copied = program.rows, program.copies, program.fixed, codes, codes, dirty
-    rest = program.ops[:0], program.groups, blank, blank, False, NEVER, NO_READS, NO_READS, NOTHING
+    rest = program.ops[:0], program.groups, blank, blank, NO_SPANS, False, NEVER, NO_READS, NO_READS, NOTHING
     kernels.run(w, logs, *copied, *rest)
     with np.errstate(divide="ignore"):
         for place, v in enumerate(question.touched, start=len(question.numbers) + 1):

@@ -12,6 +12,9 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.inference.compiled.contraction import Contraction
 from sepset.inference.compiled.store import FactorStore, Layout
 
+INPUT_SPAN = (-462, 61)
+"""Exponents between which the entries of every input are; see `kernels.compiled.contraction`."""
+
 FIXED, END_FIXED = 4, 5
 """Columns of a program's rows: where a factor's findings begin and end."""
 
@@ -93,7 +96,8 @@ class Workspace:
         exponents: the power of two of each tensor.
         dirty: by tensor, whether it has to be computed again.
         codes: the findings of the last run.
-        flags: whether some range was too wide, and whether the run was cancelled.
+        flags: whether some range was too wide, whether the run was cancelled, and whether some range is wide.
+        spans: by tensor the exponents of its smallest positive and of its largest entry.
     """
 
     values: Floats
@@ -101,6 +105,7 @@ class Workspace:
     dirty: Bytes
     codes: Ints
     flags: Ints
+    spans: Ints
 
     @classmethod
     def of(cls, values: Floats, exponents: Ints, num_findings: int) -> Workspace:
@@ -109,7 +114,9 @@ class Workspace:
         dirty.fill(1)
         codes = np.empty(num_findings, dtype=np.int64)
         codes.fill(-1)
-        return cls(values, exponents, dirty, codes, np.zeros(2, dtype=np.int64))
+        spans = np.zeros((len(exponents), 2), dtype=np.int64)
+        spans[1:] = INPUT_SPAN
+        return cls(values, exponents, dirty, codes, np.zeros(3, dtype=np.int64), spans)
 
 
 class WorkspacePool:

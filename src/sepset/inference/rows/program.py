@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
 from sepset.inference import costs
-from sepset.inference.compiled.dense import NO_READS, NOTHING
+from sepset.inference.compiled.dense import NO_READS, NO_SPANS, NOTHING
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.store import FactorStore
 
@@ -221,7 +221,8 @@ def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, 
     codes = np.zeros(len(question.observed), dtype=np.int64)
     ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
     copied = own.rows, own.copies, own.fixed, codes, codes, space.dirty
-    rest = ops, own.groups, space.exponents, space.flags, question.maximize, NEVER, NO_READS, NO_READS, NOTHING
+    kept = space.exponents, space.flags, NO_SPANS
+    rest = ops, own.groups, *kept, question.maximize, NEVER, NO_READS, NO_READS, NOTHING
     kernels.run(space.values, store.values, *copied, *rest)
     return space.values, space.exponents, bool(space.flags[0])
 

@@ -31,9 +31,15 @@ SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 # Products of the innermost loops, and of a matrix product, between two looks at Ctrl-C: fractions of a second.
 PIECE, LONG_MATRIX = np.uint64(2**25), 2**31
 
-# The largest entry stays within 2 to plus or minus LIMIT, and a range of more bits than RANGE is flagged: so no entry
-# is below 2**-512, and no product of two below the least normal number.
+# The largest entry stays within 2 to plus or minus LIMIT, unless the range has more bits than RANGE: then the middle of
+# the range is at one, and products are checked before they are made. None is below 2**LEAST, the least normal number,
+# and no sum of 2**64 of them above the largest. Where any tensor may be read, a range of more bits is flagged instead.
 LIMIT, RANGE = 60, 450
+LEAST, MOST = -1022, 957
+# Exponents between which the entries of every input are (its range, and the distance of its largest entry from one).
+LEAST_INPUT, MOST_INPUT = -462, 61
+# The least entry of a distribution that is read; smaller ones are flagged.
+LEAST_READ = 2.0**-960
 # The exponent bits of float64.
 MANTISSA, BIAS = 52, 1023
 
@@ -313,34 +319,62 @@ def _long_matrix(left: Any, right: Any, result: Any, k: int, transposed: int, ca
             np.dot(left.reshape(m, k)[first : first + rows], right.reshape(n, k).T, part)
 
 
-@kernel(inline=True)
-def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any) -> None:
-    """Scale the largest entry near one if it has drifted; flag a range that is too wide for products.
+@kernel(borrows=True)
+def _ends(bits: Any, first: int, size: int) -> Any:
+    """The exponents of the smallest positive and of the largest entry; the second is below the first if all are zero.
 
     Non-negative floats have the order of their bits, and integers are compared faster.
     """
     high = np.int64(0)
     low = np.int64(2**62)
-    first = np.uint64(d)
+    start = np.uint64(first)
     for i in range(np.uint64(size)):
-        value = bits[first + i]
+        value = bits[start + i]
         high = max(high, value)
         low = min(low, value if value > 0 else np.int64(2**62))
-    if high == 0:
-        return
-    top = (high >> MANTISSA) - BIAS
-    if top - ((low >> MANTISSA) - BIAS) > RANGE:
-        flags[0] = 1
-    if top < -LIMIT or top > LIMIT:
-        scale = 2.0 ** float(-top)
+    return (low >> MANTISSA) - BIAS, (high >> MANTISSA) - BIAS
+
+
+@kernel(inline=True)
+def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any, spans: Any) -> None:
+    """Scale the largest entry near one if it has drifted, or the middle of a wide range."""
+    bottom, top = _ends(bits, d, size)
+    if top < bottom:
+        bottom, top = np.int64(0), np.int64(0)
+    shift = top if top < -LIMIT or top > LIMIT else np.int64(0)
+    if top - bottom > RANGE:
+        if len(spans) == 0:
+            flags[0] = 1
+        else:
+            flags[2] = 1
+            shift = (top + bottom) // 2
+    if shift != 0:
+        scale = 2.0 ** float(-shift)
         for i in range(d, d + size):
             w[i] *= scale
-        exponents[tensor] += top
+        exponents[tensor] += shift
+    if len(spans) > 0:
+        spans[tensor, 0], spans[tensor, 1] = bottom - shift, top - shift
+
+
+@kernel(inline=True)
+def _fits(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
+    """Whether every product of an instruction, and every sum of them, is a normal number."""
+    a, b = op[TENSOR_A], op[TENSOR_B]
+    if spans[a, 0] + spans[b, 0] >= LEAST and spans[a, 1] + spans[b, 1] <= MOST:
+        return True
+    for tensor, first, column in ((a, op[A], STRIDE_A), (b, op[B], STRIDE_B)):
+        size = 1
+        for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+            size *= groups[g, SIZE_OF] if groups[g, column] > 0 else 1
+        low, high = _ends(bits, first, size)
+        spans[tensor, 0], spans[tensor, 1] = (low, high) if low <= high else (0, 0)
+    return bool(spans[a, 0] + spans[b, 0] >= LEAST and spans[a, 1] + spans[b, 1] <= MOST)
 
 
 @kernel(borrows=True)
 def _gather(
-    w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, old: Any, dirty: Any, counter: Any
+    w: Any, store: Any, rows: Any, copies: Any, fixed: Any, codes: Any, old: Any, dirty: Any, counter: Any, spans: Any
 ) -> None:
     """Copy reduced factors from the store to the workspace, each from the place given by the codes of its findings,
     unless these have not changed."""
@@ -352,6 +386,8 @@ def _gather(
                 dirty[r + 1] = 1
         if dirty[r + 1] == 0:
             continue
+        if len(spans) > 0:
+            spans[r + 1, 0], spans[r + 1, 1] = LEAST_INPUT, MOST_INPUT
         last = first + count - 1
         outer = count - 1
         n, sa, sd = copies[last, 0], copies[last, 1], copies[last, 3]
@@ -366,8 +402,11 @@ def _gather(
 
 
 @kernel(borrows=True)
-def _read(w: Any, reads: Any, codes: Any, out: Any) -> None:
-    """Write concatenated distributions, each normalized if it has any mass; findings are point masses."""
+def _read(w: Any, reads: Any, codes: Any, out: Any, flags: Any) -> None:
+    """Write concatenated distributions, each normalized if it has any mass; findings are point masses.
+
+    A positive entry that may not be a normal number is flagged.
+    """
     for i in range(reads.shape[0]):
         source, first, size = reads[i, 0], reads[i, 1], reads[i, 2]
         if source < 0:
@@ -380,7 +419,10 @@ def _read(w: Any, reads: Any, codes: Any, out: Any) -> None:
             total += w[source + k]
         scale = 1.0 / total if total > 0.0 else 1.0
         for k in range(size):
-            out[first + k] = w[source + k] * scale
+            value = w[source + k] * scale
+            if value < LEAST_READ and w[source + k] > 0.0:
+                flags[0] = 1
+            out[first + k] = value
 
 
 @kernel(borrows=True)
@@ -392,11 +434,13 @@ def _execute(
     dirty: Any,
     exponents: Any,
     flags: Any,
+    spans: Any,
     maximize: Any,
     cancel: Any,
     counter: Any,
 ) -> bool:
-    """Run the instructions whose operands have changed; True unless cancelled."""
+    """Run the instructions whose operands have changed, or those before one with too wide a range; True unless
+    cancelled."""
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
             return False
@@ -405,12 +449,15 @@ def _execute(
             dirty[op[TENSOR_D]] = 0
             continue
         dirty[op[TENSOR_D]] = 1
+        if len(spans) > 0 and not _fits(bits, op, groups, spans):
+            flags[0] = 1
+            return True
         exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
         if op[KIND] == MATRIX and not maximize:
             _matrix(w, op, groups, counter, cancel)
         else:
             _product(w, op, groups, maximize, counter, cancel)
-        _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags)
+        _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags, spans)
     return True
 
 
@@ -451,6 +498,7 @@ def run(
     groups: Any,
     exponents: Any,
     flags: Any,
+    spans: Any,
     maximize: Any,
     cancel: Any,
     roots: Any,
@@ -460,21 +508,24 @@ def run(
     """Copy factors, run the instructions in order, and read the marginals; the logarithm of the total.
 
     Only what depends on changed findings is copied and computed: a workspace keeps the results of its last run.
-    `flags[0]` is set if a range is too wide for linear arithmetic, `flags[1]` if the run was cancelled.
+    `flags[0]` is set if a range is too wide for linear arithmetic, `flags[1]` if the run was cancelled, and `flags[2]`
+    if a range is wider than RANGE.
 
     Args:
         rows, copies, fixed: how each factor is copied, its groups, and the strides of the findings `codes`.
         old: the codes of the last run.
         dirty: by tensor, 1 for inputs to be copied or changed; afterward, for all changed tensors.
+        spans: by tensor the exponents of its smallest positive and of its largest entry; empty if every tensor is read,
+            and a range of more bits than RANGE is too wide.
         roots: the tensors (number, place, size) whose sums have the total as their product.
         reads: source in the workspace, target in `out`, and size; the source of finding i is -1 - i.
     """
     counter = np.zeros(64, np.int64)
-    _gather(w, store, rows, copies, fixed, codes, old, dirty, counter)
-    if not _execute(w, w.view(np.int64), ops, groups, dirty, exponents, flags, maximize, cancel, counter):
+    _gather(w, store, rows, copies, fixed, codes, old, dirty, counter, spans)
+    if not _execute(w, w.view(np.int64), ops, groups, dirty, exponents, flags, spans, maximize, cancel, counter):
         flags[1] = 1
         return 0.0
-    _read(w, reads, codes, out)
+    _read(w, reads, codes, out, flags)
     return _log_total(w, exponents, roots)
 
 
@@ -492,6 +543,7 @@ def run_briefly(
     groups: Any,
     exponents: Any,
     flags: Any,
+    spans: Any,
     maximize: Any,
     cancel: Any,
     roots: Any,
@@ -500,4 +552,4 @@ def run_briefly(
 ) -> float:
     """The same for a short program, while other Python threads wait."""
     copied = rows, copies, fixed, codes, old, dirty
-    return run(w, store, *copied, ops, groups, exponents, flags, maximize, cancel, roots, reads, out)
+    return run(w, store, *copied, ops, groups, exponents, flags, spans, maximize, cancel, roots, reads, out)

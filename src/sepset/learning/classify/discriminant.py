@@ -24,7 +24,7 @@ from sepset.base.leastsquares import least_squares
 from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.gaussian import NormalMean
-from sepset.cpds.regression import EPSILON, PERFECT
+from sepset.cpds.priors.penalized import EPSILON, PERFECT
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatter, Scatters

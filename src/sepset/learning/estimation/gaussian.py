@@ -20,7 +20,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, one_of, row_weights
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
-from sepset.cpds.regression import PERFECT, smallest_variances
+from sepset.cpds.priors.penalized import PERFECT, smallest_variances
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.moments import Moments

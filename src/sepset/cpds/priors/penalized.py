@@ -17,6 +17,7 @@ Reference: Koller & Friedman, sections 17.4.4 and 20.4.1; Golub & Van Loan, *Mat
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,47 +44,73 @@ COLLAPSE = (
 EPSILON = float(np.finfo(np.float64).eps)
 
 
-def penalized(scatter: Scatter, prior: WeightPrior, size: int = 1) -> LinearFit:
-    """The maximum posterior regression of the last coordinate on the others, from their scatter.
+def penalized(scatters: Sequence[Scatter], prior: WeightPrior, size: int = 1) -> list[LinearFit]:
+    """The maximum posterior regressions of the last coordinate on the others that share one variance.
+
+    Args:
+        scatters: the statistics of each regression; those without rows have coefficients zero.
+        prior: of the coefficients of every regression.
+        size: the number of coordinates of the child, which must be one.
 
     >>> from sepset.cpds.priors.weights import NormalWeights
-    >>> flat = penalized(Scatter.of([[0, 1], [1, 3], [2, 2], [3, 5]]), NormalWeights(0.01))
+    >>> (flat,) = penalized([Scatter.of([[0, 1], [1, 3], [2, 2], [3, 5]])], NormalWeights(0.01))
     >>> bool(abs(flat.slope[0, 0]) < 0.01)
     True
     """
     if size != 1:
         raise NotApplicable(f"{prior!r} is for children of one dimension; found {size}. Use NormalInverseWishart.")
-    plain = least_squares(scatter.mean, scatter.products)
-    total = float(scatter.products[-1, -1])
-    starts = [(plain.slope[0], float(plain.residual[0, 0])), (np.zeros(scatter.size - 1), total)]
-    found = [_alternating(scatter, prior, beta, rss) for beta, rss in starts]
-    beta, rss = min(found, key=lambda end: _loss(scatter.count, prior, *end))
-    intercept = scatter.mean[-1:] - beta @ scatter.mean[:-1]
-    return LinearFit(intercept, beta[None, :], np.array([[rss]]), plain.rank)
+    plain = [least_squares(s.mean, s.products) for s in scatters]
+    totals = [float(s.products[-1, -1]) for s in scatters]
+    starts = [
+        ([fit.slope[0] for fit in plain], [float(fit.residual[0, 0]) for fit in plain]),
+        ([np.zeros(s.size - 1) for s in scatters], totals),
+    ]
+    count = float(sum(s.count for s in scatters))
+    found = [_alternating(scatters, prior, betas, squares) for betas, squares in starts]
+    betas, squares = min(found, key=lambda end: _loss(count, prior, *end))
+    return [
+        LinearFit(s.mean[-1:] - beta @ s.mean[:-1], beta[None, :], np.array([[rss]]), fit.rank)
+        for s, beta, rss, fit in zip(scatters, betas, squares, plain, strict=True)
+    ]
 
 
-def _loss(count: float, prior: WeightPrior, beta: Floats, rss: float) -> float:
-    return 0.5 * count * math.log(max(rss, 1e-300) / count) - prior.log_density(beta)
+def _loss(count: float, prior: WeightPrior, betas: list[Floats], squares: list[float]) -> float:
+    densities = sum(prior.log_density(beta) for beta in betas)
+    return 0.5 * count * math.log(max(sum(squares), 1e-300) / count) - densities
 
 
-def _alternating(scatter: Scatter, prior: WeightPrior, beta: Floats, rss: float) -> tuple[Floats, float]:
-    """Coefficients and variance, each optimal given the other, at convergence."""
-    inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
+def _alternating(
+    scatters: Sequence[Scatter], prior: WeightPrior, betas: list[Floats], squares: list[float]
+) -> tuple[list[Floats], list[float]]:
+    """Coefficients and the residual squares of each regression, optimal given their variance, at convergence."""
+    count = float(sum(s.count for s in scatters))
     for _ in range(MAX_TURNS):
-        variance = rss / scatter.count
-        ridge = inner + np.eye(len(beta)) * (variance * prior.precision)
-        if prior.rate == 0.0:
-            new = np.asarray(np.linalg.lstsq(ridge, cross, rcond=None)[0], dtype=np.float64)
-        else:
-            new = _lasso(ridge, cross, variance * prior.rate, beta)
-        left = max(total - 2.0 * float(cross @ new) + float(new @ inner @ new), 0.0)
-        done = abs(left - rss) <= 1e-15 * total and np.abs(new - beta).max(initial=0.0) <= 1e-13 * (
-            1.0 + np.abs(new).max(initial=0.0)
-        )
-        beta, rss = new, left
+        variance = sum(squares) / count
+        steps = [_given_variance(s, prior, beta, variance) for s, beta in zip(scatters, betas, strict=True)]
+        pairs = zip(scatters, betas, squares, steps, strict=True)
+        done = all(_is_settled(s, (beta, rss), step) for s, beta, rss, step in pairs)
+        betas, squares = [beta for beta, _ in steps], [rss for _, rss in steps]
         if done:
             break
-    return beta, rss
+    return betas, squares
+
+
+def _given_variance(scatter: Scatter, prior: WeightPrior, start: Floats, variance: float) -> tuple[Floats, float]:
+    """The best coefficients for this variance, and their residual squares."""
+    inner, cross, total = scatter.products[:-1, :-1], scatter.products[:-1, -1], float(scatter.products[-1, -1])
+    ridge = inner + np.eye(len(start)) * (variance * prior.precision)
+    if prior.rate == 0.0:
+        beta = np.asarray(np.linalg.lstsq(ridge, cross, rcond=None)[0], dtype=np.float64)
+    else:
+        beta = _lasso(ridge, cross, variance * prior.rate, start)
+    return beta, max(total - 2.0 * float(cross @ beta) + float(beta @ inner @ beta), 0.0)
+
+
+def _is_settled(scatter: Scatter, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
+    (beta, rss), (new, left) = before, after
+    moved = float(np.abs(new - beta).max(initial=0.0))
+    same = abs(left - rss) <= 1e-15 * float(scatter.products[-1, -1])
+    return same and moved <= 1e-13 * (1.0 + float(np.abs(new).max(initial=0.0)))
 
 
 def _lasso(inner: Floats, cross: Floats, penalty: float, start: Floats) -> Floats:

@@ -10,8 +10,8 @@ import pytest
 from sepset.api.learning import fit
 from sepset.base.leastsquares import least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.priors.penalized import penalized, residual_shares, smallest_variances
 from sepset.cpds.priors.weights import LaplaceWeights, NormalWeights
-from sepset.cpds.regression import penalized, residual_shares, smallest_variances
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
@@ -31,7 +31,7 @@ def scatter(seed, num=40, parents=4):
 @pytest.mark.parametrize("scale", [0.05, 0.5, 5.0])
 def test_ridge_is_stationary(seed, scale):
     s = scatter(seed)
-    line = penalized(s, NormalWeights(scale))
+    (line,) = penalized([s], NormalWeights(scale))
     beta, variance = line.slope[0], line.residual[0, 0] / s.count
     gradient = (s.products[:-1, -1] - s.products[:-1, :-1] @ beta) / variance - beta / scale**2
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6 * np.abs(s.products).max())
@@ -44,7 +44,7 @@ def test_ridge_is_stationary(seed, scale):
 @pytest.mark.parametrize("scale", [0.02, 0.1, 1.0])
 def test_lasso_meets_the_subgradient_conditions(seed, scale):
     s = scatter(seed)
-    line = penalized(s, LaplaceWeights(scale))
+    (line,) = penalized([s], LaplaceWeights(scale))
     beta, variance = line.slope[0], line.residual[0, 0] / s.count
     pull = (s.products[:-1, -1] - s.products[:-1, :-1] @ beta) / variance
     at_zero = beta == 0
@@ -56,23 +56,23 @@ def test_limits():
     s = scatter(7)
     plain = least_squares(s.mean, s.products)
     for prior in (NormalWeights(1e6), LaplaceWeights(1e9)):
-        np.testing.assert_allclose(penalized(s, prior).slope, plain.slope, rtol=1e-6)
-    np.testing.assert_allclose(penalized(s, NormalWeights(1e-6)).slope, 0.0, atol=1e-6)
-    assert penalized(s, LaplaceWeights(1e-6)).slope.tolist() == [[0.0] * 4]
-    alone = penalized(Scatter.of([[1.0], [2.0]]), LaplaceWeights(1.0))
+        np.testing.assert_allclose(penalized([s], prior)[0].slope, plain.slope, rtol=1e-6)
+    np.testing.assert_allclose(penalized([s], NormalWeights(1e-6))[0].slope, 0.0, atol=1e-6)
+    assert penalized([s], LaplaceWeights(1e-6))[0].slope.tolist() == [[0.0] * 4]
+    (alone,) = penalized([Scatter.of([[1.0], [2.0]])], LaplaceWeights(1.0))
     assert (alone.intercept.tolist(), alone.residual.tolist()) == ([1.5], [[0.5]])
 
 
 def test_constant_parents_have_no_effect():
     rng = np.random.default_rng(0)
     rows = np.column_stack([np.full(20, 3.0), rng.normal(size=20), rng.normal(size=20)])
-    assert penalized(Scatter.of(rows), LaplaceWeights(1.0)).slope[0, 0] == 0.0
-    assert penalized(Scatter.of(rows), NormalWeights(1.0)).slope[0, 0] == pytest.approx(0.0, abs=1e-12)
+    assert penalized([Scatter.of(rows)], LaplaceWeights(1.0))[0].slope[0, 0] == 0.0
+    assert penalized([Scatter.of(rows)], NormalWeights(1.0))[0].slope[0, 0] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_vectors_are_refused():
     with pytest.raises(NotApplicable, match="one dimension"):
-        penalized(scatter(0), NormalWeights(1.0), 2)
+        penalized([scatter(0)], NormalWeights(1.0), 2)
 
 
 A, U, V, Y = Discrete("a"), Real("u"), Real("v"), Real("y")

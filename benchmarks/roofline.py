@@ -1,0 +1,203 @@
+"""The speed of the most expensive programs as a share of the machine's: matrix products, and memory bandwidth.
+
+A step $d = \\sum a b$ takes at least as long as its multiplications at the rate of a large matrix product, and as long
+as reading its operands and writing its result once at the rate of a long vector product: the larger of the two is its
+bound. The share of a program is the sum of the bounds over the time of its dominating steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from benchmarks import instances, networks
+from benchmarks.measure import now
+from benchmarks.report import Comparison, Report
+from benchmarks.worker import Lab
+
+MOST = 12  # programs
+MEMORY = 8 * 10**9  # bytes above which a plan is not feasible
+DOMINATING = 0.8  # the share of a run's time that the reported steps take
+SHORT = 5e-6  # seconds of a step below which starting it is what is measured
+STREAMED = 2**23  # entries of a vector that no cache holds
+SIDE = 1_000  # of the matrices multiplied
+RUNS = 3
+TIME = 300.0  # seconds for one program
+GOAL = "50%"
+QUICK = 1e8  # multiplications of a program in a quick run
+
+
+class Machine(NamedTuple):
+    """Nanoseconds per multiply-add of a matrix product, and per entry of a vector that is read or written."""
+
+    product: float
+    entry: float
+
+
+class Steps(NamedTuple):
+    """The dominating steps of a program.
+
+    Attributes:
+        num: how many.
+        seconds: their time.
+        bound: the least time the machine needs for them.
+        whole: the time of the whole program.
+        slowest: the step that loses most, in words.
+    """
+
+    num: int
+    seconds: float
+    bound: float
+    whole: float
+    slowest: str
+
+
+def _best(function: Callable[[], object], runs: int = RUNS) -> float:
+    """The shortest of several runs, in seconds."""
+    times = []
+    for _ in range(runs):
+        start = now()
+        function()
+        times.append(now() - start)
+    return min(times)
+
+
+def rates() -> Machine:
+    """The speed of one core: a large matrix product, and a product of long vectors."""
+    import numpy as np
+
+    square, result = np.ones((SIDE, SIDE)), np.empty((SIDE, SIDE))
+    first, second, target = np.ones(STREAMED), np.ones(STREAMED), np.ones(STREAMED)
+    product = _best(lambda: np.matmul(square, square, out=result)) / SIDE**3
+    entry = _best(lambda: np.multiply(first, second, out=target), 2 * RUNS) / (3 * STREAMED)
+    return Machine(1e9 * product, 1e9 * entry)
+
+
+def _question(name: str) -> tuple[Any, Any, Any]:
+    """The question with most multiplications among those for every marginal, its engine, and the evidence."""
+    import sepset as ss
+    from sepset.variables.evidence import resolve
+
+    known = networks.paths()
+    model, given = (networks.load(known[name]), {}) if name in known else instances.load(name)
+    engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY, zeros="dense")).prepared.tables
+    evidence = resolve(given, model.variables)
+    pattern = engine.compiler.planner.pattern(evidence)
+    groups, whole = engine.compiler.all_marginals(pattern)
+    questions = [engine.compiler.question("group", g, pattern) for g in groups] if whole is None else [whole]
+    return max(questions, key=lambda question: question.program.work), engine, evidence
+
+
+def work(name: str) -> tuple[float, int]:
+    """The multiplications and the number of entries of the largest program."""
+    question, _, _ = _question(name)
+    return float(question.program.work), int(question.program.size)
+
+
+def steps(name: str) -> Steps:
+    """Time every step of the largest program on its own, and compare the dominating ones with the machine."""
+    import numpy as np
+
+    networks.compile_kernels()
+    machine = rates()
+    question, engine, evidence = _question(name)
+    with _Opened(question, engine, evidence) as timed:
+        whole, times = timed.whole(), np.array([timed.step(i) for i in range(len(question.program.ops))])
+    sizes, rows = question.contraction.sizes, question.contraction.rows
+    entries = sizes[rows].sum(axis=1) - (rows[:, 2] == 0)
+    bounds = 1e-9 * np.maximum(machine.product * _products(question), machine.entry * entries)
+    order = np.argsort(-times)
+    most = 1 + int(np.searchsorted(np.cumsum(times[order]), DOMINATING * times.sum()))
+    chosen = [i for i in order[:most] if times[i] > SHORT] or [int(order[0])]
+    lost = max(chosen, key=lambda i: times[i] - bounds[i])
+    a, b, d = (f"{sizes[rows[lost, k]]:.2g}" for k in (1, 2, 0))
+    slowest = f"{a} x {b} to {d} entries at {bounds[lost] / times[lost]:.0%}"
+    bound = float(np.minimum(bounds, times)[chosen].sum())
+    return Steps(len(chosen), float(times[chosen].sum()), bound, whole, slowest)
+
+
+def _products(question: Any) -> Any:
+    """The multiplications of every step."""
+    import numpy as np
+
+    from sepset.kernels.compiled.contraction import COUNT, FIRST
+
+    program = question.program
+    logs = np.concatenate([[0.0], np.cumsum(np.log(program.groups[:, 0]))])
+    first = program.ops[:, FIRST]
+    return np.exp(logs[first + program.ops[:, COUNT]] - logs[first])
+
+
+class _Opened:
+    """A workspace of a question after a run, in which steps run again."""
+
+    def __init__(self, question: Any, engine: Any, evidence: Any) -> None:
+        from sepset.inference.compiled.dense import run_dense
+
+        values, found = engine._within(question.states, evidence)
+        with run_dense(question, values, found, reads_tensors=False):
+            pass
+        self._question, self._store = question, values.store
+        self._space, self._codes = question.pool.take(values.store), question.codes(found)
+
+    def __enter__(self) -> _Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._space = None
+
+    def whole(self) -> float:
+        """Seconds of all steps and the copies of the factors."""
+        program = self._question.program
+        return _best(lambda: self._run(program.rows, program.ops))
+
+    def step(self, number: int) -> float:
+        """Seconds of one step."""
+        program = self._question.program
+        ops = program.ops[number : number + 1]
+        return _best(lambda: self._run(program.rows[:0], ops), RUNS - 1)
+
+    def _run(self, rows: Any, ops: Any) -> None:
+        from sepset.base.threads import NEVER
+        from sepset.inference.compiled.dense import NO_READS, NOTHING
+        from sepset.kernels.compiled.contraction import run
+
+        space, program = self._space, self._question.program
+        space.dirty[:] = 1
+        copied = rows, program.copies, program.fixed, self._codes, space.codes, space.dirty
+        parts = *copied, ops, program.groups, space.exponents.copy(), space.flags, space.spans, False, NEVER
+        run(space.values, self._store.values, *parts, NO_READS, NO_READS, NOTHING)
+
+
+def _expensive(lab: Lab) -> list[str]:
+    """The names of the programs with most multiplications, those of equal sizes once."""
+    found: dict[tuple[float, int], str] = {}
+    for name in lab.wanted([*networks.paths(), *instances.names()]):
+        size = lab.ask("sepset", work, name, limit=TIME)
+        if isinstance(size, tuple) and not (lab.quick and size[0] > QUICK):
+            found.setdefault(size, name)
+    return [found[size] for size in sorted(found, reverse=True)[:MOST]]
+
+
+def run(lab: Lab) -> list[Report]:
+    """The dominating steps of the most expensive programs, their time beside the least the machine allows."""
+    rows, notes = [], []
+    for name in _expensive(lab):
+        lab.progress(name)
+        found = lab.ask("sepset", steps, name, fresh=True, limit=TIME)
+        if isinstance(found, str):
+            rows.append(Comparison(name, found))
+            continue
+        share = f"{found.bound / found.seconds:.0%}"
+        case = f"{name}: {found.num} steps of {found.whole:.2g} s"
+        rows.append(Comparison(case, found.seconds, {"machine": found.bound}, target=f"{share} of {GOAL}"))
+        notes.append(f"{name}: {found.slowest}")
+    machine = lab.ask("sepset", rates, fresh=True)
+    note = (
+        f"The steps that take {DOMINATING:.0%} of a run, hot, on one core. The machine's time is that of their "
+        "multiplications in a large matrix product, or of reading and writing each entry once in a product of long "
+        f"vectors, whichever is longer. What loses most: {'; '.join(notes)}."
+    )
+    if isinstance(machine, Machine):
+        note += f" A multiply-add takes {machine.product:.2g} ns, an entry {machine.entry:.2g} ns."
+    return [Report("Roofline: dominating steps", rows, note, has_mean=True, versus="machine / sepset")]

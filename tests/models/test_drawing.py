@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+import sepset as ss
+from sepset.models.alignment import over
+from sepset.models.drawing import BLANK, Drawing, Item
+
+A, B = ss.Discrete("a", ("low", "high")), ss.Discrete("b", ("no", "yes"))
+TITLED = Drawing({"a": "Pressure"}, "XDSL", Item("smile"), {"a": Item("node", attributes=(("diagtype", "target"),))})
+
+
+def net(drawing: Drawing = TITLED) -> ss.BayesNet:
+    cpds = ss.TableCPD(A, [0.2, 0.8]), ss.TableCPD(B, [[0.3, 0.7], [0.6, 0.4]], given=A)
+    return ss.BayesNet(*cpds, drawing=drawing)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(lambda net: net.with_cpds(ss.TableCPD(A, [0.5, 0.5])), id="other numbers"),
+        pytest.param(lambda net: net.with_cpds(ss.TableCPD(B, [0.5, 0.5])), id="other parents"),
+        pytest.param(lambda net: net.do({"b": "no"}), id="intervention"),
+        pytest.param(lambda net: net.subnetwork("a"), id="subnetwork"),
+        pytest.param(lambda net: net.with_parameters(net.cpds), id="parameters"),
+        pytest.param(lambda net: over(net, [ss.Discrete("a", ("high", "low")), B]), id="other order of states"),
+        pytest.param(lambda net: ss.fit(net, net.sample(20)).model, id="fit"),
+        pytest.param(lambda net: pickle.loads(pickle.dumps(net)), id="pickle"),
+        pytest.param(copy.deepcopy, id="copy"),
+    ],
+)
+def test_a_drawing_goes_along(changed):
+    assert changed(net()).drawing == TITLED
+
+
+def test_a_drawing_does_not_count_in_equality():
+    assert net() == net(BLANK)
+    assert hash(net()) == hash(net(BLANK))
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a><b", 'a"', "1a", "é"])
+def test_names_of_items_are_plain(name):
+    with pytest.raises(ss.errors.ModelError, match="letters, digits"):
+        Item(name)
+    with pytest.raises(ss.errors.ModelError, match="letters, digits"):
+        Item("node", attributes=((name, "value"),))
