@@ -31,7 +31,7 @@ class Options(NamedTuple):
     reassociate: bool
     inline: bool
     borrows: bool
-    holds: bool
+    holds: bool = False
 
 
 class Kernel:

@@ -241,7 +241,7 @@ class Attempt(NamedTuple):
     def is_settled(self, entry_time: float) -> bool:
         """Whether no other order is worth a search, at so many nanoseconds per entry."""
         spent = search.NANOSECONDS_PER_TRY + search.NANOSECONDS_PER_READ * self.work
-        return spent >= entry_time * 2.0 ** min(self.total, 64.0)
+        return bool(spent >= entry_time * 2.0 ** min(self.total, 64.0))
 
 
 def compile_greedily(
@@ -272,17 +272,17 @@ def compile_greedily(
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
     targets = NO_CODES if marginals is None else marginals
-    last, found, soft = (np.array(part, dtype=np.int64) if part else NO_CODES for part in (kept, observed, touched))
-    about = numbers, hidden, last, found, soft, targets, len(numbers) if factors else 0
+    about = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
     limit, pace = memory / ENTRY_BYTES, (search.NANOSECONDS_PER_TRY, search.NANOSECONDS_PER_READ, entry_time)
     is_made, total, work, order, ranked, cliques, traced, parts = compiled(
-        *layout.rows, layout.offsets, cards, *about, most, limit, *pace, NEVER
+        *layout.rows, layout.offsets, cards, *about, len(numbers) if factors else 0, most, limit, *pace, NEVER
     )
     if not is_made:
         return Attempt(None, total, work)
     bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
     made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
-    program = Program(*parts, made)
+    instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
+    program = Program(*instructions, made)
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if need > memory:
         return Attempt(None, total, work)
@@ -293,6 +293,10 @@ def compile_greedily(
         total,
         work,
     )
+
+
+def _places(positions: Sequence[int]) -> Ints:
+    return np.array(positions, dtype=np.int64) if positions else NO_CODES
 
 
 def _answer(program: Program, kept: Sequence[int], cards: Ints, states: States | None) -> int:
