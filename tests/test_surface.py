@@ -125,7 +125,7 @@ THREE = {
         "KernelCPD.sample",
         "LinearGaussian.sample",
     ),  # (rows, num_rows, rng)
-    *("EM.step", "HardEM.step", "StepwiseEM.step", "GradientAscent.step"),  # (task, state, rng)
+    *("EM.step", "HardEM.step", "StepwiseEM.step", "GradientAscent.step", "HillClimb.step"),  # (task, state, rng)
     "Until.status",
 }
 """The functions and methods with three positional parameters."""

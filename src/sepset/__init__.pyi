@@ -38,6 +38,9 @@ from sepset.api.questions import (
     sensitivity as sensitivity,
     value_of_information as value_of_information,
 )
+from sepset.api.structure import (
+    learn_structure as learn_structure,
+)
 from sepset.cpds.deterministic import (
     DeterministicCPD as DeterministicCPD,
     MultiplexerCPD as MultiplexerCPD,
@@ -138,6 +141,12 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.scores.likelihood import (
+    BIC as BIC,
+)
+from sepset.learning.structure.search.hillclimb import (
+    HillClimb as HillClimb,
+)
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
 )
@@ -168,6 +177,7 @@ __version__: str
 
 __all__ = [
     "BDeu",
+    "BIC",
     "Bayes",
     "BayesNet",
     "ChainComponent",
@@ -184,6 +194,7 @@ __all__ = [
     "GradientAscent",
     "Guarantee",
     "HardEM",
+    "HillClimb",
     "ImpossibleEvidence",
     "K2",
     "KernelCPD",
@@ -228,6 +239,7 @@ __all__ = [
     "impute",
     "inference",
     "io",
+    "learn_structure",
     "learning",
     "log_partition",
     "log_probability",

@@ -21,7 +21,8 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "BDeu K2 "
+    "learn_structure HillClimb "
+    "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
 )
@@ -31,6 +32,7 @@ VERBS = {
     "api.questions": "log_partition log_probability map_assignment marginals plan predict prepare query sample "
     "sensitivity value_of_information",
     "api.learning": "fit",
+    "api.structure": "learn_structure",
 }
 """The flat names that belong to no namespace."""
 
@@ -181,7 +183,16 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
+        "api.structure": "score",
         "learning.structure.comparison": "Recovery feature_confidence compare",
+        "learning.structure.constraints": "Constraints",
+        "learning.structure.familyscores": "FamilyScore FamilyScores",
+        "learning.structure.learned": "Learned",
+        "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
+        "learning.structure.search.hillclimb": "HillClimb",
+        "learning.structure.structureprior": (
+            "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
+        ),
     },
     "evaluation": {
         "learning.evaluation.biasvariance": "BiasVarianceResult bias_variance",

@@ -521,6 +521,20 @@ def separations(w: World) -> Any:
     ]
 
 
+@law("structure.score", "learn_structure", "structure.Learned.fit")
+def structures(w: World) -> Any:
+    scores = (ss.BIC(), ss.BDeu(3.0), ss.K2(), ss.priors.BDe(w.other, 7.0))
+    was_set = {name: [k % 3 == place for k in range(len(w.rows))] for place, name in enumerate(("c", "a"))}
+    priors = (None, ss.structure.PriorNetwork(w.dag, 0.2), ss.structure.EdgeProbabilities({("a", "b"): 0.9}))
+    totals = [
+        dict(ss.structure.score(w.dag, w.rows, score=score, structure_prior=prior, interventions=was_set))
+        for score in scores
+        for prior in priors
+    ]
+    climb = ss.learn_structure(w.rows, method=ss.HillClimb(), score=ss.K2(), start=w.dag)
+    return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:
@@ -1024,6 +1038,8 @@ EXEMPT = {
     "learning.PosteriorFitResult.__init__": RECORD,
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
+    "structure.*.family": OWN,
+    "structure.*.regrets": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,

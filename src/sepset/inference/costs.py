@@ -45,6 +45,49 @@ MOST_SHARED_ENTRIES = 2**24
 VISITS_TO_CHOOSE_RESULTS = 300_000
 """Visits of nodes, in all passes over a dtree, up to which the results to keep are chosen one by one."""
 
+# Planning: contraction trees rearranged.
+
+ENTRIES_BEFORE_TREE_SEARCH = 400_000
+"""Entries that all steps read and write (about half a millisecond) up to which their tree is left as it is."""
+
+ENTRIES_BEFORE_FIRST_TREE_SEARCH = 4_000_000
+"""The same for the first question about an observed set."""
+
+NANOSECONDS_PER_PRODUCT, NANOSECONDS_PER_MAXIMIZED_PRODUCT = 0.08, 0.4
+"""Time of a multiplication in a step: in matrix products, or in loops that maximize."""
+
+NANOSECONDS_PER_PACKED_ENTRY, NANOSECONDS_PER_STREAMED_ENTRY = 3.0, 0.6
+"""Time of an entry that a step reads or writes: packed for a matrix product, or passed once if one of the step's
+tensors has all variables. Both include its share of rescaling the results."""
+
+NANOSECONDS_PER_STEP = 1000.0
+"""Time of any step."""
+
+NANOSECONDS_PER_ROTATION, NANOSECONDS_PER_ROTATED_WORD = 85.0, 5.0
+"""Time to try a rotation of a tree, and of each word of a scope in it."""
+
+SWEEPS_DOWNHILL = 16
+"""Rotations tried for each product, none of them uphill, before a tree is annealed."""
+
+SHARE_OF_TREE_SEARCH = 0.25
+"""The time of annealing a tree, as a share of the estimated time of its steps."""
+
+MOST_ROTATIONS = 2**21
+"""Rotations tried at most: by then nothing more is gained."""
+
+ROTATIONS_UNINTERRUPTED = 300_000
+"""Rotations above which a search heeds Ctrl-C."""
+
+SHARPNESS = 5.0, 50.0
+"""Annealing begins and ends with rotations that make two steps r times as expensive having the chance r to the power of
+minus this."""
+
+MOST_STAGES, FINAL_STAGES = 48, 8
+"""Stages of annealing; in the last ones no rotation goes uphill."""
+
+MOST_TREE_WORDS = 2**22
+"""Words of the scopes of all products up to which a tree is rearranged."""
+
 # Running: one compiled call.
 
 WORK_OF_A_SHORT_RUN = 60_000

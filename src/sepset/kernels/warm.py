@@ -42,7 +42,7 @@ KERNELS = {
     "compiled.layout.assemble": "fiifIiiiiiiiiii",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",
-    "compiled.steps.trace": "iiiiifiiiiinxb",
+    "compiled.steps.trace": "iiiiifiiiiinInxb",
     "graphs.ordering.greedy_order": "isffifffxnb",
     "compiled.planning.eliminate": "iiifxn",
     "compiled.planning.scope_graph": "iiiiin",

@@ -80,7 +80,7 @@ def test_one_call_is_the_stages_one_after_the_other(kind, seed):
 
 
 def test_nothing_is_compiled_that_is_too_large_or_not_settled():
-    planner = planner_of(ss.datasets.load("student"))
+    planner = planner_of(ss.MarkovNet.ising(ss.Discrete.array("s", (3, 3), states=(-1, 1)), 0.3))
     relevant = planner.relevant("marginals", (), planner.pattern(Evidence()))
     about = {"cards": planner.cards(None), "numbers": relevant.numbers, "hidden": relevant.places, "observed": ()}
 
@@ -99,6 +99,13 @@ def test_nothing_is_compiled_that_is_too_large_or_not_settled():
     need = whole.question.need
     assert attempt(memory=need).question is not None
     assert attempt(memory=need - 1).question is None
+
+
+def test_an_order_that_adds_no_edge_is_settled_at_any_price():
+    attempt = both(ss.datasets.load("student"), "marginals")[1]
+    assert attempt.is_perfect
+    assert attempt.is_settled(math.inf)
+    assert not both(ss.MarkovNet.ising(ss.Discrete.array("s", (2, 2), states=(-1, 1)), 0.3), "marginals")[1].is_perfect
 
 
 def test_a_problem_without_variables():

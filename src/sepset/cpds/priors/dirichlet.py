@@ -58,6 +58,36 @@ class RowPrior(FamilyPrior, Protocol):
         """The rows of a block, as columns of its first CPD's variables, and the weight of each."""
 
 
+class _Evidence:
+    r"""The score of structures under a prior with one pseudo-count $a$ for all cells of a family: its log evidence.
+
+    $$\sum_{\mathbf u} \left[ \log\frac{\Gamma(r a)}{\Gamma(r a + M[\mathbf u])}
+    + \sum_x \log\frac{\Gamma(a + M[x, \mathbf u])}{\Gamma(a)} \right]$$
+    """
+
+    __slots__ = ()
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Discrete columns."""
+        return frozenset({"discrete"})
+
+    def pseudo_count(self, q: Floats, r: int) -> Floats:
+        """The pseudo-count of each cell of families with `q` contexts and `r` states."""
+        raise NotImplementedError
+
+    def family(self, child: int, parents: tuple[int, ...], columns: Any) -> float:
+        """The log evidence of one family of columns."""
+        from scipy.special import gammaln
+
+        counts = columns.counts(child, parents)
+        r, q = counts.shape[1], np.prod(columns.cards[list(parents)], dtype=np.float64)
+        a = float(self.pseudo_count(np.atleast_1d(q), r)[0])
+        cells = gammaln(a + counts) - gammaln(a)
+        contexts = gammaln(r * a + counts.sum(1)) - gammaln(r * a)
+        return float(cells.sum() - contexts.sum())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Dirichlet:
     r"""Pseudo-counts added to the counts of each cell: $\theta_k = (M_k + \alpha_k) / \sum_j (M_j + \alpha_j)$.
@@ -107,7 +137,7 @@ class Dirichlet:
 
 
 @dataclass(frozen=True, slots=True)
-class K2:
+class K2(_Evidence):
     r"""One pseudo-count for every cell: $\alpha_{x \mid \mathbf u} = 1$.
 
     The total strength grows with the number of contexts, and so equivalent networks have different evidence.
@@ -120,9 +150,18 @@ class K2:
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether I-equivalent structures have equal evidence: they have not."""
+        return False
+
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """Ones of `shape` = (contexts, child states)."""
         return np.ones(shape)
+
+    def pseudo_count(self, q: Floats, r: int) -> Floats:
+        """One, whatever the family."""
+        return np.ones(len(q))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +201,7 @@ class ContextStrength:
 
 
 @dataclass(frozen=True, slots=True)
-class BDeu:
+class BDeu(_Evidence):
     r"""One equivalent sample size for the whole network, spread evenly.
 
     $$\alpha_{x \mid \mathbf u} = \frac{\alpha}{|Val(X)|\,|Val(\mathbf U)|}$$
@@ -187,6 +226,15 @@ class BDeu:
 
     def __post_init__(self) -> None:
         check_positive("BDeu", sample_size=self.sample_size)
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether I-equivalent structures have equal evidence."""
+        return True
+
+    def pseudo_count(self, q: Floats, r: int) -> Floats:
+        """The sample size over the number of cells."""
+        return np.asarray(self.sample_size / (q * r))
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""

@@ -221,17 +221,74 @@ def contract(
     Tested by: inference/test_method.py::test_every_answer_is_what_was_promised,
         inference/compiled/test_gradients.py::test_gradient_of_the_log_partition_function
     """
+    return _traced(inputs, cards, groups, NO_TREE, _Ends.of(kept, targets, num_factors), limit)[0]
+
+
+class Products(NamedTuple):
+    """A binary tree of products, each summed over the variables that nothing else has in scope.
+
+    Attributes:
+        rows: the operands of each product, which come before it; the inputs have the first numbers.
+        num_members: the number of variables in the scopes of all products together.
+    """
+
+    rows: Ints
+    num_members: int
+
+
+NO_TREE = Products(np.zeros((0, 2), np.int64), 0)
+
+
+def follow(
+    inputs: Inputs,
+    cards: Floats,
+    tree: Products,
+    *,
+    kept: Ints | None = None,
+    targets: Ints | None = None,
+    num_factors: int = 0,
+    limit: float = math.inf,
+) -> tuple[Contraction, Groups]:
+    """The contraction along a given tree; each step that removes variables is then a clique.
+
+    Args:
+        tree: its products, at least one.
+        cards, kept, targets, num_factors, limit: as those of `contract`.
+
+    Guarantee: exact; exact; nothing is divided.
+    Tested by: inference/compiled/test_treesearch.py::test_every_tree_gives_the_sums_over_all_states
+    """
+    none = np.zeros(0, np.int64)
+    no_cliques = Groups(np.full(len(cards), -1, np.int64), np.zeros(1, np.int64), none)
+    return _traced(inputs, cards, no_cliques, tree, _Ends.of(kept, targets, num_factors), limit)
+
+
+class _Ends(NamedTuple):
+    """The ends of the sweeps: the ranks kept, those whose marginals are read, and the number of factors read."""
+
+    kept: Ints
+    targets: Ints
+    num_factors: int
+
+    @classmethod
+    def of(cls, kept: Ints | None, targets: Ints | None, num_factors: int) -> _Ends:
+        none = np.zeros(0, np.int64)
+        return cls(none if kept is None else kept, none if targets is None else targets, num_factors)
+
+
+def _traced(
+    inputs: Inputs, cards: Floats, groups: Groups, tree: Products, ends: _Ends, limit: float
+) -> tuple[Contraction, Groups]:
     from sepset.kernels.compiled import steps
 
-    none = np.zeros(0, np.int64)
-    ends = none if kept is None else kept, none if targets is None else targets, num_factors
     cliques = groups.group, groups.start, groups.members
 
-    def trace(cancel: Bytes) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int]:
-        return steps.trace(*inputs, cards, *cliques, *ends, limit, cancel)
+    def trace(cancel: Bytes) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int, Ints, Ints, Ints]:
+        return steps.trace(*inputs, cards, *cliques, *ends, *tree, limit, cancel)
 
     is_long = len(inputs.numbers) > costs.FACTORS_UNINTERRUPTED
     found = interruptible(trace) if is_long else trace(NEVER)
-    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward = found
+    bounds, pool, sizes, rows, roots, box_start, boxes, reads, num_inputs, num_forward, *made = found
     boxed = box_start, boxes
-    return Contraction(cards, bounds, pool, sizes, rows, roots, boxed, reads, num_inputs, num_forward)
+    groups = Groups(*made) if len(tree.rows) else groups
+    return Contraction(cards, bounds, pool, sizes, rows, roots, boxed, reads, num_inputs, num_forward), groups

@@ -288,11 +288,11 @@ class Compiler:
     def _grouped(
         self, asked: AllMarginals, pattern: Pattern, per_sink: int, entry_time: float
     ) -> tuple[tuple[Positions, ...], Question | None]:
-        whole = None
-        if self._is_quick(costs.NANOSECONDS_PER_ENTRY_ONCE):
+        whole, relevant = None, self.planner.relevant("marginals", (), pattern)
+        if self._is_quick(relevant):
             most = self.planner.most_in_one_tree(per_sink)
             if asked.attempt is None:
-                asked.attempt = self._attempt("marginals", (), pattern, most=most, entry_time=entry_time)
+                asked.attempt = self._attempt("marginals", (), pattern, relevant, most=most, entry_time=entry_time)
             whole, question = asked.attempt.entries, asked.attempt.question
             if question is not None and whole <= most and asked.attempt.is_settled(entry_time):
                 return (), question
@@ -307,24 +307,22 @@ class Compiler:
         parts = [self.question("group", group, pattern) for group in groups]
         return bundle(total, parts, self.planner.layout(pattern.states))
 
-    def _is_quick(self, entry_time: float) -> bool:
-        """Whether a question is first compiled in one call; if it is asked often, only with the order of a small graph
-        that the search for a better one begins with."""
-        most = SMALL_GRAPH if entry_time == NANOSECONDS_PER_ENTRY else costs.FACTORS_AT_ONCE
-        return self.planner.problem.num_factors <= most and self.planner.settings.order == DEFAULT_ORDER
+    def _is_quick(self, relevant: Relevant) -> bool:
+        """Whether a question is first compiled in one call."""
+        return len(relevant.numbers) <= costs.FACTORS_AT_ONCE and self.planner.settings.order == DEFAULT_ORDER
 
     def _attempt(
         self,
         kind: Kind,
         targets: Positions,
         pattern: Pattern,
+        relevant: Relevant,
         *,
         most: float = math.inf,
         entry_time: float = NANOSECONDS_PER_ENTRY,
     ) -> Attempt:
         """The question in one compiled call, if its first order is settled."""
         planner = self.planner
-        relevant = planner.relevant(kind, targets, pattern)
         asked = relevant.places if kind == "marginals" else np.array(targets, dtype=np.int64)
         return compile_greedily(
             planner.layout(pattern.states),
@@ -344,11 +342,13 @@ class Compiler:
         )
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern, entry_time: float) -> Question:
-        if self._is_quick(entry_time):
-            question = self._attempt(kind, targets, pattern, entry_time=entry_time).question
+        relevant = self.planner.relevant(kind, targets, pattern)
+        # Best values break ties by the order of the plan, for which a search on a large graph begins otherwise.
+        if self._is_quick(relevant) and (kind in ("joint", "group") or len(relevant.places) <= SMALL_GRAPH):
+            question = self._attempt(kind, targets, pattern, relevant, entry_time=entry_time).question
             if question is not None:
                 return question
-        plan = self.planner.plan(kind, targets, pattern, entry_time=entry_time)
+        plan = self.planner.plan(kind, targets, pattern, entry_time=entry_time, relevant=relevant)
         return compile_question(
             self.planner.layout(pattern.states),
             plan,
@@ -361,6 +361,7 @@ class Compiler:
             maximize=kind == "mode",
             memory=self.planner.settings.memory,
             states=pattern.states,
+            is_part=kind == "group",
         )
 
 

@@ -109,26 +109,34 @@ class Planner:
         *,
         to_run: bool = True,
         entry_time: float = NANOSECONDS_PER_ENTRY,
+        relevant: Relevant | None = None,
     ) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:
             to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
             entry_time: the nanoseconds per table entry that a better order saves: how long to look for one.
+            relevant: what the question needs, if that is known.
         """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
         key = kind, targets, pattern, entry_time
-        return self._plans.get(key, lambda: self._made(kind, targets, pattern, limit, entry_time))
+        return self._plans.get(key, lambda: self._made(kind, targets, pattern, relevant, limit, entry_time))
 
     def _made(
-        self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, entry_time: float
+        self,
+        kind: Kind,
+        targets: Positions,
+        pattern: Pattern,
+        relevant: Relevant | None,
+        limit: int | None,
+        entry_time: float,
     ) -> EliminationPlan:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
-            self.relevant(kind, targets, pattern),
+            self.relevant(kind, targets, pattern) if relevant is None else relevant,
             method=self.settings.order,
             targets=asked,
             observed=pattern.observed,

@@ -23,11 +23,13 @@ from sepset.inference.compiled.contraction import (
     Ranks,
     choices,
     contract,
+    follow,
     tree_groups,
 )
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
+from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.variables.evidence import Evidence
 
@@ -171,6 +173,7 @@ def compile_question(
     maximize: bool = False,
     memory: int | None = None,
     states: States | None = None,
+    is_part: bool = False,
 ) -> Question:
     """The question of a plan, compiled.
 
@@ -183,6 +186,7 @@ def compile_question(
         maximize: maximize instead of summing.
         memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
+        is_part: whether others share its steps, which then follow the plan's cliques at any cost.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
     rank, seen = np.empty((2, len(cards)), np.int64)
@@ -199,19 +203,14 @@ def compile_question(
     limit = math.inf if memory is None else memory / ENTRY_BYTES
     if plan.symbolic.rounded_total > limit and plan.largest > limit:
         _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
-    made = contract(
-        inputs,
-        plan.symbolic.ranked_cards,
-        tree,
-        kept=last,
-        targets=rank[targets],
-        num_factors=len(numbers) if factors else 0,
-        limit=limit,
-    )
+    asked = Asked(last, rank[targets], len(numbers) if factors else 0)
+    made = contract(inputs, plan.symbolic.ranked_cards, tree, **asked._asdict(), limit=limit)
     if made.num_forward < 0:
         _refuse(plan, math.inf, limit)
     if made.entries > limit:
         _refuse(plan, made.entries, limit)
+    if not is_part and is_searched(made):
+        made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, limit=limit)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
@@ -227,11 +226,13 @@ class Attempt(NamedTuple):
         question: None if it is too large, or another order is worth a search.
         total: log2 of the entries of the order's tables.
         work: the array reads of finding it.
+        is_perfect: whether it adds no edge, so that there is none better.
     """
 
     question: Question | None
     total: float
     work: int
+    is_perfect: bool
 
     @property
     def entries(self) -> float:
@@ -241,7 +242,7 @@ class Attempt(NamedTuple):
     def is_settled(self, entry_time: float) -> bool:
         """Whether no other order is worth a search, at so many nanoseconds per entry."""
         spent = search.NANOSECONDS_PER_TRY + search.NANOSECONDS_PER_READ * self.work
-        return bool(spent >= entry_time * 2.0 ** min(self.total, 64.0))
+        return self.is_perfect or bool(spent >= entry_time * 2.0 ** min(self.total, 64.0))
 
 
 def compile_greedily(
@@ -261,7 +262,8 @@ def compile_greedily(
     most: float = math.inf,
     entry_time: float = search.NANOSECONDS_PER_ENTRY,
 ) -> Attempt:
-    """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise.
+    """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise. One
+    that is expensive enough for a search over contraction trees is left to that.
 
     Args:
         numbers: the numbers of the relevant factors.
@@ -272,31 +274,53 @@ def compile_greedily(
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
     targets = NO_CODES if marginals is None else marginals
-    about = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
+    asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
     limit, pace = memory / ENTRY_BYTES, (search.NANOSECONDS_PER_TRY, search.NANOSECONDS_PER_READ, entry_time)
-    is_made, total, work, order, ranked, cliques, traced, parts = compiled(
-        *layout.rows, layout.offsets, cards, *about, len(numbers) if factors else 0, most, limit, *pace, NEVER
+    is_made, is_perfect, total, work, order, ranked, cliques, traced, parts = compiled(
+        *layout.rows, layout.offsets, cards, *asked, len(numbers) if factors else 0, most, limit, *pace, NEVER
     )
     if not is_made:
-        return Attempt(None, total, work)
+        return Attempt(None, total, work, is_perfect)
     bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
     made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
     instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
     program = Program(*instructions, made)
-    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
-    if need > memory:
-        return Attempt(None, total, work)
+    need = int(ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states)))
+    is_first = entry_time < search.NANOSECONDS_PER_ENTRY
+    least = costs.ENTRIES_BEFORE_FIRST_TREE_SEARCH if is_first else costs.ENTRIES_BEFORE_TREE_SEARCH
+    moved_at_most = 3 * program.work  # entries that the steps read and write
+    if need > memory or (moved_at_most > least and is_searched(made)):
+        return Attempt(None, total, work, is_perfect)
     first = len(order) - len(kept)
     form = numbers, targets, tuple(range(first, len(order))), maximize, states, marginals is not None
-    return Attempt(
-        Question(cards, order, tuple(observed), tuple(touched), Groups(*cliques), program, *form, need=need),
-        total,
-        work,
-    )
+    about = tuple(observed), tuple(touched), Groups(*cliques), program
+    return Attempt(Question(cards, order, *about, *form, need=need), total, work, is_perfect)
 
 
 def _places(positions: Sequence[int]) -> Ints:
     return np.array(positions, dtype=np.int64) if positions else NO_CODES
+
+
+class Asked(NamedTuple):
+    """The ends of a contraction: ranks kept, ranks whose marginals are read, and the number of factors read."""
+
+    kept: Ints
+    targets: Ints
+    num_factors: int
+
+
+def _rearranged(
+    made: Contraction, tree: Groups, inputs: Inputs, asked: Asked, *, maximize: bool, limit: float
+) -> tuple[Contraction, Groups]:
+    """The contraction along a cheaper tree, if there is one that takes no more memory than is certainly available."""
+    found = cheaper_tree(made, **asked._asdict(), maximize=maximize)
+    if found.cost >= found.first:
+        return made, tree
+    other, cliques = follow(inputs, made.weights, found.tree, **asked._asdict(), limit=max(made.entries, limit / 2))
+    if other.num_forward < 0 or other.entries > max(made.entries, limit / 2):
+        return made, tree
+    is_cheaper = estimated(other, maximize=maximize) < estimated(made, maximize=maximize)
+    return (other, cliques) if is_cheaper else (made, tree)
 
 
 def _answer(program: Program, kept: Sequence[int], cards: Ints, states: States | None) -> int:

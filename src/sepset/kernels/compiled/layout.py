@@ -57,7 +57,7 @@ from sepset.kernels.compiled.costs import (
     STEP_TO_NEIGHBOR,
     THREE_LOOPS,
 )
-from sepset.kernels.compiled.steps import ONE
+from sepset.kernels.compiled.tape import ONE
 from sepset.kernels.kernel import kernel, times
 
 NUM_GROUPS, ROOM = 0, 1

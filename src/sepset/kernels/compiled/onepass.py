@@ -72,10 +72,11 @@ def compile_greedily(
         most: the entries of all clique tables up to which the question is compiled.
         limit: the entries of all results up to which it is.
         time_of_order, time_of_read, time_of_entry: it is compiled only if the search for this order took as long as a
-            pass over its tables, so that no other is looked for.
+            pass over its tables, so that no other is looked for, or if the order is perfect.
 
-    Returns whether it was compiled, log2 of the entries of its tables, the work of ordering; the variable of each rank
-    with its number of states; the cliques; and what `trace` and `assemble` return.
+    Returns whether it was compiled, whether its order adds no edge, log2 of the entries of its tables, the work of
+    ordering; the variable of each rank with its number of states; the cliques; the contraction, as `trace` returns it;
+    and what `assemble` returns.
     """
     num = len(hidden)
     place, rank, seen = np.full(len(cards), -1), np.full(len(cards), -1), np.full(len(cards), -1)
@@ -93,7 +94,9 @@ def compile_greedily(
         order[num - len(last) + i] = together[i]
     scope_start, scopes, _, absorbed, _, ranked, entries = eliminate(near_start, near, order, states, np.inf, 0)
     is_made = entries <= most and entries <= limit
-    is_made = is_made and time_of_order + time_of_read * work >= time_of_entry * 2.0 ** min(total, 64.0)
+    is_perfect = 2 * scope_start[num] == len(near)  # no edge was added
+    is_worth_more = time_of_order + time_of_read * work < time_of_entry * 2.0 ** min(total, 64.0)
+    is_made = is_made and (is_perfect or not is_worth_more)
     if not is_made:
         none = hidden[:0]
         numbers, order, last, observed, touched, targets, num_reads = none, none, none, none, none, none, 0
@@ -105,8 +108,9 @@ def compile_greedily(
     cliques = maximal_cliques(scope_start, scopes, absorbed, len(order) - len(last))
     kept = np.sort(rank[last])
     inputs = start, members, numbers, rank, rank[touched], ranked
-    traced = trace(*inputs, *cliques, kept, rank[targets], num_reads, limit, cancel)
-    bounds, pool, results, steps, roots, _, _, reads, _, num_forward = traced
+    no_tree = np.empty((0, 2), np.int64)
+    traced = trace(*inputs, *cliques, kept, rank[targets], num_reads, no_tree, 0, limit, cancel)
+    bounds, pool, results, steps, roots, box_start, boxes, reads, num_inputs, num_forward, _, _, _ = traced
     if num_forward < 0 or np.sum(results) > limit:
         is_made, roots, reads = False, roots[:0], reads[:0]
     found = np.empty(len(observed), np.int64)
@@ -115,4 +119,5 @@ def compile_greedily(
         found[i] = cards[observed[i]]
     stored = start, members, strides, places, numbers
     program = assemble(ranked, bounds, pool, results, steps, *stored, rank, seen, roots, reads[: len(targets)], found)
-    return is_made, total, work, positions, ranked, cliques, traced, program
+    contraction = bounds, pool, results, steps, roots, box_start, boxes, reads, num_inputs, num_forward
+    return is_made, is_perfect, total, work, positions, ranked, cliques, contraction, program

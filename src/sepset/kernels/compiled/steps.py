@@ -5,141 +5,39 @@ Tensors are numbered as they are made; the first is the number one, then come th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.kernels.compiled.tape import (
+    ONE,
+    STAMP,
+    STEPS,
+    TENSORS,
+    Tape,
+    add_step,
+    count,
+    is_over,
+    join,
+    restrict,
+    stamp,
+)
 from sepset.kernels.kernel import kernel, pairs, sizes
 
-ONE = 0
-TENSORS, STEPS, STAMP = 0, 1, 2
 MOST_PAIRED = 512
 """Tensors of a clique up to which all pairs are compared."""
-
-
-class Tape(NamedTuple):
-    """Tensors and steps so far, in arrays with space for more.
-
-    Attributes:
-        cards: the number of states by rank.
-        start, pool: the scope of tensor t is `pool[start[t] : start[t + 1]]`, ranks ascending.
-        sizes: the entries of each tensor.
-        steps: rows (result, first, second); a second of `ONE` only sums.
-        made: the number of tensors and steps, and the last stamp.
-        counts: by rank, the number of current tensors with it in scope.
-        stamps: by rank, marks.
-        scope: scratch for one scope.
-        spent: the entries of all tensors made by steps, and how many there may be.
-        cancel: whether to stop.
-    """
-
-    cards: Floats
-    start: Ints
-    pool: Ints
-    sizes: Floats
-    steps: Ints
-    made: Ints
-    counts: Ints
-    stamps: Ints
-    scope: Ints
-    spent: Floats
-    cancel: Bytes
-
-
-@kernel(borrows=True)
-def _is_over(tape: Tape) -> bool:
-    """Whether the work is in vain: more entries than there may be, or cancelled."""
-    return bool(tape.spent[0] > tape.spent[1] or tape.cancel[0])
-
-
-@kernel(borrows=True)
-def _add_step(tape: Tape, first: int, second: int, length: int) -> int:
-    """The tensor over the first `length` of `scope` that sums the product of two; no step if one of them equals it."""
-    start, scope = tape.start, tape.scope
-    if second == ONE and start[first + 1] - start[first] == length:
-        return first
-    if first == ONE:
-        if start[second + 1] - start[second] == length:
-            return second
-        first, second = second, first
-    t, s = tape.made[TENSORS], tape.made[STEPS]
-    tape.sizes[t] = 1.0
-    for k in range(length):
-        tape.pool[start[t] + k] = scope[k]
-        tape.sizes[t] *= tape.cards[scope[k]]
-    start[t + 1] = start[t] + length
-    tape.spent[0] += tape.sizes[t]
-    tape.steps[s, 0], tape.steps[s, 1], tape.steps[s, 2] = t, first, second
-    tape.made[TENSORS] = t + 1
-    tape.made[STEPS] = s + 1
-    return int(t)
-
-
-@kernel(borrows=True)
-def _stamp(tape: Tape, ranks: Ints, first: int, end: int) -> None:
-    for k in range(first, end):
-        tape.stamps[ranks[k]] = tape.made[STAMP]
-
-
-@kernel(borrows=True)
-def _count(tape: Tape, tensor: int, by: int) -> None:
-    for k in range(tape.start[tensor], tape.start[tensor + 1]):
-        tape.counts[tape.pool[k]] += by
-
-
-@kernel(borrows=True)
-def _is_needed(tape: Tape, r: int, shared: int) -> bool:
-    """Whether a variable is needed after a product of tensors, `shared` of them with it in scope."""
-    return bool(tape.stamps[r] == tape.made[STAMP] or tape.counts[r] > shared)
-
-
-@kernel(borrows=True)
-def _restrict(tape: Tape, tensor: int, shared: int) -> int:
-    """Write the needed variables of one tensor to `scope`; their number."""
-    length = 0
-    for k in range(tape.start[tensor], tape.start[tensor + 1]):
-        if _is_needed(tape, tape.pool[k], shared):
-            tape.scope[length] = tape.pool[k]
-            length += 1
-    return length
-
-
-@kernel(borrows=True)
-def _join(tape: Tape, a: int, b: int) -> tuple[int, float, float]:
-    """Write the needed variables of a product to `scope`; their number, their entries, and the multiplications."""
-    pool = tape.pool
-    i, j, end_i, end_j = tape.start[a], tape.start[b], tape.start[a + 1], tape.start[b + 1]
-    length, size, union = 0, 1.0, 1.0
-    while i < end_i or j < end_j:
-        shared = 1
-        if j == end_j or (i < end_i and pool[i] < pool[j]):
-            r = pool[i]
-            i += 1
-        elif i == end_i or pool[j] < pool[i]:
-            r = pool[j]
-            j += 1
-        else:
-            r, shared = pool[i], 2
-            i += 1
-            j += 1
-        union *= tape.cards[r]
-        if _is_needed(tape, r, shared):
-            tape.scope[length] = r
-            length += 1
-            size *= tape.cards[r]
-    return length, size, union
 
 
 @kernel(borrows=True)
 def _multiply(tape: Tape, work: Ints, i: int, j: int) -> None:
     """Replace the first of two current tensors by their product; the place of the second is unchanged."""
     a, b = work[i], work[j]
-    length, _, _ = _join(tape, a, b)
-    result = _add_step(tape, a, b, length)
-    _count(tape, a, -1)
-    _count(tape, b, -1)
-    _count(tape, result, 1)
+    length, _, _ = join(tape, a, b)
+    result = add_step(tape, a, b, length)
+    count(tape, a, -1)
+    count(tape, b, -1)
+    count(tape, result, 1)
     work[i] = result
 
 
@@ -175,7 +73,7 @@ def _merge_equal(tape: Tape, work: Ints, num: int) -> int:
 @kernel(borrows=True)
 def _rate(tape: Tape, work: Ints, i: int, j: int, growth: Floats, union: Floats) -> None:
     """Record the growth of the product of two current tensors over them, and its multiplications."""
-    _, size, total = _join(tape, work[i], work[j])
+    _, size, total = join(tape, work[i], work[j])
     low, high = min(i, j), max(i, j)
     growth[low, high] = size - tape.sizes[work[i]] - tape.sizes[work[j]]
     union[low, high] = total
@@ -189,7 +87,7 @@ def _merge_pairs(tape: Tape, work: Ints, num: int) -> None:
     for i in range(num):
         for j in range(i + 1, num):
             _rate(tape, work, i, j, growth, union)
-    while num > 1 and not _is_over(tape):
+    while num > 1 and not is_over(tape):
         best_i, best_j = 0, 1
         for i in range(num):
             for j in range(i + 1, num):
@@ -214,11 +112,11 @@ def _combine(tape: Tape, work: Ints, num: int) -> int:
     if num == 0:
         return ONE
     for i in range(num):
-        _count(tape, work[i], 1)
+        count(tape, work[i], 1)
     for i in range(num if num > 1 else 0):
-        summed = _add_step(tape, work[i], ONE, _restrict(tape, work[i], 1))
-        _count(tape, work[i], -1)
-        _count(tape, summed, 1)
+        summed = add_step(tape, work[i], ONE, restrict(tape, work[i], 1))
+        count(tape, work[i], -1)
+        count(tape, summed, 1)
         work[i] = summed
     if num > MOST_PAIRED:
         num = _merge_blocks(tape, work, num)
@@ -227,8 +125,8 @@ def _combine(tape: Tape, work: Ints, num: int) -> int:
         _multiply(tape, work, 0, 1)
     elif num > 2:
         _merge_pairs(tape, work, num)
-    _count(tape, work[0], -1)
-    return _add_step(tape, work[0], ONE, _restrict(tape, work[0], 0))
+    count(tape, work[0], -1)
+    return add_step(tape, work[0], ONE, restrict(tape, work[0], 0))
 
 
 @kernel
@@ -237,7 +135,7 @@ def _merge_blocks(tape: Tape, work: Ints, num: int) -> int:
 
     Comparing all pairs takes their square in memory and their cube in time.
     """
-    while num > MOST_PAIRED and not _is_over(tape):
+    while num > MOST_PAIRED and not is_over(tape):
         keys = np.empty(num, np.int64)
         for i in range(num):
             first = tape.start[work[i]]
@@ -296,13 +194,13 @@ def _contract(
             num += 1
             m = behind[m]
         box_start[g + 1] = box_start[g] + num
-        if _is_over(tape) or (g == last and len(kept) == 0):
+        if is_over(tape) or (g == last and len(kept) == 0):
             break
         tape.made[STAMP] += 1
         if g < last:
-            _stamp(tape, sepsets, sep_start[g], sep_start[g + 1])
+            stamp(tape, sepsets, sep_start[g], sep_start[g + 1])
         else:
-            _stamp(tape, kept, 0, len(kept))
+            stamp(tape, kept, 0, len(kept))
         m = num_inputs + g
         tensor[m] = _combine(tape, work, num)
         if g < last:
@@ -311,6 +209,79 @@ def _contract(
     if len(kept) > 0:
         roots = tensor[num_messages - 1 :].copy()
     return roots, box_start, boxes
+
+
+@kernel(inline=True)
+def _follow(tape: Tape, num_inputs: int, tree: Ints, kept: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+    """The forward sweep along a binary tree of products, each summed over what nothing else has in scope.
+
+    Returns the roots; and each step that removes variables as a clique: the clique of each rank, the scopes of the
+    results, and the operands, both as compressed rows.
+    """
+    num = num_inputs + len(tree)
+    work, is_root = np.empty(num, np.int64), np.ones(num, np.bool_)
+    group, cliques = np.full(len(tape.cards), -1, np.int64), np.empty((num, 3), np.int64)
+    tape.made[STAMP] += 1
+    stamp(tape, kept, 0, len(kept))
+    for i in range(num_inputs):
+        count(tape, i + 1, 1)
+    num_cliques = 0
+    for i in range(num):
+        a, b = i + 1, ONE
+        if i >= num_inputs:
+            left, right = tree[i - num_inputs, 0], tree[i - num_inputs, 1]
+            is_root[left] = is_root[right] = False
+            a, b = work[left], work[right]
+            length, _, _ = join(tape, a, b)
+        else:
+            length = restrict(tape, a, 1)
+        work[i] = add_step(tape, a, b, length)
+        count(tape, a, -1)
+        count(tape, b, -1)
+        count(tape, work[i], 1)
+        if _remove(tape, a, group, num_cliques) + _remove(tape, b, group, num_cliques) > 0:
+            cliques[num_cliques, 0], cliques[num_cliques, 1], cliques[num_cliques, 2] = work[i], a, b
+            num_cliques += 1
+        if is_over(tape):
+            break
+    roots = work[is_root]
+    sep_start, sepsets, box_start, boxes = _as_rows(tape, cliques[:num_cliques], roots)
+    return roots, group, sep_start, sepsets, box_start, boxes
+
+
+@kernel(borrows=True)
+def _remove(tape: Tape, tensor: int, group: Ints, clique: int) -> int:
+    """Assign the variables of a tensor that no current one has to a clique; their number."""
+    num = 0
+    for k in range(tape.start[tensor], tape.start[tensor + 1]):
+        r = tape.pool[k]
+        if tape.counts[r] == 0 and group[r] < 0:
+            group[r] = clique
+            num += 1
+    return num
+
+
+@kernel(inline=True)
+def _as_rows(tape: Tape, cliques: Ints, roots: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """The scopes of the cliques' results, and their operands with the roots at the end, as compressed rows."""
+    num = len(cliques)
+    sep_start, box_start = np.zeros(num + 1, np.int64), np.zeros(num + 2, np.int64)
+    boxes = np.empty(2 * num + len(roots), np.int64)
+    for g in range(num):
+        d, a, b = cliques[g, 0], cliques[g, 1], cliques[g, 2]
+        sep_start[g + 1] = sep_start[g] + tape.start[d + 1] - tape.start[d]
+        boxes[box_start[g]] = a
+        box_start[g + 1] = box_start[g] + 1
+        if b != ONE:
+            boxes[box_start[g + 1]] = b
+            box_start[g + 1] += 1
+    sepsets = np.empty(sep_start[num], np.int64)
+    for g in range(num):
+        first = tape.start[cliques[g, 0]]
+        sepsets[sep_start[g] : sep_start[g + 1]] = tape.pool[first : first + sep_start[g + 1] - sep_start[g]]
+    boxes[box_start[num] : box_start[num] + len(roots)] = roots
+    box_start[num + 1] = box_start[num] + len(roots)
+    return sep_start, sepsets, box_start, boxes
 
 
 @kernel(inline=True)
@@ -350,9 +321,9 @@ def _differentiate(tape: Tape, wanted: Ints, roots: Ints) -> Ints:
             if t == ONE or not needed[t]:
                 continue
             tape.made[STAMP] += 1
-            _stamp(tape, tape.pool, start[upper], start[upper + 1])
-            _stamp(tape, tape.pool, start[other], start[other + 1])
-            adjoints[t] = _add_step(tape, upper, other, _restrict(tape, t, 0))
+            stamp(tape, tape.pool, start[upper], start[upper + 1])
+            stamp(tape, tape.pool, start[other], start[other + 1])
+            adjoints[t] = add_step(tape, upper, other, restrict(tape, t, 0))
     return adjoints
 
 
@@ -365,7 +336,7 @@ def _add_read(tape: Tape, t: int, adjoint: int, target: int) -> int:
         length = tape.start[t + 1] - tape.start[t]
         for k in range(length):
             tape.scope[k] = tape.pool[tape.start[t] + k]
-    return _add_step(tape, t, adjoint, length)
+    return add_step(tape, t, adjoint, length)
 
 
 @kernel(inline=True)
@@ -481,10 +452,13 @@ def trace(
     kept: Ints,
     targets: Ints,
     num_reads: int,
+    tree: Ints,
+    num_members: int,
     limit: float,
     cancel: Bytes,
-) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int]:
-    """All steps of a question: the forward sweep over cliques, the reverse sweep if anything is read, and the reads.
+) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int, Ints, Ints, Ints]:
+    """All steps of a question: the forward sweep over cliques or a binary tree, the reverse sweep if anything is read,
+    and the reads.
 
     Args:
         start, members: the scopes of all factors as compressed rows of variables.
@@ -493,16 +467,25 @@ def trace(
         group, sep_start, sepsets: for each rank its clique, and the sepset of each clique.
         kept: ranks that no clique eliminates.
         targets: ranks whose marginals are read; then the marginals over the first `num_reads` factors' scopes.
+        tree: the products of a binary tree as rows of two operands, the inputs first; none for cliques.
+        num_members: the number of variables of all results of the tree together.
         limit: the entries of all steps' results from which the sweep is not completed.
 
     Returns scopes as compressed rows, sizes, steps, roots, the tensors of each clique as compressed rows, the tensor of
-    each read, and the numbers of inputs and of forward steps, -1 if they are not complete.
+    each read, the numbers of inputs and of forward steps, -1 if they are not complete; and the cliques, which are those
+    given or the steps of the tree that remove variables.
     """
     room, variables = _room(members, numbers, start, rank, group, sep_start, sepsets, len(kept))
+    if len(tree) > 0:
+        room = 7 * (len(numbers) + len(touched) + len(cards))
+        variables = 2 * num_members + 5 * (len(members) + len(touched) + len(cards))
     tape = _new_tape(start, members, numbers, rank, touched, cards, room, variables, limit, cancel)
     num_inputs = tape.made[TENSORS] - 1
-    roots, box_start, boxes = _contract(tape, num_inputs, group, sep_start, sepsets, kept)
-    num_forward = -1 if _is_over(tape) else tape.made[STEPS]
+    if len(tree) > 0:
+        roots, group, sep_start, sepsets, box_start, boxes = _follow(tape, num_inputs, tree, kept)
+    else:
+        roots, box_start, boxes = _contract(tape, num_inputs, group, sep_start, sepsets, kept)
+    num_forward = -1 if is_over(tape) else tape.made[STEPS]
     reads = np.empty(len(targets) + num_reads, np.int64)
     if len(reads) > 0 and num_forward >= 0:
         homes = np.empty(len(reads), np.int64)
@@ -515,4 +498,5 @@ def trace(
     num = tape.made[TENSORS]
     bounds = tape.start[: num + 1].copy()
     pool, sizes, steps = tape.pool[: bounds[num]].copy(), tape.sizes[:num].copy(), tape.steps[: tape.made[STEPS]].copy()
-    return bounds, pool, sizes, steps, roots, box_start, boxes, reads, num_inputs, num_forward
+    ends = roots, box_start, boxes, reads, num_inputs, num_forward
+    return bounds, pool, sizes, steps, *ends, group, sep_start, sepsets

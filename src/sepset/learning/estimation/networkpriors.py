@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.checks import check_positive
@@ -56,6 +57,25 @@ class BDe:
         if not isinstance(self.network, Model):
             raise ModelError(f"BDe needs a prior network; found {self.network!r}. Without one, use BDeu.")
 
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether I-equivalent structures have equal evidence."""
+        return True
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Discrete columns."""
+        return frozenset({"discrete"})
+
+    def family(self, child: int, parents: tuple[int, ...], columns: Any) -> float:
+        """The log evidence of one family of columns: the score of structures under this prior."""
+        scope = [columns.variables[columns.names[c]] for c in (*parents, child)]
+        alpha = self.sample_size * self._mass(scope).reshape([v.num_states for v in scope])
+        counts = columns.family_table(child, parents)
+        cells = gammaln(alpha + counts) - gammaln(alpha)
+        contexts = gammaln(alpha.sum(-1) + counts.sum(-1)) - gammaln(alpha.sum(-1))
+        return float(cells.sum() - contexts.sum())
+
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
         return np.asarray(np.sum([self._family(cpd) for cpd in cpds], axis=0), dtype=np.float64)
@@ -71,18 +91,25 @@ class BDe:
         return known[variable.name]
 
     def _family(self, cpd: Any) -> Floats:
-        own = [self._own(variable) for variable in cpd.scope]
         if cpd.parameters.is_factored:
+            for variable in cpd.scope:
+                self._own(variable)
             return self._of_cells(cpd, cpd.parameters.for_rows({}))
-        joint = engine_for(self.network).query(own).distribution
-        known = np.asarray(joint.normalize().align(own).values, dtype=np.float64).reshape(-1)
-        mass = known[Match.of(own, cpd.scope).entries]
-        if not (mass > 0).all():
-            where = decode(np.array([int(mass.argmin())]), cpd.scope)
-            states = ", ".join(f"{v.name}={v.states[int(where[v][0])]!r}" for v in cpd.scope)
-            raise ModelError(f"The prior network of BDe gives ({states}) probability zero. It must be positive.")
+        mass = self._mass(cpd.scope)
         rows: Columns = decode(np.arange(num_entries(cpd.scope)), cpd.scope)
         return np.asarray(cpd.statistics(rows, self.sample_size * mass))
+
+    def _mass(self, scope: Sequence[Any]) -> Floats:
+        """The probabilities of the joint states of some variables, flat, in the order of their own states."""
+        own = [self._own(variable) for variable in scope]
+        joint = engine_for(self.network).query(own).distribution
+        known = np.asarray(joint.normalize().align(own).values, dtype=np.float64).reshape(-1)
+        mass = known[Match.of(own, scope).entries]
+        if not (mass > 0).all():
+            where = decode(np.array([int(mass.argmin())]), scope)
+            states = ", ".join(f"{v.name}={v.states[int(where[v][0])]!r}" for v in scope)
+            raise ModelError(f"The prior network of BDe gives ({states}) probability zero. It must be positive.")
+        return mass
 
     def _of_cells(self, cpd: Any, own: Any) -> Floats:
         """The pseudo-counts of the cells of a CPD whose joint states are too many to be listed."""

@@ -1,0 +1,176 @@
+"""The verbs of structure learning: a graph from data, its score, and tests of independence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, overload
+
+import numpy as np
+
+from sepset.base.checks import generator
+from sepset.base.foreign import translated
+from sepset.data.sources import Weights
+from sepset.errors import ArgumentError
+from sepset.factors.algebra import AnyVariable
+from sepset.graphs.base import Graph
+from sepset.graphs.graph import DAG
+from sepset.learning.structure.columns import Columns, Missing
+from sepset.learning.structure.constraints import Constraints
+from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer
+from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask
+from sepset.learning.structure.scores.likelihood import BIC
+from sepset.learning.structure.search.hillclimb import HillClimb
+from sepset.learning.structure.structureprior import StructurePrior
+
+DEFAULT_METHOD = HillClimb(tabu=20, patience=20, restarts=5)
+"""The method where none is named."""
+
+
+@overload
+def learn_structure(
+    data: object,
+    *,
+    method: None = None,
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    constraints: Constraints | None = None,
+    start: Graph | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Learned[DAG]: ...
+@overload
+def learn_structure(
+    data: object,
+    *,
+    method: StructureMethod[G],
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    constraints: Constraints | None = None,
+    start: Graph | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Learned[G]: ...
+@translated
+def learn_structure(
+    data: object,
+    *,
+    method: StructureMethod[Any] | None = None,
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    constraints: Constraints | None = None,
+    start: Graph | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Learned[Any]:
+    r"""The structure that `method` finds for the columns of `data`.
+
+    $$\hat{\mathcal G} = \arg\max_{\mathcal G} \sum_i \text{FamScore}(X_i \mid \text{Pa}_i : \mathcal D)
+    + \log P(\mathcal G)$$
+
+    Args:
+        data: a dataset, any frame, a mapping of columns, or the path of a file.
+        method: hill climbing with a tabu list and restarts by default.
+        score: `BIC()` by default; or `AIC()`, `BDeu(10)`, `K2()` and others. Methods by tests need none.
+        structure_prior: uniform by default.
+        constraints: edges that are required or forbidden, tiers, the largest number of parents.
+        start: a graph to begin with.
+        weights: one per row, or the name of a column.
+        variables: the meaning of some columns.
+        interventions: for each row the variables that were set, or a mapping from names to masks of rows; such rows
+            count for the other families only.
+        missing: "refuse" missing cells, or "available": each family counts the rows in which all of it is observed.
+        seed: a number or a generator, for methods that draw.
+        until: when to stop.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+        checkpoint: a file that iterative methods keep their state in, and go on from where it exists.
+
+    Ctrl-C ends iterative methods with the best structure so far, and the status "interrupted".
+    Reference: Koller & Friedman, chapter 18.
+    Guarantee: as the method.
+    Tested by: api/test_structure.py::test_a_frame_becomes_a_network
+
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> learn_structure(rows).graph.edges
+    (('rain', 'wet'),)
+    """
+    chosen: StructureMethod[Any] = DEFAULT_METHOD if method is None else method
+    task = StructureTask(
+        Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing),
+        BIC() if score is None else score,
+        structure_prior,
+        Constraints() if constraints is None else constraints,
+        start,
+        generator(seed),
+        until,
+        progress,
+        checkpoint,
+    )
+    task.allowed  # noqa: B018  # contradictory constraints are refused before any work
+    return chosen.learn(task)
+
+
+@translated
+def score(
+    graph: Graph,
+    data: object,
+    *,
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+) -> FamilyScores:
+    """The score of a structure on data, family by family; `learn_structure` maximizes the same number.
+
+    Args:
+        graph: a DAG with one node per column.
+        data: as `learn_structure` takes it; other columns are ignored.
+        score: `BIC()` by default.
+        structure_prior: uniform by default.
+        weights: one per row, or the name of a column.
+        variables: the meaning of some columns.
+        interventions: the variables that were set.
+        missing: what becomes of missing cells.
+
+    Reference: Koller & Friedman, section 18.3.
+    Guarantee: exact.
+    Tested by: api/test_structure.py::test_the_score_of_a_graph
+
+    >>> round(score(DAG.parse("a"), {"a": [0, 0, 1, 1]}).total, 4)
+    -3.4657
+    """
+    columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
+    method = BIC() if score is None else score
+    task = StructureTask(columns, method, structure_prior, start=graph)
+    if not isinstance(graph, DAG):
+        raise ArgumentError(f"A score belongs to a DAG; found {graph!r}. Use consistent_extension for a class.")
+    scorer: Scorer = task.scorer
+    parents = task.start_parents()
+    values = [scorer.family(child, given) for child, given in enumerate(parents)]
+    names = columns.names
+    return FamilyScores(
+        dict(zip(names, values, strict=True)),
+        {name: tuple(names[p] for p in given) for name, given in zip(names, parents, strict=True)},
+        scorer.total(parents),
+        method=method,
+    )

@@ -1,0 +1,1 @@
+"""Learning of structures: counting and scoring families, moves over graphs."""

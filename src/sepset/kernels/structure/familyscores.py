@@ -1,0 +1,216 @@
+r"""Scores of many families of one child in one pass over the rows for each few of them.
+
+Rows are numbered by their context: `ids[row]` is the number of the joint state of the parents, among those with rows.
+A further parent $x$ splits each context into its states, so that the cell of a row is `code_x * S + key`, with
+`key = id * r + code_child` and `S` cells before the split. A row that does not count has the context `SKIPPED`.
+
+A table's score is a sum over contexts $\mathbf u$ with rows, and over their cells:
+
+    kind 0   sum n log n - sum N log N                                       log-likelihood
+    kind 1   sum [lgamma(n + a) - lgamma(a)] - sum [lgamma(N + r a) - lgamma(r a)]      evidence, a per cell
+    kind 2   the same with a = alpha / (contexts with rows * r)
+    kind 3   kind 0 - sum regret[N]                                          factorized maximum likelihood
+    kind 4   sum n log((n - 1 + a) / (N - 1 + r a))                          leave-one-out
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, AnyInts, Bytes, Floats, Ints, UInt32s
+from sepset.kernels.kernel import kernel
+
+SKIPPED = np.uint32(0xFFFFFFFF)
+"""The context of a row that does not count."""
+
+LIKELIHOOD, EVIDENCE, SPARSE_EVIDENCE, FACTORIZED, LEAVE_ONE_OUT = range(5)
+"""The kinds of sums."""
+
+
+@kernel
+def refine(ids: UInt32s, codes: AnyInts, card: int, marks: UInt32s, out: UInt32s) -> int:
+    """The contexts split by one more column: their numbers in `out`, and how many have rows.
+
+    `marks` holds zeros on entry, one for each pair of a context and a state. A missing code skips its row.
+    """
+    for i in range(len(ids)):
+        code = codes[i]
+        if ids[i] != SKIPPED and code >= 0:
+            place = ids[i] * np.uint32(card) + np.uint32(code)
+            out[i] = place
+            marks[place] = 1
+        else:
+            out[i] = SKIPPED
+    count = np.uint32(0)
+    for place in range(len(marks)):
+        if marks[place]:
+            marks[place] = count
+            count += np.uint32(1)
+    for i in range(len(ids)):
+        if out[i] != SKIPPED:
+            out[i] = marks[out[i]]
+    return int(count)
+
+
+@kernel
+def keys(ids: UInt32s, codes: AnyInts, card: int, out: UInt32s) -> None:
+    """The cell of each row in the table of contexts by child states."""
+    for i in range(len(ids)):
+        if ids[i] != SKIPPED and codes[i] >= 0:
+            out[i] = ids[i] * np.uint32(card) + np.uint32(codes[i])
+        else:
+            out[i] = SKIPPED
+
+
+@kernel
+def xlogx(n: float, logs: Floats) -> float:
+    """The product of a count and its logarithm, from a table where the count is whole and small."""
+    whole = int(n)
+    if whole < len(logs) and whole == n:
+        return float(logs[whole])
+    return n * math.log(n)
+
+
+@kernel
+def log_rise(a: float, n: float) -> float:
+    r"""The logarithm of $\Gamma(a + n) / \Gamma(a)$; of the rising product for few whole $n$."""
+    if n <= 8.0 and n == math.floor(n):
+        product = 1.0
+        for k in range(int(n)):
+            product *= a + k
+        if 1e-290 < product < 1e290:
+            return math.log(product)
+    return math.lgamma(a + n) - math.lgamma(a)
+
+
+@kernel
+def table_score(
+    table: AnyArray, num_contexts: int, r: int, kind: int, alpha: float, logs: Floats, regret: Floats
+) -> float:
+    """The sum over a table of contexts by child states; see the module's head."""
+    a = alpha
+    if kind == SPARSE_EVIDENCE:
+        seen = 0
+        for u in range(num_contexts):
+            total = 0.0
+            for y in range(r):
+                total += table[u * r + y]
+            if total > 0.0:
+                seen += 1
+        a = alpha / (max(seen, 1) * r)
+    score = 0.0
+    for u in range(num_contexts):
+        total, part = 0.0, 0.0
+        for y in range(r):
+            n = float(table[u * r + y])
+            if n > 0.0:
+                total += n
+                if kind == LIKELIHOOD or kind == FACTORIZED:
+                    part += xlogx(n, logs)
+                elif kind != LEAVE_ONE_OUT:
+                    part += log_rise(a, n)
+        if total > 0.0:
+            if kind == LIKELIHOOD:
+                score += part - xlogx(total, logs)
+            elif kind == FACTORIZED:
+                score += part - xlogx(total, logs) - regret[round(total)]
+            elif kind == LEAVE_ONE_OUT:
+                for y in range(r):
+                    n = float(table[u * r + y])
+                    if n > 0.0:
+                        top, below = n - 1.0 + a, total - 1.0 + r * a
+                        part += n * math.log(top / below) if top > 0.0 else -np.inf
+                score += part
+            else:
+                score += part - log_rise(r * a, total)
+    return score
+
+
+@kernel
+def score_candidates(
+    codes: AnyInts,
+    key: UInt32s,
+    weights: AnyArray,
+    num_contexts: int,
+    r: int,
+    cards: Ints,
+    candidates: Ints,
+    kind: int,
+    alphas: Floats,
+    logs: Floats,
+    regret: Floats,
+    is_complete: bool,
+    room: AnyArray,
+    cancel: Bytes,
+    out: Floats,
+    totals: Floats,
+) -> None:
+    """The sum of each candidate's table, and the weight of its rows.
+
+    Args:
+        codes: one row per column of data.
+        key: each row's cell before the split.
+        weights: one per row, of the type that tables have.
+        num_contexts: the contexts before the split.
+        r: the states of the child.
+        cards: the states of every column.
+        candidates: the columns that split the contexts; the child itself for no split.
+        kind: of the sum.
+        alphas: a number for each candidate that the kind takes.
+        logs: `n log n` of small whole numbers.
+        regret: for each number of rows, where the kind takes it.
+        is_complete: whether the candidates have no missing cell, and every row counts.
+        room: four of the largest tables.
+        cancel: set where the work is to be ended.
+        out: one sum per candidate.
+        totals: one weight per candidate.
+    """
+    size = num_contexts * r
+    for first in range(0, len(candidates), 4):
+        if cancel[0]:
+            return
+        four = candidates[first : first + 4]
+        width = size * int(np.max(cards[four]))
+        room[: len(four) * width] = 0
+        if is_complete and len(four) == 4:
+            count_four(codes, key, weights, size, width, four, room)
+        else:
+            for k in range(len(four)):
+                count_one(codes[four[k]], key, weights, size, room[k * width : (k + 1) * width])
+        for k in range(len(four)):
+            contexts = num_contexts * cards[four[k]]
+            table = room[k * width : k * width + contexts * r]
+            out[first + k] = table_score(table, contexts, r, kind, alphas[first + k], logs, regret)
+            totals[first + k] = table.sum()
+
+
+@kernel(borrows=True)
+def count_four(
+    codes: AnyInts, key: UInt32s, weights: AnyArray, size: int, width: int, four: Ints, room: AnyArray
+) -> None:
+    """Add every row to the tables of four candidates: additions to one cell wait for each other, these do not."""
+    a, b, c, d = codes[four[0]], codes[four[1]], codes[four[2]], codes[four[3]]
+    for i in range(len(key)):
+        place, weight = np.int64(key[i]), weights[i]
+        room[np.int64(a[i]) * size + place] += weight
+        room[width + np.int64(b[i]) * size + place] += weight
+        room[2 * width + np.int64(c[i]) * size + place] += weight
+        room[3 * width + np.int64(d[i]) * size + place] += weight
+
+
+@kernel(borrows=True)
+def count_one(codes: AnyInts, key: UInt32s, weights: AnyArray, size: int, table: AnyArray) -> None:
+    """Add the rows that count to the table of one candidate."""
+    for i in range(len(key)):
+        if key[i] != SKIPPED and codes[i] >= 0:
+            table[np.int64(codes[i]) * size + key[i]] += weights[i]
+
+
+@kernel(borrows=True)
+def count_cells(key: UInt32s, weights: AnyArray, table: AnyArray) -> None:
+    """Add the rows that count to their cells."""
+    for i in range(len(key)):
+        if key[i] != SKIPPED:
+            table[key[i]] += weights[i]

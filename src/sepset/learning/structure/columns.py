@@ -1,0 +1,296 @@
+r"""The columns that a structure is learned from, and the statistics of families among them.
+
+Inside methods a column is a number, its place among the variables; names appear only at the edge.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s
+from sepset.base.checks import one_of
+from sepset.base.frozen import Frozen, fill
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
+from sepset.data.dataset import Dataset, side_by_side
+from sepset.data.sources import Weights, as_dataset, bind
+from sepset.errors import DataError, TooLarge
+from sepset.factors.algebra import AnyVariable
+from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
+
+Missing = Literal["refuse", "available"]
+
+MOST_CELLS = 1 << 27
+"""The largest table of counts, in cells."""
+
+KEPT_CONTEXTS = 64
+"""How many numberings of contexts are kept."""
+
+
+class Contexts(NamedTuple):
+    """The rows by the joint state of some parents: the number of each row's, and their number."""
+
+    ids: UInt32s
+    size: int
+
+
+class Columns(Frozen):
+    r"""Coded columns, one weight per row; equal rows may be one row with their total weight.
+
+    Args:
+        dataset: the rows.
+        intervened: for each column and row, whether the value was set by an intervention; such rows do not count in
+            the column's own family.
+        missing: "refuse" rows with missing cells; or "available": a family's statistics come from the rows in which
+            all of it is observed.
+
+    Attributes:
+        variables: the columns' meaning.
+        codes: one row per column; -1 is missing; zeros for real columns.
+        cards: the number of states of each column; one for real columns.
+        values: one row per column of numbers; empty if no column is real.
+        weights: one per row, as whole numbers where they are.
+        total: the sum of the weights $M$.
+
+    >>> columns = Columns.of({"a": [0, 0, 1, 1], "b": ["x", "y", "y", "y"]})
+    >>> columns.counts(1, (0,)).tolist()
+    [[1.0, 1.0], [0.0, 2.0]]
+    """
+
+    variables: Variables
+    dataset: Dataset
+    codes: AnyInts
+    cards: Ints
+    is_real: Bools
+    values: Floats
+    weights: AnyArray
+    intervened: Bools | None
+    missing: Missing
+    total: float
+    _contexts: OrderedDict[tuple[int, ...], Contexts]
+
+    def __init__(self, dataset: Dataset, *, intervened: Bools | None = None, missing: Missing = "refuse") -> None:
+        one_of("missing", missing, ("refuse", "available"))
+        _check(dataset, missing)
+        if intervened is None and all(isinstance(v, Discrete) for v in dataset.variables):
+            dataset = _collapsed(dataset)
+        is_real = np.array([not isinstance(v, Discrete) for v in dataset.variables], dtype=np.bool_)
+        fill(
+            self,
+            variables=dataset.variables,
+            dataset=dataset,
+            codes=_codes(dataset, is_real),
+            cards=np.where(is_real, 1, dataset.variables.cards),
+            is_real=is_real,
+            values=_values(dataset, is_real),
+            weights=_weights(dataset),
+            intervened=intervened,
+            missing=missing,
+            total=dataset.total_weight,
+            _contexts=OrderedDict(),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        data: object,
+        *,
+        variables: Iterable[AnyVariable] | None = None,
+        weights: Weights = None,
+        interventions: object = None,
+        missing: Missing = "refuse",
+    ) -> Columns:
+        """The columns of any data that parameters can be learned from.
+
+        Args:
+            data: a dataset, any frame, a mapping of columns, or the path of a file.
+            variables: what some columns mean.
+            weights: one per row, or the name of a column.
+            interventions: for each row the names of the variables that were set, as a sequence of collections; or a
+                mapping from names to masks of rows.
+            missing: see the class.
+        """
+        rows = bound_rows(data, variables, weights)
+        marked = None if interventions is None else interventions_of(interventions, rows)
+        return cls(rows, intervened=marked, missing=missing)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.variables.names)
+
+    @property
+    def num_rows(self) -> int:
+        """The number of (distinct) rows."""
+        return self.dataset.num_rows
+
+    @lazy
+    def is_complete(self) -> bool:
+        """Whether no code is missing, and every row counts in every family."""
+        return self.intervened is None and not bool((self.codes < 0).any())
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+    def contexts(self, parents: tuple[int, ...], child: int | None = None) -> Contexts:
+        """The rows numbered by the joint state of the parents; those in which the child was set are skipped."""
+        if self.intervened is not None and child is not None and self.intervened[child].any():
+            return self._numbered(parents, np.where(self.intervened[child], SKIPPED, np.uint32(0)))
+        kept = self._contexts
+        found = kept.get(parents)
+        if found is None:
+            found = self._numbered(parents, None)
+            kept[parents] = found
+            if len(kept) > KEPT_CONTEXTS:
+                kept.popitem(last=False)
+        return found
+
+    def _numbered(self, parents: tuple[int, ...], ids: UInt32s | None) -> Contexts:
+        if not parents:
+            return Contexts(np.zeros(self.num_rows, np.uint32) if ids is None else ids, 1)
+        before = self.contexts(parents[:-1]) if ids is None else self._numbered(parents[:-1], ids)
+        last = parents[-1]
+        return refined(before, self.codes[last], int(self.cards[last]))
+
+    def keys(self, child: int, parents: tuple[int, ...]) -> Contexts:
+        """The cell of each row in the table of the parents' contexts by the child's states; how many contexts."""
+        numbered = self.contexts(parents, child)
+        out = np.empty(self.num_rows, np.uint32)
+        keys(numbered.ids, self.codes[child], int(self.cards[child]), out)
+        return Contexts(out, numbered.size)
+
+    def counts(self, child: int, parents: tuple[int, ...]) -> Floats:
+        r"""The counts $M[\mathbf u, x]$ of the contexts that have rows, by the states of the child."""
+        key, count = self.keys(child, parents)
+        table = np.zeros(count * int(self.cards[child]), np.float64)
+        count_cells(key, self.weights.astype(np.float64), table)
+        return table.reshape(count, -1)
+
+    def family_table(self, child: int, parents: tuple[int, ...]) -> Floats:
+        """The counts of all contexts: one axis for each parent in the order given, and the child's last."""
+        return self.joint((*parents, child), child)
+
+    def joint(self, columns: tuple[int, ...], child: int | None = None) -> Floats:
+        """The table of counts of some columns, one axis each in the order given, of the rows that count for a child."""
+        cards = [int(self.cards[c]) for c in columns]
+        size = int(np.prod(cards, dtype=object))
+        if size > MOST_CELLS:
+            names = listing([self.names[c] for c in columns])
+            raise TooLarge(
+                f"The counts of {names} have {size:,} cells; the most is {MOST_CELLS:,}. Count fewer columns."
+            )
+        key = self.contexts((), child).ids
+        for column, card in zip(columns, cards, strict=True):
+            out = np.empty_like(key)
+            keys(key, self.codes[column], card, out)
+            key = out
+        table = np.zeros(size, np.float64)
+        count_cells(key, self.weights.astype(np.float64), table)
+        return table.reshape(cards)
+
+    def __repr__(self) -> str:
+        return f"Columns({self.num_rows} rows of weight {self.total:g}, {len(self)} columns)"
+
+
+def refined(before: Contexts, codes: AnyInts, card: int) -> Contexts:
+    """The contexts split by one more column, numbered among those that have rows."""
+    size = before.size * card
+    if size > MOST_CELLS:
+        return _refined_by_sorting(before, codes, card)
+    out = np.empty(len(before.ids), np.uint32)
+    count = refine(before.ids, codes, card, np.zeros(size, np.uint32), out)
+    return Contexts(out, count)
+
+
+def _refined_by_sorting(before: Contexts, codes: AnyInts, card: int) -> Contexts:
+    counted = (before.ids != SKIPPED) & (codes >= 0)
+    places = before.ids[counted].astype(np.int64) * card + codes[counted]
+    seen, numbers = np.unique(places, return_inverse=True)
+    out = np.full(len(before.ids), SKIPPED, np.uint32)
+    out[counted] = numbers
+    return Contexts(out, len(seen))
+
+
+def bound_rows(data: object, variables: Iterable[AnyVariable] | None, weights: Weights) -> Dataset:
+    """The rows as a dataset, some of its columns with the meaning given, with weights."""
+    if variables is None:
+        if isinstance(data, Dataset):
+            return bind(data, data.variables, weights)
+        return Dataset(data, weights=weights)
+    known = list(variables)
+    named = {v.name: v for v in known}
+    inferred = as_dataset(data)
+    absent = [name for name in named if name not in inferred.variables]
+    if absent:
+        raise DataError(f"variables= names columns that the data does not have: {listing(absent)}.")
+    return bind(data, [named.get(v.name, v) for v in inferred.variables if v.name != weights], weights)
+
+
+def interventions_of(interventions: object, rows: Dataset) -> Bools:
+    """For each column and row, whether an intervention set the value.
+
+    >>> interventions_of([["a"], []], Dataset({"a": [0, 1], "b": [1, 1]})).tolist()
+    [[True, False], [False, False]]
+    """
+    marks = np.zeros((len(rows.variables), rows.num_rows), dtype=np.bool_)
+    if isinstance(interventions, Mapping):
+        for name, mask in interventions.items():
+            given = np.asarray(mask, dtype=np.bool_)
+            if given.shape != (rows.num_rows,):
+                raise DataError(
+                    f"interventions[{name!r}] needs one truth value per row ({rows.num_rows}); found {given.shape}."
+                )
+            marks[rows.variables.id(name)] = given
+        return marks
+    listed = list(interventions)  # type: ignore[call-overload]
+    if len(listed) != rows.num_rows:
+        raise DataError(f"interventions= needs the set variables of each of {rows.num_rows} rows; found {len(listed)}.")
+    for row, names in enumerate(listed):
+        for name in [names] if isinstance(names, str) else (names or ()):
+            marks[rows.variables.id(name), row] = True
+    return marks
+
+
+def _check(dataset: Dataset, missing: Missing) -> None:
+    if not len(dataset.variables):
+        raise DataError("There are no columns to learn a structure from.")
+    if not dataset.num_rows or not dataset.total_weight > 0:
+        raise DataError("There are no rows of positive weight to learn a structure from.")
+    if missing == "refuse":
+        dataset.require_complete(
+            'Learning a structure (missing="available" uses the rows in which a family is observed)'
+        )
+
+
+def _collapsed(dataset: Dataset) -> Dataset:
+    """The distinct rows, if they are at most half of the rows."""
+    distinct = dataset.collapse()
+    return distinct if 2 * distinct.num_rows <= dataset.num_rows else dataset
+
+
+def _codes(dataset: Dataset, is_real: Bools) -> AnyInts:
+    zeros = np.zeros(dataset.num_rows, np.int8)
+    columns = [zeros if real else column for column, real in zip(dataset.columns, is_real, strict=True)]
+    dtype = np.result_type(np.int8, *(c.dtype for c in columns))
+    return np.ascontiguousarray(side_by_side(columns, dataset.num_rows, dtype).T)
+
+
+def _values(dataset: Dataset, is_real: Bools) -> Floats:
+    if not is_real.any():
+        return np.zeros((0, 0))
+    rows = [c if real else np.zeros(dataset.num_rows) for c, real in zip(dataset.columns, is_real, strict=True)]
+    return np.array(rows, dtype=np.float64)
+
+
+def _weights(dataset: Dataset) -> AnyArray:
+    weights = dataset.weights
+    if weights is None:
+        return np.ones(dataset.num_rows, np.int64)
+    whole = np.rint(weights)
+    return whole.astype(np.int64) if np.array_equal(whole, weights) and weights.sum() < 2**53 else weights

@@ -1,0 +1,336 @@
+r"""Scores of families: what a decomposable score is, and the engine that computes and keeps them.
+
+$$\text{score}(\mathcal G : \mathcal D) = \sum_i \text{FamScore}(X_i \mid \text{Pa}_i : \mathcal D)
++ \log P(\mathcal G)$$
+
+A structure prior enters as a term per edge and one per number of parents, so that it belongs to families too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.display import Shown, Tabulated
+from sepset.base.threads import NEVER, interruptible
+from sepset.errors import DataError, NotApplicable
+from sepset.inference.result import Guarantee, Result
+from sepset.kernels.structure.familyscores import score_candidates
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.structureprior import StructurePrior
+
+LARGEST_LOGS = 1 << 16
+"""Whole numbers whose `n log n` is looked up."""
+
+ROWS_UNINTERRUPTED = 1 << 22
+"""Rows times candidates that are counted without looking for Ctrl-C."""
+
+KEPT_BYTES = 1 << 28
+"""The memory of kept scores."""
+
+FAMILY_BYTES = 250
+"""About what one kept score of a family takes."""
+
+
+@runtime_checkable
+class FamilyScore(Protocol):
+    """A decomposable score: frozen settings that score one family.
+
+    Attributes:
+        is_equivalent: whether I-equivalent structures have equal scores.
+        kinds: the kinds of columns it takes: "discrete", "real".
+    """
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether I-equivalent structures have equal scores."""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of columns it takes."""
+
+    def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:
+        """The score of one family."""
+
+
+@runtime_checkable
+class CountSum(Protocol):
+    """A score of discrete families that is a sum over the table of counts, less a number known from its size.
+
+    Attributes:
+        kind: of the sum; see `kernels.structure.familyscores`.
+    """
+
+    @property
+    def kind(self) -> int:
+        """The kind of the sum."""
+
+    def cell_numbers(self, q: Floats, r: int) -> Floats:
+        """The number that the sum takes for families with `q` contexts and `r` states."""
+
+    def regrets(self, r: int, columns: Columns) -> Floats:
+        """The amount subtracted in a context with so many rows; empty unless the kind takes it."""
+
+    def penalties(self, q: Floats, r: int, total: float) -> Floats:
+        """The amount subtracted from the sum of families with `q` contexts, `r` states and rows of this weight."""
+
+
+@runtime_checkable
+class ScoresMany(Protocol):
+    """A score that has a faster way for all single additions to a family."""
+
+    def additions(self, child: int, parents: tuple[int, ...], candidates: Ints, columns: Columns) -> Floats:
+        """The score of the family with each candidate added."""
+
+
+@runtime_checkable
+class CellEvidence(Protocol):
+    """A parameter prior with one pseudo-count for all cells of a family: its evidence is a score."""
+
+    def pseudo_count(self, q: Floats, r: int) -> Floats:
+        """The pseudo-count of each cell of families with `q` contexts and `r` states."""
+
+
+class Scorer:
+    """The scores of families among some columns, each computed once; it may be shared by searches and threads.
+
+    Args:
+        columns: the data.
+        score: a `FamilyScore`.
+        prior: a structure prior; uniform by default.
+
+    Attributes:
+        n: the number of columns.
+        num_scores: how many scores of families were computed.
+
+    >>> from sepset.learning.structure.scores.likelihood import BIC
+    >>> scorer = Scorer(Columns.of({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 1] * 5}), BIC())
+    >>> round(scorer.family(1, [0]) - scorer.family(1, []), 4)
+    12.3651
+    """
+
+    def __init__(self, columns: Columns, score: FamilyScore, prior: StructurePrior | None = None) -> None:
+        check_kinds(score, columns)
+        self.columns, self.score, self.n = columns, score, len(columns)
+        self.num_scores = 0
+        self.log_odds = None if prior is None else prior.log_odds(columns.names)
+        self.log_sizes = None if prior is None else prior.log_sizes(self.n)
+        self.is_equivalent = score.is_equivalent and (prior is None or prior.is_equivalent)
+        self._sum = count_sum(score, columns)
+        self._kept: dict[tuple[int, ...], float] = {}
+        self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
+        self._room: Any = None
+
+    def family(self, child: int, parents: Iterable[int]) -> float:
+        """The score of one family, the structure prior included."""
+        key = (child, *sorted(parents))
+        found = self._kept.get(key)
+        if found is None:
+            found = float(self._computed(child, key[1:]))
+            self._keep(key, found)
+        return found + self._prior_of(child, key[1:])
+
+    def families(self, child: int, sets: Iterable[Iterable[int]]) -> Floats:
+        """The scores of many parent sets; those that differ in one parent only are computed together."""
+        chosen = [tuple(sorted(parents)) for parents in sets]
+        by_prefix: dict[tuple[int, ...], list[int]] = {}
+        for parents in chosen:
+            if (child, *parents) not in self._kept and parents:
+                by_prefix.setdefault(parents[:-1], []).append(parents[-1])
+        for prefix, lasts in sorted(by_prefix.items()):
+            distinct = np.unique(np.array(lasts, np.int64))
+            for last, value in zip(distinct.tolist(), self._extended(child, prefix, distinct).tolist(), strict=True):
+                self._keep((child, *prefix, last), value)
+        return np.array([self.family(child, parents) for parents in chosen])
+
+    def additions(self, child: int, parents: Iterable[int]) -> Floats:
+        """The score of the family with each other column added: NaN for the child and its parents."""
+        key = (child, *sorted(parents))
+        found = self._added.get(key)
+        if found is None:
+            found = np.full(self.n, np.nan)
+            others = np.setdiff1d(np.arange(self.n), key)
+            if len(others):
+                found[others] = self._extended(child, key[1:], others)
+            found.setflags(write=False)
+            self._added[key] = found
+            if len(self._added) * self.n * 8 > KEPT_BYTES:
+                self._added.popitem(last=False)
+        return found + self._prior_of_additions(child, key[1:])
+
+    def removals(self, child: int, parents: Iterable[int]) -> Floats:
+        """The score of the family without each of its parents, in their order as numbers."""
+        given = tuple(sorted(parents))
+        return np.array([self.family(child, given[:k] + given[k + 1 :]) for k in range(len(given))], dtype=np.float64)
+
+    def toggles(self, child: int, parents: Iterable[int]) -> Floats:
+        """The score of the family with each other column added if it is not a parent, and removed if it is."""
+        given = tuple(sorted(parents))
+        found = self.additions(child, given)
+        found[list(given)] = self.removals(child, given)
+        return found
+
+    def total(self, parents_of: Sequence[Iterable[int]]) -> float:
+        """The score of the graph with these parents of each column."""
+        return math.fsum(self.family(child, parents) for child, parents in enumerate(parents_of))
+
+    def _keep(self, key: tuple[int, ...], value: float) -> None:
+        if len(self._kept) * FAMILY_BYTES > KEPT_BYTES:
+            self._kept.clear()
+        self._kept[key] = value
+
+    def _computed(self, child: int, parents: tuple[int, ...]) -> float:
+        if self._sum is None:
+            self.num_scores += 1
+            return self.score.family(child, parents, self.columns)
+        if parents:
+            return float(self._extended(child, parents[:-1], np.array(parents[-1:], np.int64))[0])
+        return float(self._summed(child, (), np.array([-1], np.int64))[0])
+
+    def _extended(self, child: int, parents: tuple[int, ...], candidates: Ints) -> Floats:
+        """The scores of the family with each candidate added, without the structure prior."""
+        if self._sum is not None:
+            return self._summed(child, parents, candidates)
+        self.num_scores += len(candidates)
+        if isinstance(self.score, ScoresMany):
+            return self.score.additions(child, parents, candidates, self.columns)
+        sets = (tuple(sorted((*parents, x))) for x in candidates.tolist())
+        return np.array([self.score.family(child, given, self.columns) for given in sets], dtype=np.float64)
+
+    def _summed(self, child: int, parents: tuple[int, ...], candidates: Ints) -> Floats:
+        """As `_extended`, by sums over tables of counts; a candidate -1 adds none."""
+        columns, form = self.columns, self._sum
+        assert form is not None
+        self.num_scores += len(candidates)
+        key, count = columns.keys(child, parents)
+        r = int(columns.cards[child])
+        cards = np.append(columns.cards, 1)  # the candidate -1 has one state
+        codes = columns.codes if candidates[0] >= 0 else np.zeros((1, columns.num_rows), columns.codes.dtype)
+        splits = cards[candidates]
+        q = float(np.prod(columns.cards[list(parents)], dtype=np.float64)) * splits
+        if int(splits.max()) * count * r * 4 > (1 << 26) and len(candidates) > 1:
+            parts = [self._summed(child, parents, candidates[k : k + 1]) for k in range(len(candidates))]
+            self.num_scores -= len(candidates)
+            return np.concatenate(parts)
+        room = self._workspace(int(splits.max()) * count * r * min(4, len(candidates)))
+        out, totals = np.empty(len(candidates)), np.empty(len(candidates))
+        numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
+
+        def run(cancel: Bytes) -> None:
+            score_candidates(
+                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, _logs(), regret,
+                columns.is_complete, room, cancel, out, totals,
+            )  # fmt: skip
+
+        interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
+        if columns.missing == "available":
+            out *= columns.total / np.maximum(totals, np.finfo(float).tiny)
+        return out - form.penalties(q, r, columns.total)
+
+    def _workspace(self, size: int) -> Any:
+        if self._room is None or len(self._room) < size:
+            self._room = np.zeros(size, self.columns.weights.dtype)
+        return self._room
+
+    def _prior_of(self, child: int, parents: tuple[int, ...]) -> float:
+        if self.log_odds is None or self.log_sizes is None:
+            return 0.0
+        return float(self.log_odds[list(parents), child].sum() + self.log_sizes[len(parents)])
+
+    def _prior_of_additions(self, child: int, parents: tuple[int, ...]) -> Floats | float:
+        if self.log_odds is None or self.log_sizes is None or len(parents) + 1 >= len(self.log_sizes):
+            return 0.0
+        present = float(self.log_odds[list(parents), child].sum() + self.log_sizes[len(parents) + 1])
+        return np.asarray(self.log_odds[:, child] + present)
+
+
+_LOGS: list[Floats] = []
+
+
+def _logs() -> Floats:
+    """The numbers `n log n` of small whole numbers."""
+    if not _LOGS:
+        n = np.arange(1, LARGEST_LOGS, dtype=np.float64)
+        _LOGS.append(np.append(0.0, n * np.log(n)))
+    return _LOGS[0]
+
+
+class _Evidence(NamedTuple):
+    """The evidence under a prior with one pseudo-count per cell, as a sum."""
+
+    prior: CellEvidence
+    kind: int = 1
+
+    def cell_numbers(self, q: Floats, r: int) -> Floats:
+        return self.prior.pseudo_count(q, r)
+
+    def regrets(self, r: int, columns: Columns) -> Floats:
+        return np.zeros(0)
+
+    def penalties(self, q: Floats, r: int, total: float) -> Floats:
+        return np.zeros(len(q))
+
+
+def count_sum(score: FamilyScore, columns: Columns) -> CountSum | None:
+    """The score as a sum over tables of counts, or None."""
+    if columns.is_real.any():
+        return None
+    if isinstance(score, CountSum):
+        return score
+    return _Evidence(score) if isinstance(score, CellEvidence) else None
+
+
+def check_kinds(score: object, columns: Columns) -> None:
+    """Raise unless the score takes the columns."""
+    if not isinstance(score, FamilyScore):
+        raise NotApplicable(
+            f"score= takes a score of families such as BIC() or BDeu(10); found {score!r}. See sepset.structure."
+        )
+    for name, real, card in zip(columns.names, columns.is_real, columns.cards, strict=True):
+        if ("real" if real else "discrete") not in score.kinds:
+            kinds = " and ".join(sorted(score.kinds))
+            raise NotApplicable(
+                f"{score!r} scores {kinds} columns; {name!r} is {'real' if real else 'discrete'}. "
+                "Use a score for such columns, or discretize or drop it."
+            )
+        if not real and card < 1:
+            raise DataError(f"The column {name!r} has no states.")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FamilyScores(Tabulated, Result, Mapping[str, float]):
+    """The score of a structure, family by family.
+
+    Attributes:
+        families: the score of each variable given its parents; without the structure prior.
+        total: their sum.
+
+    >>> from sepset.graphs.graph import DAG
+    """
+
+    families: Mapping[str, float] = field(default_factory=dict)
+    parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    total: float = 0.0
+    guarantees: Mapping[str, Guarantee] = field(default_factory=lambda: {"score": Guarantee.EXACT}, kw_only=True)
+
+    def __getitem__(self, name: str) -> float:
+        return self.families[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.families)
+
+    def __len__(self) -> int:
+        return len(self.families)
+
+    def __repr__(self) -> str:
+        return f"FamilyScores({self.total:.7g} of {len(self)} families; {self.method!r})"
+
+    def _shown(self) -> Shown:
+        rows = [(name, ", ".join(self.parents[name]), f"{value:.6g}") for name, value in self.families.items()]
+        return Shown(("variable", "parents", "score"), rows, f"score {self.total:.10g}", repr(self.method), words=2)

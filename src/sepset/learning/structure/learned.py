@@ -1,0 +1,199 @@
+"""Learned structures: the task of a method, and its result."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from sepset.base.axes import axes_of, count_steps
+from sepset.base.display import Shown, Tabulated
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
+from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.graphs.base import Graph
+from sepset.graphs.equivalence import consistent_extension, cpdag
+from sepset.graphs.graph import DAG, MixedGraph
+from sepset.inference.result import Guarantee, Guarantees, IterativeResult
+from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.constraints import Allowed, Constraints
+from sepset.learning.structure.familyscores import FamilyScore, Scorer
+from sepset.learning.structure.structureprior import StructurePrior
+
+G = TypeVar("G", bound=Graph)
+
+
+@dataclass(frozen=True, eq=False)
+class StructureTask:
+    """Columns whose structure is wanted, and all that a method needs to find it.
+
+    Attributes:
+        columns: the data.
+        score: what is maximized; None for methods that need none.
+        structure_prior: added to the score.
+        constraints: what every structure respects.
+        start: a graph to begin with.
+        rng: the source of randomness.
+        until: when to stop; the method's own default where None.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+        checkpoint: a file that iterative methods keep their state in.
+    """
+
+    columns: Columns
+    score: FamilyScore | None = None
+    structure_prior: StructurePrior | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    start: Graph | None = None
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
+    until: object = None
+    progress: bool | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    @lazy
+    def allowed(self) -> Allowed:
+        """The constraints by the numbers of columns."""
+        return self.constraints.bind(self.columns.names)
+
+    @lazy
+    def scorer(self) -> Scorer:
+        """The scores of families."""
+        if self.score is None:
+            raise NotApplicable("This method needs score=, such as BIC() or BDeu(10).")
+        return Scorer(self.columns, self.score, self.structure_prior)
+
+    def start_parents(self) -> list[list[int]]:
+        """The parents of each column in the graph to begin with; only the required ones without one."""
+        n = len(self.columns)
+        if self.start is None:
+            return [np.flatnonzero(self.allowed.required[:, child]).tolist() for child in range(n)]
+        dag = self.start if isinstance(self.start, DAG) else consistent_extension(self.start)
+        names = self.columns.names
+        if set(dag.nodes) != set(names):
+            differing = sorted(set(dag.nodes) ^ set(names))
+            raise ScopeError(f"start= needs one node per column; {listing(differing)} is in only one of the two.")
+        place = {name: k for k, name in enumerate(names)}
+        parents = [sorted(place[p] for p in dag.parents(name)) for name in names]
+        if not self.allowed.permits(parents):
+            raise ModelError(
+                "start= breaks the constraints. Give a graph that has all required and no forbidden edges."
+            )
+        return parents
+
+    def require_equivalent(self, method: str) -> None:
+        """Raise unless the score is the same for all members of an equivalence class."""
+        if not self.scorer.is_equivalent:
+            which = self.score if self.score is None or not self.score.is_equivalent else self.structure_prior
+            raise NotApplicable(
+                f"{method} searches equivalence classes and needs a score that is equal on all their members; "
+                f"{which!r} is not. Use BIC(), BDeu(10), or HillClimb()."
+            )
+
+
+class StructureMethod(Protocol[G]):
+    """A frozen value of settings that can learn a structure."""
+
+    def learn(self, task: StructureTask) -> Learned[G]:
+        """The learned structure."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned(Tabulated, IterativeResult, Generic[G]):
+    r"""A learned structure, how good it is, and how it was found.
+
+    Attributes:
+        graph: the structure, of the kind that the method learns.
+        score: its score, the structure prior included; NaN where none was used.
+        bound: an upper bound on the score of any structure that respects the constraints; infinity if none is known.
+        num_scores: how many scores of families were computed.
+        num_tests: how many independence tests were made.
+        trace: the score after each step.
+        guarantees: what is known about the structure.
+
+    >>> from sepset.learning.structure.scores.likelihood import BIC
+    """
+
+    graph: G
+    columns: Columns = field(kw_only=True)
+    score: float = field(default=math.nan, kw_only=True)
+    bound: float = field(default=math.inf, kw_only=True)
+    num_scores: int = field(default=0, kw_only=True)
+    num_tests: int = field(default=0, kw_only=True)
+    guarantees: Guarantees = field(default_factory=lambda: {"structure": Guarantee.HEURISTIC}, kw_only=True)
+
+    @property
+    def gap(self) -> float:
+        """The difference between the bound and the score: zero if the structure is proved to be optimal."""
+        return self.bound - self.score
+
+    @lazy
+    def dag(self) -> DAG:
+        """The graph, or a member of the class that it stands for."""
+        return self.graph if isinstance(self.graph, DAG) else consistent_extension(self.graph)
+
+    @lazy
+    def cpdag(self) -> MixedGraph:
+        """The class PDAG of the graph."""
+        return cpdag(self.dag)
+
+    def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
+        """The network with the learned structure and parameters from the same rows.
+
+        Args:
+            method: how to estimate them; maximum likelihood by default.
+            options: as `fit` takes them: seed, until, progress, checkpoint.
+        """
+        from sepset.learning.estimation.estimators import MLE
+
+        found: FitResult = fit_parameters(
+            self.dag, self.columns.dataset, MLE() if method is None else method, **options
+        )
+        return found
+
+    def plot(self, ax: Any = None) -> Any:
+        """The matplotlib axes with the score after each step.
+
+        Args:
+            ax: the axes to draw on; the current ones by default.
+        """
+        axes = axes_of(ax)
+        axes.plot(np.arange(1, len(self.trace) + 1), self.trace)
+        axes.set(xlabel="step", ylabel="score", title=f"{type(self.method).__name__}: {self.status.value}")
+        count_steps(axes)
+        return axes
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        yield "structure", repr(self.graph)
+        yield "method", repr(self.method)
+        yield "status", self.status.value
+        yield "rows", f"{self.columns.total:,.10g}"
+        if not math.isnan(self.score):
+            yield "score", f"{self.score:.10g}"
+        if self.bound < math.inf:
+            yield "bound", f"{self.bound:.10g} (gap {self.gap:.3g})"
+        if self.num_scores:
+            yield "families scored", f"{self.num_scores:,}"
+        if self.num_tests:
+            yield "independence tests", f"{self.num_tests:,}"
+        for part, guarantee in self.guarantees.items():
+            yield part, guarantee.value
+        for what, value in self.info.items():
+            yield what, str(value)
+
+    def __repr__(self) -> str:
+        score = "" if math.isnan(self.score) else f"; score {self.score:.7g}"
+        return f"Learned({self.graph!r}; {self.method!r}{score}; {self.status.value})"
+
+    def _shown(self) -> Shown:
+        return Shown((), list(self._facts()), "Learned")
+
+
+def dag_of(columns: Columns, parents_of: Sequence[Sequence[int]]) -> DAG:
+    """The graph with these parents of each column."""
+    names = columns.names
+    edges = [(names[p], names[child]) for child, parents in enumerate(parents_of) for p in parents]
+    return DAG(names, edges)

@@ -1,0 +1,202 @@
+r"""Hill climbing over DAGs, with a tabu list and restarts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import Ints
+from sepset.base.checks import whole
+from sepset.graphs.graph import DAG
+from sepset.inference.iterate import Info, Until, as_until, run
+from sepset.inference.result import Guarantee, Status
+from sepset.kernels.structure.climbing import ADD, DELETE, REVERSE
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of
+from sepset.learning.structure.search.moves import TOLERANCE, Move, SearchedGraph
+
+NO_LIMIT = Until(steps=1_000_000, tolerance=None)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of a search: plain values, and the graph with its gains, which is rebuilt where it is absent.
+
+    Attributes:
+        parents: of each column now.
+        best: the parents in the best graph so far.
+        best_score: its score.
+        barred: the step until which each pair is barred.
+        since: steps since the best graph was found.
+        restarts: how many were made.
+        step: the number of moves so far.
+        is_checked: whether no move improves the best graph.
+    """
+
+    parents: list[list[int]]
+    best: list[list[int]]
+    best_score: float
+    barred: Ints
+    since: int = 0
+    restarts: int = 0
+    step: int = 0
+    is_checked: bool = False
+    graph: SearchedGraph | None = field(default=None, repr=False, compare=False)
+
+
+class StateCodec:
+    """States as plain values; the gains are computed again."""
+
+    def pack(self, state: State) -> Any:
+        """The plain values."""
+        return {
+            "parents": state.parents,
+            "best": state.best,
+            "best_score": state.best_score,
+            "barred": state.barred,
+            "counters": (state.since, state.restarts, state.step, state.is_checked),
+        }
+
+    def unpack(self, packed: Any) -> State:
+        """The state from its plain values."""
+        since, restarts, step, is_checked = packed["counters"]
+        parents = [list(map(int, p)) for p in packed["parents"]]
+        best = [list(map(int, p)) for p in packed["best"]]
+        barred = np.array(packed["barred"], dtype=np.int64)
+        return State(
+            parents, best, float(packed["best_score"]), barred, int(since), int(restarts), int(step), bool(is_checked)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HillClimb:
+    r"""Greedy search over DAGs: apply the addition, deletion or reversal of an edge that gains most, until none does.
+
+    $$\delta(X \to Y) = \text{FamScore}(Y \mid \text{Pa}_Y \cup X) - \text{FamScore}(Y \mid \text{Pa}_Y)$$
+
+    With a tabu list the search continues downhill by the best move that does not undo a recent one; a move to a new
+    best graph is always allowed. With restarts it continues from the best graph after some random moves. Equal gains
+    go to the first pair in column order.
+
+    Args:
+        tabu: how many moves a changed pair is barred for; 0 for plain hill climbing.
+        patience: with a tabu list, how many moves without a new best graph end the search, or lead to a restart.
+        restarts: how many times to continue from a perturbed best graph.
+        perturb: the number of random moves of a restart; a quarter of the number of columns by default.
+
+    Reference: Koller & Friedman, section 18.4.3; Glover (1986).
+    Guarantee: a local optimum: no single move improves the result.
+    Tested by: learning/structure/search/test_hillclimb.py::test_no_move_improves
+
+    >>> HillClimb(tabu=20, restarts=5)
+    HillClimb(tabu=20, patience=20, restarts=5, perturb=None)
+    """
+
+    tabu: int = 0
+    _: KW_ONLY
+    patience: int = 20
+    restarts: int = 0
+    perturb: int | None = None
+
+    def __post_init__(self) -> None:
+        whole("HillClimb(tabu=)", self.tabu, least=0)
+        whole("HillClimb(patience=)", self.patience, least=1)
+        whole("HillClimb(restarts=)", self.restarts, least=0)
+        if self.perturb is not None:
+            whole("HillClimb(perturb=)", self.perturb, least=1, otherwise="None")
+
+    def learn(self, task: StructureTask) -> Learned[DAG]:
+        """The best graph of the search."""
+        task.scorer  # noqa: B018  # a score that does not fit is refused before anything else
+        made = run(
+            self,
+            task,
+            rng=task.rng,
+            until=as_until(task.until, NO_LIMIT),
+            progress=task.progress,
+            checkpoint=task.checkpoint,
+            about=f"{self!r} with {task.score!r} on {task.columns!r}",
+            codec=StateCodec(),
+        )
+        return made.result(self, task)
+
+    def init(self, task: StructureTask, rng: np.random.Generator) -> State:
+        """The graph to begin with."""
+        parents = task.start_parents()
+        graph = SearchedGraph(task.scorer, task.allowed, parents)
+        n = len(parents)
+        return State(parents, parents, graph.score, np.zeros((n, n), np.int64), graph=graph)
+
+    def step(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
+        """One move, or the end of the search."""
+        graph = state.graph or SearchedGraph(task.scorer, task.allowed, state.parents)
+        score = graph.score
+        aspiration = state.best_score - score + TOLERANCE
+        move = graph.best(state.barred if self.tabu else None, state.step, aspiration)
+        is_uphill = move is not None and move.gain > TOLERANCE
+        goes_on = move is not None and (is_uphill or (self.tabu > 0 and state.since < self.patience))
+        if not goes_on or move is None:
+            return self._ended(task, state, rng)
+        graph.make(move)
+        barred = _with_bar(state.barred, move, state.step + 1 + self.tabu) if self.tabu else state.barred
+        moved = replace(state, parents=graph.parents_of(), graph=graph, barred=barred, step=state.step + 1)
+        found = graph.score
+        if found > state.best_score + TOLERANCE:
+            moved = replace(moved, best=moved.parents, best_score=found, since=0)
+        else:
+            moved = replace(moved, since=state.since + 1)
+        return moved, Info(moved.best_score, math.inf)
+
+    def _ended(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
+        """The end of the search, or a restart from the perturbed best graph."""
+        if state.restarts >= self.restarts:
+            return replace(state, is_checked=True), Info(state.best_score, 0.0, is_done=True)
+        graph = SearchedGraph(task.scorer, task.allowed, state.best)
+        for _ in range(self.perturb or max(4, graph.n // 4)):
+            move = random_move(graph, rng)
+            if move is not None:
+                graph.make(move)
+        n = graph.n
+        again = replace(
+            state,
+            parents=graph.parents_of(),
+            graph=graph,
+            barred=np.zeros((n, n), np.int64),
+            since=0,
+            restarts=state.restarts + 1,
+        )
+        return again, Info(state.best_score, math.inf)
+
+    def read(self, task: StructureTask, state: State) -> Learned[DAG]:
+        """The best graph so far."""
+        return Learned(
+            dag_of(task.columns, state.best),
+            columns=task.columns,
+            score=state.best_score,
+            num_scores=task.scorer.num_scores,
+            method=self,
+            status=Status.CONVERGED,
+            guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
+            info={"moves": state.step, "restarts": state.restarts},
+        )
+
+
+def random_move(graph: SearchedGraph, rng: np.random.Generator) -> Move | None:
+    """A legal move drawn by a random pair: its edge is deleted or reversed, or one is added; None if none was met."""
+    n = graph.n
+    for _ in range(20 * n if n > 1 else 0):
+        x, y = rng.choice(n, 2, replace=False).tolist()
+        kind = (DELETE, REVERSE)[int(rng.integers(2))] if graph.edges[x, y] else ADD
+        move = Move(kind, x, y, graph.gains[x, y])
+        if graph.is_legal(move):
+            return move
+    return None
+
+
+def _with_bar(barred: Ints, move: Move, until: int) -> Ints:
+    later = barred.copy()
+    later[move.source, move.target] = until
+    later[move.target, move.source] = until
+    return later

@@ -1,0 +1,57 @@
+"""The verbs of structure learning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sepset as ss
+
+
+def test_a_frame_becomes_a_network() -> None:
+    truth = ss.datasets.load("asia")
+    data = ss.Dataset(truth.sample(20_000, seed=0))
+    frames = [data, data.to_frame("pandas"), data.to_frame("polars"), data.to_frame("pyarrow")]
+    found = [ss.learn_structure(frame) for frame in frames]
+    assert len({str(one.graph) for one in found}) == 1
+    assert ss.structure.compare(truth.dag, found[0].dag).distance <= 3
+    model = found[0].fit(ss.Bayes(ss.BDeu(1.0))).model
+    assert ss.query(model, "lung", given={"xray": "yes"})["yes"] == pytest.approx(
+        ss.query(truth, "lung", given={"xray": "yes"})["yes"], abs=0.05
+    )
+
+
+def test_the_score_of_a_graph() -> None:
+    data = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "w": [1.5, 2.5, 0.5, 1.0]})
+    found = ss.structure.score(ss.DAG.parse("a -> b"), data, weights="w", score=ss.BDeu(1.0))
+    assert set(found) == {"a", "b"}
+    assert found.total == pytest.approx(sum(found.values()))
+    assert "score" in str(found)
+    assert f"{found.total:.7g}" in repr(found)
+    with pytest.raises(ss.SepsetError, match="DAG"):
+        ss.structure.score(ss.UndirectedGraph("ab", [("a", "b")]), data, weights="w")
+
+
+def test_weights_are_copies_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    rows = pl.DataFrame({"a": rng.integers(0, 2, 30), "b": rng.integers(0, 2, 30), "c": rng.integers(0, 3, 30)})
+    copies = rng.integers(0, 4, 30)
+    repeated = rows[np.repeat(np.arange(30), copies)]
+    graph = ss.DAG.parse("a -> b -> c")
+    for score in (ss.BIC(), ss.BDeu(2.0), ss.K2()):
+        one, other = (
+            ss.structure.score(graph, d, score=score, weights=w) for d, w in ((rows, copies), (repeated, None))
+        )
+        assert one.total == pytest.approx(other.total)
+
+
+def test_bad_input() -> None:
+    rows = {"a": [0, 1, 1], "b": [1, 0, 1]}
+    with pytest.raises(ss.errors.NotApplicable, match="BIC"):
+        ss.learn_structure(rows, score="bic")  # type: ignore[call-overload]
+    with pytest.raises(ss.SepsetError, match="cycle"):
+        ss.learn_structure(rows, constraints=ss.structure.Constraints(required=["a -> b", "b -> a"]))
+    with pytest.raises(ss.SepsetError, match="positive weight"):
+        ss.learn_structure(rows, weights=[0, 0, 0])

@@ -1,0 +1,96 @@
+"""Columns: counts against counting by hand, with weights, missing cells and interventions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sepset as ss
+from sepset.learning.structure.columns import Columns, Contexts, refined
+
+
+def random_rows(rng: np.random.Generator, num_rows: int = 40) -> dict[str, list[int]]:
+    cards = (2, 3, 1, 4)
+    return {name: rng.integers(0, card, num_rows).tolist() for name, card in zip("abcd", cards, strict=True)}
+
+
+def by_hand(columns: Columns, child: int, parents: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    found: dict[tuple[int, ...], float] = {}
+    for row in range(columns.num_rows):
+        cells = tuple(int(columns.codes[c, row]) for c in (*parents, child))
+        is_set = columns.intervened is not None and columns.intervened[child, row]
+        if min(cells) >= 0 and not is_set:
+            found[cells] = found.get(cells, 0.0) + float(columns.weights[row])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_by_hand(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = random_rows(rng)
+    weights = [None, rng.integers(0, 4, 40), rng.random(40)][seed % 3]
+    set_rows = {"b": rng.random(40) < 0.3} if seed % 2 else None
+    columns = Columns.of(rows, weights=weights, interventions=set_rows)
+    for child, parents in [(0, ()), (1, (0,)), (3, (0, 1, 2)), (2, (3,)), (1, (3, 0))]:
+        expected = by_hand(columns, child, parents)
+        table = columns.family_table(child, parents)
+        for cell in itertools.product(*(range(size) for size in table.shape)):
+            assert table[cell] == pytest.approx(expected.get(cell, 0.0))
+        seen = columns.counts(child, parents)
+        dense = table.reshape(-1, table.shape[-1])
+        ordered = [np.array(sorted(map(tuple, part[part.sum(1) > 0]))) for part in (seen, dense)]
+        assert ordered[0] == pytest.approx(ordered[1])
+
+
+def test_equal_rows_are_one() -> None:
+    columns = Columns.of({"a": [0, 1] * 50, "b": [0, 1] * 50})
+    assert columns.num_rows == 2
+    assert columns.total == 100
+    assert columns.counts(1, (0,)).tolist() == [[50, 0], [0, 50]]
+
+
+def test_missing_cells() -> None:
+    frame = pd.DataFrame({"a": ["x", "y", None, "x"], "b": ["u", None, "v", "v"]})
+    with pytest.raises(ss.errors.DataError, match="available"):
+        Columns.of(frame)
+    columns = Columns.of(frame, missing="available")
+    assert columns.counts(0, ()).tolist() == [[2, 1]]
+    assert columns.family_table(1, (0,)).sum() == 2
+
+
+def test_large_domains_are_numbered_by_sorting() -> None:
+    rng = np.random.default_rng(0)
+    ids, codes = rng.integers(0, 50_000, 300).astype(np.uint32), rng.integers(-1, 60_000, 300)
+    found = refined(Contexts(ids, 50_000), codes, 60_000)
+    pairs = {(int(i), int(c)) for i, c in zip(ids, codes, strict=True) if c >= 0}
+    assert found.size == len(pairs)
+    assert len({(int(i), int(c), int(f)) for i, c, f in zip(ids, codes, found.ids, strict=True) if c >= 0}) == len(
+        pairs
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "message"),
+    [
+        ({}, {}, "no columns"),
+        ({"a": []}, {}, "0 rows"),
+        ({"a": [0, 1]}, {"weights": [0, 0]}, "positive weight"),
+        ({"a": [0, 1]}, {"interventions": [["a"]]}, "each of 2 rows"),
+        ({"a": [0, 1]}, {"interventions": {"a": [True]}}, "one truth value per row"),
+        ({"a": [0, 1]}, {"interventions": {"z": [True, False]}}, "z"),
+        ({"a": [0, 1]}, {"missing": "skip"}, "available"),
+        ({"a": [0, 1]}, {"variables": [ss.Discrete("z", 2)]}, "does not have"),
+    ],
+)
+def test_bad_input(data: dict[str, list[int]], options: dict[str, object], message: str) -> None:
+    with pytest.raises(ss.SepsetError, match=message):
+        Columns.of(data, **options)  # type: ignore[arg-type]
+
+
+def test_tables_too_large_are_refused() -> None:
+    columns = Columns.of({f"v{k}": np.arange(100) for k in range(6)})
+    with pytest.raises(ss.TooLarge, match="cells"):
+        columns.joint(tuple(range(6)))

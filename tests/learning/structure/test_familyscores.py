@@ -1,0 +1,106 @@
+"""The engine of family scores: as the scores themselves, kept, in batches, with priors."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.familyscores import Scorer, check_kinds
+from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
+from sepset.learning.structure.structureprior import EdgePenalty, EdgeProbabilities
+
+SCORES = [BIC(), AIC(), LogLikelihood(), ss.BDeu(7.0), ss.K2()]
+
+
+def columns_of(seed: int, num_rows: int = 60) -> Columns:
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, 2, num_rows), rng.integers(0, 3, num_rows)
+    c = (a + b + (rng.random(num_rows) < 0.3)) % 2
+    d, e = rng.integers(0, 4, num_rows), np.zeros(num_rows, int)
+    weights = [None, rng.integers(0, 3, num_rows), rng.random(num_rows)][seed % 3]
+    return Columns.of(dict(zip("abcde", (a, b, c, d, e), strict=True)), weights=weights)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=repr)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_engine_is_the_score(score: ss.structure.FamilyScore, seed: int) -> None:
+    columns = columns_of(seed)
+    scorer = Scorer(columns, score)
+    for child in range(5):
+        others = [k for k in range(5) if k != child]
+        sets = [s for size in range(5) for s in itertools.combinations(others, size)]
+        expected = np.array([score.family(child, s, columns) for s in sets])
+        assert scorer.families(child, sets) == pytest.approx(expected, rel=1e-10, abs=1e-9)
+        by_set = dict(zip(sets, expected, strict=True))
+        for parents in ([], others[:1], others[1:3]):
+            toggled = scorer.toggles(child, parents)
+            assert np.isnan(toggled[child])
+            for x in others:
+                changed = tuple(sorted({*parents} ^ {x}))
+                assert toggled[x] == pytest.approx(by_set[changed], rel=1e-10, abs=1e-9)
+
+
+def test_families_are_computed_once() -> None:
+    scorer = Scorer(columns_of(0), BIC())
+    first = scorer.families(0, [(1,), (2,), (1, 2), ()])
+    computed = scorer.num_scores
+    assert np.array_equal(scorer.families(0, [(1,), (2,), (1, 2), ()]), first)
+    assert scorer.family(0, (2, 1)) == first[2]
+    assert scorer.num_scores == computed
+
+
+def test_the_prior_belongs_to_families() -> None:
+    columns = columns_of(1)
+    odds = EdgeProbabilities({("a", "c"): 0.9, ("b", "c"): 0.2})
+    plain, weighed, penalized = (
+        Scorer(columns, BIC()),
+        Scorer(columns, BIC(), odds),
+        Scorer(columns, BIC(), EdgePenalty(0.1)),
+    )
+    assert weighed.family(2, (0, 1)) - plain.family(2, (0, 1)) == pytest.approx(np.log(9) + np.log(0.25))
+    assert penalized.family(2, (0, 1)) - plain.family(2, (0, 1)) == pytest.approx(2 * np.log(0.1))
+    for scorer in (weighed, penalized):
+        added = scorer.additions(2, (0,))
+        assert added[1] == pytest.approx(scorer.family(2, (0, 1)))
+        assert np.isnan(added[[0, 2]]).all()
+    assert plain.is_equivalent
+    assert penalized.is_equivalent
+    assert not weighed.is_equivalent
+
+
+def test_available_cases_are_scaled_to_all_rows() -> None:
+    a, b = [0, 0, 1, 1, 0, 1], [0, 1, None, 1, 0, None]
+    columns = Columns.of({"a": a, "b": b}, missing="available")
+    counts = np.array([[2, 1], [0, 1]])
+    likelihood = 2 * np.log(2 / 3) + np.log(1 / 3)
+    assert Scorer(columns, LogLikelihood()).family(1, (0,)) == pytest.approx(likelihood * 6 / counts.sum())
+
+
+def test_rows_set_by_intervention_count_for_other_families_only() -> None:
+    rng = np.random.default_rng(3)
+    rows = {"a": rng.integers(0, 2, 50), "b": rng.integers(0, 2, 50)}
+    is_set = rng.random(50) < 0.4
+    scorer = Scorer(Columns.of(rows, interventions={"b": is_set}), ss.BDeu(1.0))
+    natural = {name: cells[~is_set] for name, cells in rows.items()}
+    assert scorer.family(1, (0,)) == pytest.approx(Scorer(Columns.of(natural), ss.BDeu(1.0)).family(1, (0,)))
+    assert scorer.family(0, (1,)) == pytest.approx(Scorer(Columns.of(rows), ss.BDeu(1.0)).family(0, (1,)))
+
+
+def test_the_evidence_of_a_prior_network() -> None:
+    columns = columns_of(2)
+    uniform = ss.BayesNet(*(ss.TableCPD(v, np.full(v.num_states, 1 / v.num_states)) for v in columns.variables))
+    one, other = Scorer(columns, ss.priors.BDe(uniform, 5.0)), Scorer(columns, ss.BDeu(5.0))
+    for child, parents in [(0, ()), (2, (0, 1)), (3, (0, 2))]:
+        assert one.family(child, parents) == pytest.approx(other.family(child, parents))
+
+
+def test_a_score_must_fit_the_columns() -> None:
+    mixed = Columns.of({"a": [0, 1, 1], "x": [0.5, 1.25, 2.5]})
+    with pytest.raises(ss.errors.NotApplicable, match="'x' is real"):
+        Scorer(mixed, BIC())
+    with pytest.raises(ss.errors.NotApplicable, match="score="):
+        check_kinds("bic", mixed)
