@@ -323,7 +323,9 @@ class Problem:
             return Relevant(np.arange(self.num_factors), np.flatnonzero(used))
         alone, homes = (self._isolated, (NONE, NONE)) if constants else (NONE, self._homes)
         seeds = np.concatenate([soft, self._ungrouped_variables])
-        return Relevant(*relevant_parts(*self.scopes, *homes, *self._families, seeds, asked, found, alone, constants))
+        rows, members, child = self._families
+        scopes = *self.scopes, *homes, rows
+        return Relevant(*relevant_parts(*scopes, members, child, seeds, asked, found, alone, constants))
 
     @lazy
     def _isolated(self) -> Ints:

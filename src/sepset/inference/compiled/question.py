@@ -292,9 +292,11 @@ def compile_greedily(
     if need > memory or (moved_at_most > least and is_searched(made)):
         return Attempt(None, total, work, is_perfect)
     first = len(order) - len(kept)
-    form = numbers, targets, tuple(range(first, len(order))), maximize, states, marginals is not None
-    about = tuple(observed), tuple(touched), Groups(*cliques), program
-    return Attempt(Question(cards, order, *about, *form, need=need), total, work, is_perfect)
+    about = Groups(*cliques), program, numbers, targets, tuple(range(first, len(order))), maximize, states
+    question = Question(
+        cards, order, tuple(observed), tuple(touched), *about, reads_singles=marginals is not None, need=need
+    )
+    return Attempt(question, total, work, is_perfect)
 
 
 def _places(positions: Sequence[int]) -> Ints:
