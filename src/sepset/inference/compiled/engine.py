@@ -232,7 +232,7 @@ class AllMarginals:
 
     Attributes:
         uses: the number of requests.
-        attempt: the question of a single tree with one greedy order, if it was tried.
+        attempt: the question of a single tree with one greedy order, if it was tried, until the longer search.
         found: the targets in groups, and the question that answers for all of them or None; None before any request.
     """
 
@@ -283,6 +283,7 @@ class Compiler:
             per_sink = costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER
             groups, question = self._grouped(asked, pattern, per_sink, NANOSECONDS_PER_ENTRY)
             found = asked.found = groups, self._bundled(pattern, groups) if question is None else question
+            asked.attempt = None
         return found
 
     def _grouped(
