@@ -119,7 +119,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     seen = []
 
     def endless(*arguments):
-        cancel = arguments[13]
+        cancel = arguments[14]
         for _ in range(30_000):  # about half a minute, and then the test fails
             if cancel[0]:
                 break

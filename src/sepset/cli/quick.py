@@ -1,7 +1,7 @@
 """Plain lines of the commands about a model, read without loading what parses and explains all other lines.
 
-A line with an unknown option, a missing value or a request for help is none of them: the application reads it, and
-says what is wrong. Both read a plain line the same way.
+A line with an unknown option, a missing value or a request for help is left to the application, which says what is
+wrong. Both read a plain line the same way.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Option(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What a command takes.
+    """The arguments of a command.
 
     Attributes:
         answer: the name of the function in `answers`.
