@@ -141,6 +141,12 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.exact.search import (
+    ExactSearch as ExactSearch,
+)
+from sepset.learning.structure.exact.trees import (
+    ChowLiu as ChowLiu,
+)
 from sepset.learning.structure.scores.likelihood import (
     BIC as BIC,
 )
@@ -182,12 +188,14 @@ __all__ = [
     "BayesNet",
     "ChainComponent",
     "ChainGraph",
+    "ChowLiu",
     "CliqueTree",
     "DAG",
     "Dataset",
     "DeterministicCPD",
     "Discrete",
     "EM",
+    "ExactSearch",
     "FactorGraph",
     "Gaussian",
     "GaussianMixture",

@@ -26,11 +26,12 @@ from sepset.engine.classifier import Classifier
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
-from sepset.learning.classify.naivebayes import naive_bayes, spanning_tree, tree_augmented
+from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.estimation.weakpriors import weak_line_priors
 from sepset.learning.fit import LearningMethod
 from sepset.learning.missing.imputation import impute
+from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State, Vector
 

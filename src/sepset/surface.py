@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure HillClimb "
+    "learn_structure HillClimb ExactSearch ChowLiu "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -183,13 +183,41 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
-        "api.structure": "score",
+        "api.structure": "parent_set_scores score",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.exact.candidategraph": "CandidateGraph",
+        "learning.structure.exact.enumeration": "all_dags num_dags",
+        "learning.structure.exact.kbest": "RankedDAG k_best",
+        "learning.structure.exact.knownorder": "KnownOrder",
+        "learning.structure.exact.optimum": "Optimum",
+        "learning.structure.exact.scoretable": "ScoreTable",
+        "learning.structure.exact.search": "ExactSearch",
+        "learning.structure.exact.trees": "Branching ChowLiu",
         "learning.structure.familyscores": "FamilyScore FamilyScores",
+        "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",
+        "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
+        "learning.structure.independence.exacttest": "ExactTest",
+        "learning.structure.independence.gaussian": "FisherZ",
+        "learning.structure.independence.independencetest": "IndependenceTestResult independence_test",
+        "learning.structure.independence.mixedtest": "ConditionalGaussianTest",
+        "learning.structure.independence.moredata": "MoreData",
+        "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
+        "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
+        "learning.structure.scores.evidence": "BDs LeaveOneOut",
+        "learning.structure.scores.gaussian": "BGe",
+        "learning.structure.scores.heldout": "CrossValidated Holdout",
         "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
+        "learning.structure.scores.normalized": "FNML QNML",
         "learning.structure.search.hillclimb": "HillClimb",
+        "learning.structure.skeletons.blankets": "FastIAMB GrowShrink IAMB InterIAMB",
+        "learning.structure.skeletons.candidates": "HPC MMHC MMPC",
+        "learning.structure.skeletons.latent": "FCI RFCI",
+        "learning.structure.skeletons.method": "Discovered",
+        "learning.structure.skeletons.orientation": "Conflict",
+        "learning.structure.skeletons.pc": "PC",
+        "learning.structure.skeletons.phases": "Cheng IC SGS",
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
         ),

@@ -55,3 +55,15 @@ def test_bad_input() -> None:
         ss.learn_structure(rows, constraints=ss.structure.Constraints(required=["a -> b", "b -> a"]))
     with pytest.raises(ss.SepsetError, match="positive weight"):
         ss.learn_structure(rows, weights=[0, 0, 0])
+
+
+def test_tables_of_scores(tmp_path) -> None:
+    rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "c": [0, 1, 1, 0] * 9}
+    table = ss.structure.parent_set_scores(rows, score=ss.BDeu(2.0))
+    table.write(tmp_path / "rows.jkl")
+    again = ss.structure.ScoreTable.read(tmp_path / "rows.jkl")
+    found = ss.ExactSearch().solve(again)
+    assert found.score == pytest.approx(ss.learn_structure(rows, method=ss.ExactSearch(), score=ss.BDeu(2.0)).score)
+    ranked = ss.structure.k_best(again, 3)
+    assert [r.score for r in ranked] == pytest.approx([found.score] * 3)  # the three ways to direct a collider's class
+    assert ss.structure.parent_set_scores(rows, pruned=True).num_sets < table.num_sets

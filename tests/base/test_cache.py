@@ -27,6 +27,16 @@ def test_the_cache_is_bounded_least_recently_used_and_safe_between_threads():
     assert len(cache) == 0
 
 
+def test_a_value_is_replaced_in_its_place():
+    cache = Cache(2)
+    for key in ("a", "b"):
+        cache.get(key, lambda key=key: key)
+    cache.put("a", "better")
+    cache.put("c", "never asked")
+    assert list(cache) == ["a", "b"]
+    assert cache.get("a", lambda: "again") == "better"
+
+
 def test_nothing_is_a_value_too():
     cache, made = Cache(), []
     for _ in range(2):

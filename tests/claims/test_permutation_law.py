@@ -535,6 +535,29 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.parent_set_scores", "structure.ScoreTable.score")
+def tables_of_scores(w: World) -> Any:
+    was_set = {"c": [k % 3 == 0 for k in range(len(w.rows))]}
+    tables = [ss.structure.parent_set_scores(w.rows, score=s, interventions=was_set) for s in (ss.BIC(), ss.K2())]
+    best = [ss.ExactSearch(method).solve(t).score for t in tables for method in ("dynamic", "integer")]
+    return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
+
+
+@law("structure.independence_test")
+def independence(w: World) -> Any:
+    tests = (ss.structure.G(), ss.structure.Pearson(), ss.structure.ShrunkenInformation())
+    exact = ss.structure.ExactTest(most_tables=10_000_000)
+    found = [
+        ss.structure.independence_test(w.rows, between=w.two.shuffled("ab", "between"), given=given, test=test)
+        for test in tests
+        for given in ((), w.three.shuffled("cd", "given"))
+    ]
+    found.append(ss.structure.independence_test(w.rows, between=("d", "a"), test=exact))
+    learned = ss.learn_structure(w.rows, method=ss.structure.PC(level=0.3))
+    edges = sorted(tuple(sorted(edge)) for edge in learned.graph.edges)
+    return [(one.statistic, one.p_value) for one in found], edges
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:
@@ -1038,8 +1061,12 @@ EXEMPT = {
     "learning.PosteriorFitResult.__init__": RECORD,
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
+    "structure.*.bind": OWN,
     "structure.*.family": OWN,
+    "structure.Discovered.fit": "is that of Learned",
+    "structure.IndependenceTestResult.__init__": RECORD,
     "structure.*.regrets": OWN,
+    "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,

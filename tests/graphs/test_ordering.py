@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
+from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
     GivenOrder,
@@ -123,6 +124,17 @@ def test_the_portfolio_depends_on_its_seed_alone():
 def test_more_restarts_never_hurt():
     few, many = (elimination_order(grid(8), 3, method=Portfolio(restarts=n)).total_size for n in (12, 200))
     assert many <= few
+
+
+def test_more_effort_never_hurts_and_little_tables_get_one_pass():
+    totals, small = [], []
+    for effort in (0.0, 0.25, 1.0, 4.0):
+        large = replace(grid_task(9, math.inf), cards=np.full(81, 4.0), effort=effort)
+        order = [grid(9).nodes[i] for i in Portfolio().arrange(large)]
+        totals.append(eliminate_graph(grid(9), order, cards=4).total_size)
+        small.append(list(Portfolio().arrange(replace(grid_task(4, math.inf), effort=effort))))
+    assert totals == sorted(totals, reverse=True)
+    assert small[0] == small[1] == small[2]
 
 
 def test_a_time_budget_adds_restarts():

@@ -17,6 +17,8 @@ from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
+from sepset.learning.structure.exact import families
+from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer
 from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
@@ -174,3 +176,42 @@ def score(
         scorer.total(parents),
         method=method,
     )
+
+
+@translated
+def parent_set_scores(
+    data: object,
+    *,
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    constraints: Constraints | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+    pruned: bool = False,
+) -> ScoreTable:
+    """The score of every parent set that the constraints allow, for exact methods here and in other programs.
+
+    Args:
+        data: as `learn_structure` takes it.
+        score: `BIC()` by default.
+        structure_prior: uniform by default.
+        constraints: `max_parents` limits the number of sets.
+        weights: one per row, or the name of a column.
+        variables: the meaning of some columns.
+        interventions: the variables that were set.
+        missing: what becomes of missing cells.
+        pruned: leave out sets that have an allowed subset of at least the same score.
+
+    Reference: de Campos & Ji (2011) for pruning.
+    Guarantee: exact.
+    Tested by: api/test_structure.py::test_tables_of_scores
+
+    >>> parent_set_scores({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
+    ScoreTable(2 columns, 4 parent sets, up to 1 parents)
+    """
+    columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
+    known = Constraints() if constraints is None else constraints
+    task = StructureTask(columns, BIC() if score is None else score, structure_prior, known)
+    return families.score_table(task.scorer, task.allowed, pruned=pruned)

@@ -42,6 +42,12 @@ class Cache(Generic[V]):
                 self._values.popitem(last=False)
         return kept
 
+    def put(self, key: Hashable, value: V) -> None:
+        """Replace the value of `key`, if it still has one."""
+        with self._lock:
+            if key in self._values:
+                self._values[key] = value
+
     def clear(self) -> None:
         """Remove all values."""
         with self._lock:

@@ -20,7 +20,7 @@ from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
-from sepset.factors.decomposition import Decomposition, defined_last
+from sepset.factors.decomposition import Concave, Decomposition, defined_last
 from sepset.factors.labels import conditional
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
@@ -128,6 +128,10 @@ class DiscreteCPD(Frozen, Tabulated):
                 f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
             )
         return rest._parts()
+
+    def concave(self, given: Mapping[Any, int]) -> Concave | None:
+        """The logarithm at the child's code as a concave function of the other parents; None if it is not concave."""
+        return None
 
     def conditioned(self, given: Mapping[Any, int]) -> DiscreteCPD:
         r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given` (codes)."""

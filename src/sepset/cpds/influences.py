@@ -22,7 +22,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.factors.algebra import num_entries
 from sepset.factors.chains import RunningSums
-from sepset.factors.decomposition import Decomposition
+from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
 from sepset.variables.variable import Discrete
 
@@ -117,6 +117,24 @@ class Influences:
         if sums is None or sums.entries(parents) >= table:
             return None
         return sums.chain(child, parents, lambda levels: self._levels(levels[:, None, :] + terms[-1][None]))
+
+    def concave(self, parents: tuple[Discrete, ...], code: int) -> Concave:
+        r"""The probability of one code as a function of the parents.
+
+        $$P(X = x) = \prod_i P(Z_i \le x) \left(1 - \prod_i \frac{P(Z_i < x)}{P(Z_i \le x)}\right)$$
+
+        With the logarithm $s$ of the last product the second factor is $\log(1 - e^s)$, which is concave. Ratios below
+        $e^{-37}$ make no difference to it.
+        """
+        level = int(self.level_of[code])
+        upto, under = zip(*(_around(rows, level) for rows in (self.leak[None], *self.effects)), strict=True)
+        ratios = [np.divide(a, b, out=np.ones_like(a), where=b > 0) for a, b in zip(under, upto, strict=True)]
+        with np.errstate(divide="ignore"):
+            start, *terms = [np.maximum(np.log(ratio), -NOTHING)[:, None] for ratio in ratios]
+        fixed = (upto[1] * upto[0][0], *upto[2:]) if parents else ()
+        return Concave(
+            parents, fixed, tuple(terms), start[0], _log_rest, _log_rest_slope, np.array([-1.0]), _log_rest_limit
+        )
 
     def _levels(self, logs: Floats) -> Floats:
         r"""The child's probabilities from $\log P(X \le x)$ at all levels but the last."""
@@ -233,6 +251,33 @@ class Influences:
             step = Influences(np.eye(k)[0], (np.eye(k), self.effects[i]), order)
             found.append(step.expected_in_table(marginals[i])[2])
         return found
+
+
+NOTHING = 37.0
+"""Minus the logarithm of a number that makes no difference when added to one."""
+
+
+def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:
+    """The probabilities of each row of contributions up to a level, and below it."""
+    totals = np.cumsum(rows, axis=1)
+    upto = np.ones(len(rows)) if level == rows.shape[1] - 1 else totals[:, level]
+    return upto, totals[:, level - 1] if level else np.zeros(len(rows))
+
+
+def _log_rest(sums: Floats) -> float:
+    r"""$\log(1 - e^s)$."""
+    gone = -math.expm1(float(sums[0]))
+    return math.log(gone) if gone > 0.0 else -math.inf
+
+
+def _log_rest_slope(sums: Floats) -> Floats:
+    r"""$-1 / (e^{-s} - 1)$."""
+    return np.array([-1.0 / math.expm1(-float(sums[0]))])
+
+
+def _log_rest_limit(steepest: float) -> float:
+    r"""The argument $s$ at which the slope is $-t$: $e^{-s} = 1 + 1/t$."""
+    return -math.log1p(1.0 / steepest)
 
 
 def _summed(weights: Floats, column: Ints, num_states: int) -> Floats:

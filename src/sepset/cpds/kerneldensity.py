@@ -160,6 +160,9 @@ class KernelCPD:
             f"{parents or ' Ask without it, or'} replace it by its to_linear_gaussian()."
         )
 
+    def concave(self, given: Mapping[Any, Any]) -> None:
+        """None: the logarithm of a mixture is not concave."""
+
     def decomposed(self, given: Mapping[Any, Any], semiring: Semiring = SUM) -> Decomposition:
         r"""Factors that equal the conditional at these observed states and values.
 

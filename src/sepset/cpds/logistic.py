@@ -25,7 +25,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
 from sepset.factors.chains import RunningSums
-from sepset.factors.decomposition import Decomposition
+from sepset.factors.decomposition import Concave, Decomposition
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -100,6 +100,22 @@ class LogisticCPD(DiscreteCPD):
         bias = self.bias + sum((w[given[p]] for p, w in pairs if p in given), np.zeros_like(self.bias))
         rest = [(p, w) for p, w in pairs if p not in given]
         return self._over(tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
+
+    def concave(self, given: Mapping[Any, int]) -> Concave:
+        r"""$s_x - \log \sum_c e^{s_c}$, concave in the log-odds $s_c = b_c + \sum_i w_{i,u_i,c}$."""
+        rest, code = self.conditioned(given), given[self.child]
+        here = np.eye(self.child.num_states)[code]
+
+        def value(sums: Floats) -> float:
+            top = sums.max()
+            return float(sums[code] - top - math.log(np.exp(sums - top).sum()))
+
+        def slope(sums: Floats) -> Floats:
+            return np.asarray(here - softmax(sums[None])[0])
+
+        ones = tuple(np.ones(p.num_states) for p in rest.parents)
+        middle = rest.bias + sum((w.mean(axis=0) for w in rest.weights), np.zeros_like(rest.bias))
+        return Concave(rest.parents, ones, rest.weights, rest.bias, value, slope, middle)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.

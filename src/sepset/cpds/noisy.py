@@ -24,7 +24,7 @@ from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
-from sepset.factors.decomposition import Decomposition
+from sepset.factors.decomposition import Concave, Decomposition
 from sepset.semiring import SUM, Semiring
 from sepset.variables.matching import Match, state_codes
 from sepset.variables.variable import Discrete, State
@@ -101,6 +101,11 @@ class NoisyCPD(DiscreteCPD):
                 f"of {num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more parents."
             )
         return Decomposition((rest.to_table().table,))
+
+    def concave(self, given: Mapping[Any, int]) -> Concave:
+        r"""$P(X \le x) (1 - e^s)$ with $s = \sum_i \log P(Z_i < x \mid u_i) - \log P(Z_i \le x \mid u_i)$."""
+        rest = self.conditioned(given)
+        return rest.influences.concave(rest.parents, given[self.child])
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` that drop out in it, found without a table."""

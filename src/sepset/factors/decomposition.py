@@ -8,7 +8,9 @@ so that the same factors serve marginals and most probable assignments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +42,35 @@ class Decomposition(NamedTuple):
         return all(a in self.functions for a in self.auxiliaries)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Concave:
+    r"""A function of many variables whose logarithm is linear plus concave, $\sum_i a_i(u_i) + g(\mathbf s)$.
+
+    Attributes:
+        variables: the variables.
+        fixed: $e^{a_i}$, one row of non-negative numbers per variable.
+        terms: the part of each variable's states in the sum $\mathbf s$, `[states, numbers]`.
+        start: the sum without any variable.
+        value: $g$.
+        slope: its gradient.
+        middle: an argument at which the gradient is moderate.
+        limit: from the steepest gradient allowed to the largest argument that has it.
+    """
+
+    variables: tuple[Discrete, ...]
+    fixed: tuple[Floats, ...]
+    terms: tuple[Floats, ...]
+    start: Floats
+    value: Callable[[Floats], float]
+    slope: Callable[[Floats], Floats]
+    middle: Floats
+    limit: Callable[[float], float] = lambda steepest: math.inf
+
+    def inside(self, sums: Floats, steepest: float = 1e9) -> Floats:
+        """The argument, moved to where the gradient is not too steep."""
+        return np.asarray(np.minimum(sums, self.limit(steepest)))
+
+
 class Decomposable(Protocol):
     """A conditional of discrete variables, the child last; it chooses factors for what is observed and asked."""
 
@@ -52,6 +83,9 @@ class Decomposable(Protocol):
 
         Raises `TooLarge` if none are small enough. With the semiring `MAX` all auxiliaries are functions.
         """
+
+    def concave(self, given: Mapping[AnyVariable, Any]) -> Concave | None:
+        """The function of the parents that are not in `given`, which has the child's code; None if not concave."""
 
     def probabilities(self, rows: Columns, num_rows: int) -> Floats:
         """The distribution of the child for each row of its parents, `[rows, states]`."""

@@ -82,7 +82,7 @@ class OrderingTask:
         patience: the work, in array reads, that is done before anything is refused; without a limit too, unless zero.
         has_tables: whether cliques become tables, so that their total size is all that counts. Programs of contractions
             hold separators only, of which an order from side to side has as many large ones as there are nodes.
-        entry_time: the nanoseconds per table entry that a better order saves: how long to look for one.
+        effort: how long to search, in passes over the best tables so far.
     """
 
     nodes: Sequence[str]
@@ -93,7 +93,7 @@ class OrderingTask:
     limit: float = math.inf
     patience: int = 0
     has_tables: bool = False
-    entry_time: float = costs.NANOSECONDS_PER_ENTRY
+    effort: float = 1.0
 
     def __len__(self) -> int:
         return len(self.cards)
@@ -257,7 +257,7 @@ class Portfolio:
 
     Args:
         restarts: the number of orders tried; by default, without `seconds`, as many as take no longer than a pass over
-            the best tables so far, estimated from the work done, and at most 128.
+            the best tables so far (or the passes that the task allows), estimated from the work done, and at most 128.
         seconds: no further order is tried after this time.
         seed: the seed of the noise.
 
@@ -283,7 +283,7 @@ class Portfolio:
         """The node numbers, first eliminated first."""
         if len(task) <= costs.SMALL_GRAPH and self == DEFAULT_ORDER:
             order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
-            if _spent(work, 1) >= _worth(total, task.entry_time):
+            if _spent(work, 1) >= _worth(task, total):
                 return order
         first = _simplicial(task)
         if len(first) == len(task):
@@ -338,9 +338,12 @@ def _spent(work: int, step: int) -> float:
     return costs.NANOSECONDS_PER_READ * work + costs.NANOSECONDS_PER_TRY * step
 
 
-def _worth(total: float, entry_time: float) -> float:
-    """The estimated nanoseconds of a pass over tables whose entries number 2 to the power `total`."""
-    return float(entry_time * 2.0 ** min(total, 64.0))
+def _worth(task: OrderingTask, total: float) -> float:
+    """The nanoseconds to search for if tables have 2 to the power `total` entries: of the task's number of passes, each
+    of which takes some time for every node too, but of no less than one on small tables."""
+    once = costs.NANOSECONDS_PER_ENTRY * 2.0 ** min(total, 64.0)
+    least = min(once, task.effort * once + costs.NANOSECONDS_PER_NODE * len(task))
+    return float(max(task.effort * once, least))
 
 
 def _index(task: OrderingTask) -> Floats:
@@ -360,8 +363,8 @@ class _Search:
         self.bias = np.zeros(len(task))
 
     def is_worth_more(self, step: int) -> bool:
-        """Whether the search so far took less time than a pass over the best tables will take."""
-        return _spent(self.work, step) < _worth(self.total, self.task.entry_time)
+        """Whether the search so far took less time than the task's passes over the best tables will take."""
+        return _spent(self.work, step) < _worth(self.task, self.total)
 
     def is_hopeless(self, step: int) -> bool:
         """Whether no order came near the limit although each blend was tried, or much work was done."""

@@ -137,7 +137,7 @@ def symbolic_elimination(
     limit: float = math.inf,
     last: Ints | None = None,
     patience: int | None = None,
-    entry_time: float = costs.NANOSECONDS_PER_ENTRY,
+    effort: float = 1.0,
 ) -> SymbolicElimination:
     """The elimination of a graph in the order that `method` finds.
 
@@ -147,7 +147,7 @@ def symbolic_elimination(
         limit: log2 of the largest number of entries that all tables may have together.
         last: the order of the nodes that come last, if it is given.
         patience: the work done before an order far beyond the limit is refused.
-        entry_time: the nanoseconds per table entry that a better order saves.
+        effort: how long to search for an order, in passes over the best tables so far.
 
     >>> from sepset.graphs.ordering import MinFill
     >>> rows = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1])
@@ -160,7 +160,7 @@ def symbolic_elimination(
     weights = _floats(cards)
     if patience is None:
         patience = costs.READS_OF_A_PLAN if limit == math.inf else costs.READS_BEFORE_REFUSAL
-    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit, patience, False, entry_time)
+    task = OrderingTask(nodes, start, neighbors.astype(np.int32), weights, group, limit, patience, effort=effort)
     order = np.array(method.arrange(task), dtype=np.int64)
     if last is not None and len(last) and len(order) == len(nodes):
         order[-len(last) :] = last

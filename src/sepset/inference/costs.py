@@ -13,10 +13,6 @@ from __future__ import annotations
 USES_BEFORE_SEARCH = 2
 """Questions about one observed set before a longer search for a cheaper plan for all its marginals."""
 
-NANOSECONDS_PER_ENTRY_ONCE = 0.4
-"""Time of one table entry in a single run, for as long as which the first question about an observed set looks for a
-better order. One with repeated questions looks for longer: see `graphs.costs`."""
-
 FACTORS_AT_ONCE = 2_000
 """Factors up to which a question is compiled in one call, without checks for interrupts."""
 
@@ -45,13 +41,17 @@ MOST_SHARED_ENTRIES = 2**24
 VISITS_TO_CHOOSE_RESULTS = 300_000
 """Visits of nodes, in all passes over a dtree, up to which the results to keep are chosen one by one."""
 
+FIRST_ORDER_PASSES, LATER_ORDER_PASSES = 0.25, 2.0
+"""How long to search for the elimination order of a program, in passes over all clique tables (`graphs.costs`): at
+first, where a pass of its steps takes less than over the tables; and after repeated questions."""
+
+PATIENT_FACTOR = 64
+"""Ratio of the largest table to the memory up to which a question that is too large gets the longer search at once."""
+
 # Planning: contraction trees rearranged.
 
 ENTRIES_BEFORE_TREE_SEARCH = 400_000
 """Entries that all steps read and write (about half a millisecond) up to which their tree is left as it is."""
-
-ENTRIES_BEFORE_FIRST_TREE_SEARCH = 4_000_000
-"""The same for the first question about an observed set."""
 
 NANOSECONDS_PER_PRODUCT, NANOSECONDS_PER_MAXIMIZED_PRODUCT = 0.08, 0.4
 """Time of a multiplication in a step: in matrix products, or in loops that maximize."""
@@ -69,8 +69,9 @@ NANOSECONDS_PER_ROTATION, NANOSECONDS_PER_ROTATED_WORD = 85.0, 5.0
 SWEEPS_DOWNHILL = 16
 """Rotations tried for each product, none of them uphill, before a tree is annealed."""
 
-SHARE_OF_TREE_SEARCH = 0.25
-"""The time of annealing a tree, as a share of the estimated time of its steps."""
+SHARE_OF_TREE_SEARCH, LATER_SHARE_OF_TREE_SEARCH = 0.25, 1.0
+"""The time of annealing a tree, as a share of the estimated time of its steps: at first, and after repeated
+questions."""
 
 MOST_ROTATIONS = 2**21
 """Rotations tried at most: by then nothing more is gained."""

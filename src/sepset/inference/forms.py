@@ -43,11 +43,13 @@ from sepset.inference.method import (
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.result import Answers
+from sepset.inference.rewriting import rewritten
+from sepset.inference.tangents import Bounded, TangentSearch, branches
 from sepset.inference.values import Values
-from sepset.problem import ConditionalGroup, Form, Problem
+from sepset.problem import Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 MOST_PER_ROW = 2**12
 """The largest table of one row's form for which rows are answered together."""
@@ -96,6 +98,7 @@ class PreparedForms:
         self.method = method
         self._made: Cache[Prepared] = Cache(16)
         self._patterns: Cache[Rewritten] = Cache(16)
+        self._too_wide: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
 
     @lazy
     def _whole(self) -> Prepared | None:
@@ -175,7 +178,67 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        return self.for_best(evidence, over).best(evidence, over)
+        key = tuple(over), evidence.observed
+        if key not in self._too_wide:
+            try:
+                return self.for_best(evidence, over).best(evidence, over)
+            except TooLarge:
+                if not self._is_bounded(evidence, over):
+                    raise
+                self._too_wide.add(key)
+        return self._best_by_tangents(evidence, over)
+
+    def _wide(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
+        """The forms that a maximum needs and that have no factors for it."""
+        given, found = _given(self.problem, evidence), {}
+        for i, semiring in self._chosen(over, self._relevant(over, evidence)).items():
+            form = self.problem.forms[i]
+            try:
+                form.source.decomposed(_codes(form, given), semiring)
+            except TooLarge:
+                found[i] = form
+        return found
+
+    def _is_bounded(self, evidence: Evidence, over: Sequence[int]) -> bool:
+        """Whether there are forms without factors for a maximum, all concave, and of variables that are asked for."""
+        known, wide = {*over, *evidence.codes}, self._wide(evidence, over)
+        groups = [self.problem.conditionals[form.group] for form in wide.values()]
+        if not wide or not all(known.issuperset((*group.parents, group.child)) for group in groups):
+            return False
+        return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in wide.values())
+
+    def _best_by_tangents(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The best assignment in each joint state of the hidden children of forms without factors for maxima."""
+        places = [self.problem.conditionals[form.group].child for form in self._wide(evidence, over).values()]
+        hidden: Any = {v: self.problem.variables[v] for v in places if v not in evidence.codes}
+        found = Best({}, -np.inf)
+        for told, known, log_weight in branches(evidence, hidden):
+            rest = [v for v in over if v not in known]
+            best = self._best_in(told, rest, found.log_value - log_weight)
+            if best.log_value + log_weight > found.log_value:
+                found = Best({**best.values, **known}, best.log_value + log_weight)
+        return found
+
+    def _best_in(self, evidence: Evidence, over: Sequence[int], above: float) -> Best:
+        """The best assignment given the children of all forms without factors for maxima, if it is above a value."""
+        wide, given = self._wide(evidence, over), _given(self.problem, evidence)
+        if not wide:
+            return self.for_best(evidence, over).best(evidence, over)
+        numbers = self._relevant(over, evidence)
+        parts = {
+            i: self._part(self.problem.forms[i], _codes(self.problem.forms[i], given), semiring)
+            for i, semiring in self._chosen(over, numbers).items()
+            if i not in wide
+        }
+        bounded = [_bounded(self.problem, form, given) for form in wide.values()]
+
+        def maximizer(tangents: Sequence[Decomposition]) -> Prepared:
+            whole = {**parts, **dict(zip(wide, tangents, strict=True))}
+            shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in whole.items())
+            found = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
+            return found.with_parts(whole)
+
+        return TangentSearch(bounded, maximizer, evidence, over).run(above)
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""
@@ -408,17 +471,22 @@ class PreparedForms:
 
     def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, Any]) -> Prepared:
         """The method prepared for the best values of some variables."""
-        asked = {self.problem.variables[v] for v in over}
-        forms = self.problem.forms
-        mixed = [
-            i for i, form in enumerate(forms) if not form.is_functional and asked.intersection(form.source.scope[:-1])
-        ]
-        if self._whole is not None and not mixed:
+        if self._whole is not None and not self._mixed(over):
             return self._whole
         numbers = self._relevant(over, evidence)
+        return self._rewritten(numbers, self._chosen(over, numbers), given)
+
+    def _mixed(self, over: Sequence[int]) -> frozenset[int]:
+        """The forms with variables that are asked for, whose auxiliaries only sums allow."""
+        asked = {self.problem.variables[v] for v in over}
+        forms = enumerate(self.problem.forms)
+        return frozenset(i for i, f in forms if not f.is_functional and asked.intersection(f.source.scope[:-1]))
+
+    def _chosen(self, over: Sequence[int], numbers: Collection[int]) -> dict[int, Semiring]:
+        """The forms to be decomposed for a maximum over some variables, for maxima or for sums."""
+        forms, mixed = self.problem.forms, self._mixed(over)
         used = [i for i, form in enumerate(forms) if form.factors[0] in numbers]
-        chosen = {i: MAX if i in mixed else SUM for i in used if forms[i].is_deferred or i in mixed}
-        return self._rewritten(numbers, chosen, given)
+        return {i: MAX if i in mixed else SUM for i in used if forms[i].is_deferred or i in mixed}
 
     def _relevant(self, targets: Sequence[int], evidence: Evidence) -> frozenset[int]:
         found = self.problem.relevant(targets, evidence.observed, touched=evidence.weighted, constants=True)
@@ -429,7 +497,7 @@ class PreparedForms:
     ) -> Prepared:
         """The method prepared for some of the factors, with forms decomposed for what is given."""
         forms = self.problem.forms
-        codes = {i: {v: given[v] for v in forms[i].source.scope if v in given} for i in chosen}
+        codes = {i: _codes(forms[i], given) for i in chosen}
         kept = frozenset(numbers)
         key = kept, tuple((i, one.name, tuple(codes[i].items())) for i, one in chosen.items())
 
@@ -457,72 +525,24 @@ class PreparedForms:
         return Rewritten(self.method.prepare(problem), parts, places)
 
 
-def functional(problem: Problem) -> Problem:
-    """The problem with factors in which every auxiliary is a function of other variables, whatever the question.
-
-    Then exactly one product of factors belongs to each joint state, so that their logarithms add up to its own.
-    """
-    parts = {i: form.source.decomposed({}, MAX) for i, form in enumerate(problem.forms)}
-    return rewritten(problem, range(problem.num_factors), parts)[0] if parts else problem
-
-
-def rewritten(
-    problem: Problem, numbers: Collection[int], parts: Mapping[int, Decomposition]
-) -> tuple[Problem, Mapping[AnyVariable, int], Mapping[int, tuple[int, ...]]]:
-    """A problem with some of its factors, in which forms have become their parts.
-
-    The model's own variables keep their positions. Those whose conditionals are left out remain without factors.
-
-    Returns:
-        The problem, the position of every variable, and the numbers of the factors of each part.
-    """
-    replaced = {n for i in parts for n in problem.forms[i].factors}
-    kept = [n for n in sorted(numbers) if n not in replaced]
-    old = sorted({v for n in kept for v in problem.scope(n) if v >= problem.num_visible})
-    own = [problem.variables[v] for v in range(problem.num_visible)]
-    new = [a for part in parts.values() for a in part.auxiliaries]
-    variables = Variables([*own, *(problem.variables[v] for v in old), *new])
-    place = {v: v for v in range(problem.num_visible)} | {v: problem.num_visible + i for i, v in enumerate(old)}
-    ids: dict[AnyVariable, int] = {v: problem.num_visible + len(old) + i for i, v in enumerate(new)}
-    ids |= {problem.variables[v]: at for v, at in place.items()}
-    factors = [problem.factor(n) for n in kept]
-    scopes = [[place[v] for v in problem.scope(n)] for n in kept]
-    homes: dict[int, tuple[int, ...]] = {}
-    for i, part in parts.items():
-        homes[i] = tuple(range(len(factors), len(factors) + len(part.factors)))
-        factors += part.factors
-        scopes += [[ids[v] for v in factor.scope] for factor in part.factors]
-    functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items() if a in place}
-    functions |= {ids[a]: tuple(ids[v] for v in f) for part in parts.values() for a, f in part.functions.items()}
-    groups = tuple(_groups(problem, dict(zip(kept, range(len(kept)), strict=True)), place, parts, homes, ids))
-    made = Problem.of_factors(variables, factors, scopes, groups, problem.num_visible)
-    return made.with_forms(functions, ()), ids, homes
-
-
-def _groups(
-    problem: Problem,
-    number: Mapping[int, int],
-    place: Mapping[int, int],
-    parts: Mapping[int, Decomposition],
-    homes: Mapping[int, tuple[int, ...]],
-    ids: Mapping[AnyVariable, int],
-) -> Iterator[ConditionalGroup]:
-    """The conditionals that remain; those left out have no factors."""
-    made = {problem.forms[i].group: i for i in parts}
-    for at, group in enumerate(problem.conditionals):
-        if at in made:
-            new = tuple(ids[a] for a in parts[made[at]].auxiliaries)
-            yield ConditionalGroup(group.child, group.parents, homes[made[at]], new)
-            continue
-        factors = tuple(number[n] for n in group.factors if n in number)
-        hidden = tuple(place[v] for v in group.auxiliaries) if factors else ()
-        yield ConditionalGroup(group.child, group.parents, factors, hidden)
-
-
 def _given(problem: Problem, evidence: Evidence) -> dict[AnyVariable, Any]:
     """The observed codes, and the values of real variables as tuples, by variable."""
     reals = {problem.variables[v]: tuple(value.tolist()) for v, value in evidence.reals.items()}
     return reals | {problem.variables[v]: code for v, code in evidence.codes.items()}
+
+
+def _codes(form: Form, given: Mapping[AnyVariable, Any]) -> dict[AnyVariable, Any]:
+    """The codes and values of the observed variables of a form."""
+    return {v: given[v] for v in form.source.scope if v in given}
+
+
+def _bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> Bounded:
+    """A form whose child is observed, with tangents for bounds."""
+    codes, child = _codes(form, given), form.source.scope[-1]
+    function = form.source.concave(codes)
+    assert function is not None  # as checked before
+    assert isinstance(child, Discrete)
+    return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
 
 
 def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Decomposition:

@@ -15,7 +15,6 @@ from sepset.base.display import Shown, Tabulated, text_table
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import TooLarge
-from sepset.graphs.costs import NANOSECONDS_PER_ENTRY
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
@@ -186,7 +185,7 @@ def make_plan(
     joint: bool = True,
     limit: int | None = None,
     cards: Ints | None = None,
-    entry_time: float = NANOSECONDS_PER_ENTRY,
+    effort: float = 1.0,
 ) -> EliminationPlan:
     """The plan that eliminates all but `last` first, then `last`; in both, continuous variables before discrete ones.
 
@@ -196,7 +195,7 @@ def make_plan(
         limit: the largest number of bytes of tables; if every order tried is far beyond it, `TooLarge` as soon as that
             is known. Without one the plan is made to be looked at.
         cards: the number of states of each variable in tables; all by default.
-        entry_time: the nanoseconds per table entry that a better order saves.
+        effort: how long to search for an order, in passes over the best tables so far.
     """
     from sepset.kernels.compiled.planning import scope_graph
 
@@ -220,9 +219,7 @@ def make_plan(
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     # A table over them then has its axes in the order asked.
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
-    symbolic = symbolic_elimination(
-        nodes, (graph[0], graph[1]), states, group, method, entries, ends, entry_time=entry_time
-    )
+    symbolic = symbolic_elimination(nodes, (graph[0], graph[1]), states, group, method, entries, ends, effort=effort)
     return EliminationPlan(
         relevant=relevant,
         symbolic=symbolic,

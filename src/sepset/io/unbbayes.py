@@ -3,7 +3,7 @@
 Numbers run over the child first, then over the parents. Version 0.4 runs over the first parent that a table lists, then
 over the next. Later versions list the parents in the same way, but UnBBayes reads the order from the edges of the
 structure: version 0.5 from the first one on, 0.6 from the last one back. Files are read as UnBBayes reads them, and a
-note tells of tables that list their parents in another order.
+note names tables that list their parents in another order.
 """
 
 from __future__ import annotations

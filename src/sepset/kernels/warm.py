@@ -47,7 +47,7 @@ KERNELS = {
     "compiled.planning.eliminate": "iiifxn",
     "compiled.planning.scope_graph": "iiiiin",
     "compiled.planning.maximal_cliques": "iiin",
-    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxxxb",
+    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxfb",
     "compiled.stores.settle": "fiiiinn",
     "data.counting.count_rows": "Cn?iiiiI",
     "data.grouping.group_rows": "S?iii",

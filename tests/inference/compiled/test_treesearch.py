@@ -12,6 +12,7 @@ import sepset as ss
 from sepset.inference import costs
 from sepset.inference.compiled import question as questions, treesearch
 from sepset.inference.compiled.contraction import ONE, Products, follow
+from sepset.inference.compiled.engine import Compiler
 from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from support.method_contract import check_method
 from support.random_contractions import NONE, Network, contracted, product_sum, random_network, rows, summed
@@ -269,3 +270,61 @@ def test_a_search_ends_when_it_is_interrupted(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             cheaper_tree(made, **ends(ranked))
     assert len(seen) == 2
+
+
+def question_of(engine):
+    tables = engine.prepared.tables
+    return tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.variables.Evidence()))[1]
+
+
+def test_repeated_questions_get_a_longer_search():
+    """From the third time on, with the same answers; the plan shown is then that of the cheaper one."""
+    model = grid(6, 5, seed=3)
+    engine = ss.prepare(model)
+    first = {v.name: engine.marginals()[v.name].values for v in model.variables}
+    seen = [question_of(engine) for _ in range(3)]
+    later = {v.name: engine.marginals()[v.name].values for v in model.variables}
+    assert seen[0].nanoseconds >= seen[-1].nanoseconds
+    assert question_of(engine) is seen[-1]
+    for name, values in first.items():
+        np.testing.assert_allclose(later[name], values, rtol=1e-9)
+
+
+def test_every_kind_of_repeated_question_keeps_its_answer():
+    model = grid(6, 5, seed=4)
+    target, other = model.variables[0], model.variables[20]
+    prepared = ss.prepare(model).prepared
+    nothing, rng = ss.variables.Evidence(), np.random.default_rng
+    first, *rest = [
+        (
+            prepared.query([0, 20], nothing).distribution.values,
+            prepared.log_partition(nothing),
+            prepared.best(nothing, range(36)).log_value,
+            prepared.factor_marginals(nothing)[3],
+        )
+        for _ in range(4)
+    ]
+    for found in rest:
+        for one, same in zip(first, found, strict=True):
+            np.testing.assert_allclose(same, one, rtol=1e-9)
+    for _ in range(4):
+        assert len(prepared.sample(3, nothing, rng(0))) == 36
+    assert first[0].shape == (target.num_states, other.num_states)
+
+
+def test_a_question_that_does_not_fit_is_planned_once_more(monkeypatch):
+    """With a longer search for the order, before it is refused."""
+    model, efforts = grid(6, 4), []
+    planned = Compiler._planned
+
+    def noted(self, *args, later=False):
+        efforts.append(later)
+        return planned(self, *args, later=later)
+
+    monkeypatch.setattr(Compiler, "_planned", noted)
+    need = compiled(model, 2**33).need
+    with pytest.raises(ss.TooLarge):
+        compiled(model, need // 16)
+    with pytest.raises(ss.TooLarge):
+        compiled(model, 2**10)
+    assert efforts == [False, False, True, False]

@@ -101,6 +101,6 @@ def test_the_evidence_of_a_prior_network() -> None:
 def test_a_score_must_fit_the_columns() -> None:
     mixed = Columns.of({"a": [0, 1, 1], "x": [0.5, 1.25, 2.5]})
     with pytest.raises(ss.errors.NotApplicable, match="'x' is real"):
-        Scorer(mixed, BIC())
+        Scorer(mixed, ss.K2())
     with pytest.raises(ss.errors.NotApplicable, match="score="):
         check_kinds("bic", mixed)

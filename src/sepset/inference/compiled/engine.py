@@ -14,7 +14,7 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
-from sepset.graphs.costs import NANOSECONDS_PER_ENTRY, SMALL_GRAPH
+from sepset.graphs.costs import SMALL_GRAPH
 from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
@@ -97,11 +97,9 @@ class TableEngine:
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
         groups, question = self.compiler.all_marginals(self.compiler.planner.pattern(evidence))
-        if question is not None:
-            return self._read_singles(question, evidence)
-        total = self._question("joint", (), evidence, costs.NANOSECONDS_PER_ENTRY_ONCE)
-        with self._run(total, evidence) as done:
-            return self._read_groups(groups, evidence), done.log_partition
+        if question is None:
+            return self._read_groups(groups, evidence), self.log_partition(evidence)
+        return self._read_singles(question, evidence)
 
     def _read_singles(self, question: Question, evidence: Evidence) -> tuple[Reader, float]:
         with self._run(question, evidence) as done:
@@ -126,8 +124,7 @@ class TableEngine:
                 variable = self._scopes[target][0]
                 return Table.indicator(variable, variable.states[evidence.codes[target]])
             if group not in known:
-                question = self._question("group", group, evidence, costs.NANOSECONDS_PER_ENTRY_ONCE)
-                known[group] = self._read_singles(question, evidence)[0]
+                known[group] = self._read_singles(self._question("group", group, evidence), evidence)[0]
             return known[group](target)
 
         return read
@@ -200,10 +197,8 @@ class TableEngine:
         planner = self.compiler.planner
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
-    def _question(
-        self, kind: Kind, targets: Positions, evidence: Evidence, entry_time: float = NANOSECONDS_PER_ENTRY
-    ) -> Question:
-        return self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence), entry_time=entry_time)
+    def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
+        return self.compiler.asked(kind, targets, self.compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self._within(question.states, evidence)
@@ -232,14 +227,26 @@ class AllMarginals:
 
     Attributes:
         uses: the number of requests.
-        attempt: the question of a single tree with one greedy order, if it was tried, until the longer search.
+        entries: the table entries of a single tree, if one greedy order was tried for it.
         found: the targets in groups, and the question that answers for all of them or None; None before any request.
     """
 
     def __init__(self) -> None:
         self.uses = 0
-        self.attempt: Attempt | None = None
+        self.entries: float | None = None
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
+
+
+class Uses:
+    """The number of times that an expensive question was asked."""
+
+    def __init__(self) -> None:
+        self.num = 0
+
+
+def _key(kind: Kind, targets: Positions, pattern: Pattern) -> tuple[Kind, Positions, Pattern]:
+    """The key of a question; all marginals are always about every unobserved variable."""
+    return kind, () if kind == "marginals" else targets, pattern
 
 
 class Compiler:
@@ -249,6 +256,7 @@ class Compiler:
         self.planner = planner
         self._questions: Cache[Question] = Cache(128)
         self._marginals: Cache[AllMarginals] = Cache(128)
+        self._uses: Cache[Uses] = Cache(128)
 
     @lazy
     def supports(self) -> Supports | None:
@@ -256,17 +264,9 @@ class Compiler:
         domains = self.planner.domains
         return None if domains is None else Supports(domains, at_once=self.planner.settings.zeros == "sparse")
 
-    def question(
-        self, kind: Kind, targets: Positions, pattern: Pattern, *, entry_time: float = NANOSECONDS_PER_ENTRY
-    ) -> Question:
-        """The compiled question, made on first use.
-
-        Args:
-            entry_time: the nanoseconds per table entry that a better order saves: how long to look for one.
-        """
-        named = () if kind == "marginals" else targets  # for these kinds, targets are all unobserved variables
-        key = kind, named, pattern, entry_time
-        return self._questions.get(key, lambda: self._compiled(kind, targets, pattern, entry_time))
+    def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The compiled question, made on first use."""
+        return self._questions.get(_key(kind, targets, pattern), lambda: self._compiled(kind, targets, pattern))
 
     def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
         """The unobserved positions in groups, and the question that answers for all, or None.
@@ -277,52 +277,61 @@ class Compiler:
         uses = asked.uses = asked.uses + 1  # threads may lose a count, but the threshold is reached all the same
         found = asked.found
         if found is None:
-            per_sink = costs.ENTRIES_PER_SINK_FOR_GROUPS
-            found = asked.found = self._grouped(asked, pattern, per_sink, costs.NANOSECONDS_PER_ENTRY_ONCE)
+            found = asked.found = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
-            per_sink = costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER
-            groups, question = self._grouped(asked, pattern, per_sink, NANOSECONDS_PER_ENTRY)
-            found = asked.found = groups, self._bundled(pattern, groups) if question is None else question
-            asked.attempt = None
+            groups, question = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
+            if question is None:
+                question = self._bundled(pattern, groups)
+            elif question.is_expensive:
+                question = self._improved("marginals", self.planner.hidden(pattern), pattern)
+            found = asked.found = groups, question
         return found
 
+    def asked(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The compiled question, which is improved if it is expensive and asked repeatedly."""
+        question = self.question(kind, targets, pattern)
+        if not question.is_expensive or kind == "group":
+            return question
+        counted = self._uses.get((kind, targets, pattern), Uses)
+        counted.num += 1
+        return self._improved(kind, targets, pattern) if counted.num == costs.USES_BEFORE_SEARCH + 1 else question
+
+    def _improved(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        """The question after a longer search, if its steps are cheaper then."""
+        question = self.question(kind, targets, pattern)
+        try:
+            other = self._planned(kind, targets, pattern, later=True)
+        except TooLarge:
+            return question
+        if other.nanoseconds >= question.nanoseconds:
+            return question
+        question.pool.clear()
+        self._questions.put(_key(kind, targets, pattern), other)
+        return other
+
     def _grouped(
-        self, asked: AllMarginals, pattern: Pattern, per_sink: int, entry_time: float
+        self, asked: AllMarginals, pattern: Pattern, entries_per_sink: int
     ) -> tuple[tuple[Positions, ...], Question | None]:
-        whole, relevant = None, self.planner.relevant("marginals", (), pattern)
-        if self._is_quick(relevant):
-            most = self.planner.most_in_one_tree(per_sink)
-            if asked.attempt is None:
-                asked.attempt = self._attempt("marginals", (), pattern, relevant, most=most, entry_time=entry_time)
-            whole, question = asked.attempt.entries, asked.attempt.question
-            if question is not None and whole <= most and asked.attempt.is_settled(entry_time):
-                return (), question
-        groups = self.planner.groups(pattern, per_sink, whole=whole)
-        if len(groups) > 1:
-            return groups, None
-        return groups, self.question("marginals", groups[0], pattern, entry_time=entry_time)
+        relevant = self.planner.relevant("marginals", (), pattern)
+        if asked.entries is None and self._is_quick("marginals", relevant):
+            most = self.planner.most_in_one_tree(entries_per_sink)
+            attempt = self._attempt("marginals", (), pattern, relevant, most=most)
+            asked.entries, made = attempt.entries, attempt.question
+            if made is not None:
+                return (), self._questions.get(_key("marginals", (), pattern), lambda: made)
+        groups = self.planner.groups(pattern, entries_per_sink, whole=asked.entries)
+        return groups, self.question("marginals", groups[0], pattern) if len(groups) == 1 else None
 
-    def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
-        """The groups as one program that shares intermediate results; None if it is too large."""
-        total = self.question("joint", (), pattern)
-        parts = [self.question("group", group, pattern) for group in groups]
-        return bundle(total, parts, self.planner.layout(pattern.states))
-
-    def _is_quick(self, relevant: Relevant) -> bool:
-        """Whether a question is first compiled in one call."""
-        return len(relevant.numbers) <= costs.FACTORS_AT_ONCE and self.planner.settings.order == DEFAULT_ORDER
+    def _is_quick(self, kind: Kind, relevant: Relevant) -> bool:
+        """Whether a question is first compiled in one call; best values and draws, only with the order that the search
+        on a small graph begins with: rows of findings have the same, which breaks ties."""
+        most = costs.FACTORS_AT_ONCE if kind in ("joint", "group", "marginals") else SMALL_GRAPH
+        return len(relevant.numbers) <= most and self.planner.settings.order == DEFAULT_ORDER
 
     def _attempt(
-        self,
-        kind: Kind,
-        targets: Positions,
-        pattern: Pattern,
-        relevant: Relevant,
-        *,
-        most: float = math.inf,
-        entry_time: float = NANOSECONDS_PER_ENTRY,
+        self, kind: Kind, targets: Positions, pattern: Pattern, relevant: Relevant, *, most: float = math.inf
     ) -> Attempt:
-        """The question in one compiled call, if its first order is settled."""
+        """The question in one compiled call, if no search is worth its time."""
         planner = self.planner
         asked = relevant.places if kind == "marginals" else np.array(targets, dtype=np.int64)
         return compile_greedily(
@@ -339,17 +348,40 @@ class Compiler:
             memory=planner.settings.memory,
             states=pattern.states,
             most=most,
-            entry_time=entry_time,
+            effort=costs.FIRST_ORDER_PASSES,
+            search=kind != "group",
         )
 
-    def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern, entry_time: float) -> Question:
+    def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
+        """The groups as one program that shares intermediate results; None if it is too large."""
+        total = self.question("joint", (), pattern)
+        parts = [self.question("group", group, pattern) for group in groups]
+        return bundle(total, parts, self.planner.layout(pattern.states))
+
+    def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         relevant = self.planner.relevant(kind, targets, pattern)
-        # Best values break ties by the order of the plan, for which a search on a large graph begins otherwise.
-        if self._is_quick(relevant) and (kind in ("joint", "group") or len(relevant.places) <= SMALL_GRAPH):
-            question = self._attempt(kind, targets, pattern, relevant, entry_time=entry_time).question
+        is_tried = kind == "marginals" and self._marginals.get(pattern, AllMarginals).entries is not None
+        if not is_tried and self._is_quick(kind, relevant):
+            question = self._attempt(kind, targets, pattern, relevant).question
             if question is not None:
                 return question
-        plan = self.planner.plan(kind, targets, pattern, entry_time=entry_time, relevant=relevant)
+        try:
+            return self._planned(kind, targets, pattern)
+        except TooLarge:
+            plan = self.planner.plan(kind, targets, pattern)  # one far beyond the memory is refused here again
+            if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
+                raise
+        return self._planned(kind, targets, pattern, later=True)
+
+    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, *, later: bool = False) -> Question:
+        """The question along a new plan.
+
+        Args:
+            later: search longer for the order and the tree.
+        """
+        effort = costs.LATER_ORDER_PASSES if later else costs.FIRST_ORDER_PASSES
+        share = costs.LATER_SHARE_OF_TREE_SEARCH if later else costs.SHARE_OF_TREE_SEARCH
+        plan = self.planner.plan(kind, targets, pattern, effort=effort)
         return compile_question(
             self.planner.layout(pattern.states),
             plan,
@@ -362,7 +394,7 @@ class Compiler:
             maximize=kind == "mode",
             memory=self.planner.settings.memory,
             states=pattern.states,
-            is_part=kind == "group",
+            search=0.0 if kind == "group" else share,
         )
 
 

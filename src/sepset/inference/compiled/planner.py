@@ -11,7 +11,6 @@ from sepset.base.arraytypes import Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.costs import NANOSECONDS_PER_ENTRY
 from sepset.graphs.ordering import MinFill, OrderingMethod
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
@@ -108,42 +107,34 @@ class Planner:
         pattern: Pattern,
         *,
         to_run: bool = True,
-        entry_time: float = NANOSECONDS_PER_ENTRY,
-        relevant: Relevant | None = None,
+        effort: float = costs.FIRST_ORDER_PASSES,
     ) -> EliminationPlan:
         """The plan of a question; all kinds of questions about every variable share one.
 
         Args:
             to_run: whether a plan far beyond the memory is refused; otherwise it is made to be looked at.
-            entry_time: the nanoseconds per table entry that a better order saves: how long to look for one.
-            relevant: what the question needs, if that is known.
+            effort: how long to search for an order, in passes over the tables of the best one so far.
         """
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        key = kind, targets, pattern, entry_time
-        return self._plans.get(key, lambda: self._made(kind, targets, pattern, relevant, limit, entry_time))
+        key = kind, targets, pattern, effort
+        return self._plans.get(key, lambda: self._made(kind, targets, pattern, limit, effort))
 
     def _made(
-        self,
-        kind: Kind,
-        targets: Positions,
-        pattern: Pattern,
-        relevant: Relevant | None,
-        limit: int | None,
-        entry_time: float,
+        self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, effort: float
     ) -> EliminationPlan:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
-            self.relevant(kind, targets, pattern) if relevant is None else relevant,
+            self.relevant(kind, targets, pattern),
             method=self.settings.order,
             targets=asked,
             observed=pattern.observed,
             last=asked,
             limit=limit,
             cards=self.cards(pattern.states),
-            entry_time=entry_time,
+            effort=effort,
         )
 
     def relevant(self, kind: Kind, targets: Positions, pattern: Pattern) -> Relevant:

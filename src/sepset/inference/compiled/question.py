@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
-from sepset.graphs import costs as search
+from sepset.graphs import costs as pace
 from sepset.inference import costs
 from sepset.inference.compiled.bounds import least_entries
 from sepset.inference.compiled.contraction import (
@@ -87,6 +87,16 @@ class Question:
     def joint_positions(self) -> tuple[int, ...]:
         """The positions of the variables of the only root, in the order of its axes."""
         return tuple(self.ids[r] for r in self.kept)
+
+    @lazy
+    def is_expensive(self) -> bool:
+        """Whether a longer search for a plan may be worth it after repeated questions."""
+        return is_searched(self.contraction)
+
+    @lazy
+    def nanoseconds(self) -> float:
+        """The estimated time of a run."""
+        return estimated(self.contraction, maximize=self.maximize)
 
     @lazy
     def choices(self) -> list[Choice]:
@@ -173,7 +183,7 @@ def compile_question(
     maximize: bool = False,
     memory: int | None = None,
     states: States | None = None,
-    is_part: bool = False,
+    search: float = costs.SHARE_OF_TREE_SEARCH,
 ) -> Question:
     """The question of a plan, compiled.
 
@@ -186,7 +196,8 @@ def compile_question(
         maximize: maximize instead of summing.
         memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
-        is_part: whether others share its steps, which then follow the plan's cliques at any cost.
+        search: the time to look for a cheaper tree if the steps are expensive, as a share of theirs; zero follows the
+            plan's cliques.
     """
     ids, numbers = plan.positions, plan.relevant.numbers
     rank, seen = np.empty((2, len(cards)), np.int64)
@@ -209,8 +220,8 @@ def compile_question(
         _refuse(plan, math.inf, limit)
     if made.entries > limit:
         _refuse(plan, made.entries, limit)
-    if not is_part and is_searched(made):
-        made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, limit=limit)
+    if search > 0.0 and is_searched(made):
+        made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
     program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
@@ -223,26 +234,27 @@ class Attempt(NamedTuple):
     """A question compiled with one greedy order.
 
     Attributes:
-        question: None if it is too large, or another order is worth a search.
+        question: None if it is too large, or a better order or tree is worth a search.
         total: log2 of the entries of the order's tables.
-        work: the array reads of finding it.
-        is_perfect: whether it adds no edge, so that there is none better.
     """
 
     question: Question | None
     total: float
-    work: int
-    is_perfect: bool
 
     @property
     def entries(self) -> float:
         """The entries of the order's tables."""
         return float(2.0 ** min(self.total, 1000.0))
 
-    def is_settled(self, entry_time: float) -> bool:
-        """Whether no other order is worth a search, at so many nanoseconds per entry."""
-        spent = search.NANOSECONDS_PER_TRY + search.NANOSECONDS_PER_READ * self.work
-        return self.is_perfect or bool(spent >= entry_time * 2.0 ** min(self.total, 64.0))
+
+TIMES = np.array(
+    [
+        pace.NANOSECONDS_PER_TRY,
+        pace.NANOSECONDS_PER_READ,
+        pace.NANOSECONDS_PER_ENTRY,
+        pace.NANOSECONDS_PER_NODE,
+    ]
+)
 
 
 def compile_greedily(
@@ -260,43 +272,44 @@ def compile_greedily(
     memory: int,
     states: States | None = None,
     most: float = math.inf,
-    entry_time: float = search.NANOSECONDS_PER_ENTRY,
+    effort: float = 1.0,
+    search: bool = True,
 ) -> Attempt:
-    """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise. One
-    that is expensive enough for a search over contraction trees is left to that.
+    """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise.
 
     Args:
         numbers: the numbers of the relevant factors.
         hidden: the relevant variables that are not observed, ascending.
         most: the entries of all tables up to which it is compiled.
-        entry_time: the nanoseconds per entry that a better order saves, by which a search for one is worth it or not.
+        effort: how long to search for an order, in passes over its tables: if this one is found sooner, it is not
+            compiled.
+        search: whether one that is expensive enough for a search over contraction trees is left to that.
     """
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
     targets = NO_CODES if marginals is None else marginals
     asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
-    limit, pace = memory / ENTRY_BYTES, (search.NANOSECONDS_PER_TRY, search.NANOSECONDS_PER_READ, entry_time)
-    is_made, is_perfect, total, work, order, ranked, cliques, traced, parts = compiled(
-        *layout.rows, layout.offsets, cards, *asked, len(numbers) if factors else 0, most, limit, *pace, NEVER
+    limit = memory / ENTRY_BYTES
+    is_made, total, order, ranked, cliques, traced, parts = compiled(
+        *layout.rows, layout.offsets, cards, *asked, len(numbers) if factors else 0, most, limit, effort, TIMES, NEVER
     )
     if not is_made:
-        return Attempt(None, total, work, is_perfect)
+        return Attempt(None, total)
     bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
     made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
     instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
     program = Program(*instructions, made)
     need = int(ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states)))
-    is_first = entry_time < search.NANOSECONDS_PER_ENTRY
-    least = costs.ENTRIES_BEFORE_FIRST_TREE_SEARCH if is_first else costs.ENTRIES_BEFORE_TREE_SEARCH
     moved_at_most = 3 * program.work  # entries that the steps read and write
-    if need > memory or (moved_at_most > least and is_searched(made)):
-        return Attempt(None, total, work, is_perfect)
+    is_costly = search and moved_at_most > costs.ENTRIES_BEFORE_TREE_SEARCH and is_searched(made)
+    if need > memory or is_costly:
+        return Attempt(None, total)
     first = len(order) - len(kept)
     about = Groups(*cliques), program, numbers, targets, tuple(range(first, len(order))), maximize, states
     question = Question(
         cards, order, tuple(observed), tuple(touched), *about, reads_singles=marginals is not None, need=need
     )
-    return Attempt(question, total, work, is_perfect)
+    return Attempt(question, total)
 
 
 def _places(positions: Sequence[int]) -> Ints:
@@ -312,10 +325,10 @@ class Asked(NamedTuple):
 
 
 def _rearranged(
-    made: Contraction, tree: Groups, inputs: Inputs, asked: Asked, *, maximize: bool, limit: float
+    made: Contraction, tree: Groups, inputs: Inputs, asked: Asked, *, maximize: bool, share: float, limit: float
 ) -> tuple[Contraction, Groups]:
     """The contraction along a cheaper tree, if there is one that takes no more memory than is certainly available."""
-    found = cheaper_tree(made, **asked._asdict(), maximize=maximize)
+    found = cheaper_tree(made, **asked._asdict(), maximize=maximize, share=share)
     if found.cost >= found.first:
         return made, tree
     other, cliques = follow(inputs, made.weights, found.tree, **asked._asdict(), limit=max(made.entries, limit / 2))

@@ -264,6 +264,7 @@ class RowCompiler:
                 touched=columns,
                 maximize=True,
                 memory=planner.settings.memory // costs.LANES[-1],
+                search=0.0,
             )
         except TooLarge:
             return None
@@ -296,8 +297,8 @@ class RowCompiler:
         }
         if order == DEFAULT_ORDER and len(relevant.places) <= SMALL_GRAPH:
             parts = {"numbers": relevant.numbers, "hidden": relevant.places}
-            question = compile_greedily(layout, cards=cards, **parts, **about).question
+            question = compile_greedily(layout, cards=cards, search=False, **parts, **about).question
             if question is not None:
                 return question
         plan = make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept, limit=limit)
-        return compile_question(layout, plan, cards=cards, **about)
+        return compile_question(layout, plan, cards=cards, search=0.0, **about)

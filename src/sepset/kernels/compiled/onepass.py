@@ -54,9 +54,8 @@ def compile_greedily(
     num_reads: int,
     most: float,
     limit: float,
-    time_of_order: float,
-    time_of_read: float,
-    time_of_entry: float,
+    effort: float,
+    times: Floats,
     cancel: Bytes,
 ) -> Any:
     """A question with the order of least weighted fill; only the order if that is too large, or not worth its tables.
@@ -71,12 +70,12 @@ def compile_greedily(
         targets: variables whose marginals are read; then the marginals over the first `num_reads` factors' scopes.
         most: the entries of all clique tables up to which the question is compiled.
         limit: the entries of all results up to which it is.
-        time_of_order, time_of_read, time_of_entry: it is compiled only if the search for this order took as long as a
-            pass over its tables, so that no other is looked for, or if the order is perfect.
+        effort, times: it is compiled only if its order adds no edge, or if finding it took as long as so many passes
+            over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, an
+            entry of a table, and a node.
 
-    Returns whether it was compiled, whether its order adds no edge, log2 of the entries of its tables, the work of
-    ordering; the variable of each rank with its number of states; the cliques; the contraction, as `trace` returns it;
-    and what `assemble` returns.
+    Returns whether it was compiled, and log2 of the entries of its tables; the variable of each rank with its number of
+    states; the cliques; the contraction, as `trace` returns it; and what `assemble` returns.
     """
     num = len(hidden)
     place, rank, seen = np.full(len(cards), -1), np.full(len(cards), -1), np.full(len(cards), -1)
@@ -95,8 +94,9 @@ def compile_greedily(
     scope_start, scopes, _, absorbed, _, ranked, entries = eliminate(near_start, near, order, states, np.inf, 0)
     is_made = entries <= most and entries <= limit
     is_perfect = 2 * scope_start[num] == len(near)  # no edge was added
-    is_worth_more = time_of_order + time_of_read * work < time_of_entry * 2.0 ** min(total, 64.0)
-    is_made = is_made and (is_perfect or not is_worth_more)
+    once = times[2] * 2.0 ** min(total, 64.0)
+    worth = max(effort * once, min(once, effort * once + times[3] * num))
+    is_made = is_made and (is_perfect or times[0] + times[1] * work >= worth)
     if not is_made:
         none = hidden[:0]
         numbers, order, last, observed, touched, targets, num_reads = none, none, none, none, none, none, 0
@@ -120,4 +120,4 @@ def compile_greedily(
     stored = start, members, strides, places, numbers
     program = assemble(ranked, bounds, pool, results, steps, *stored, rank, seen, roots, reads[: len(targets)], found)
     contraction = bounds, pool, results, steps, roots, box_start, boxes, reads, num_inputs, num_forward
-    return is_made, is_perfect, total, work, positions, ranked, cliques, contraction, program
+    return is_made, total, positions, ranked, cliques, contraction, program

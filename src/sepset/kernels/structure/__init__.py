@@ -1,1 +1,1 @@
-"""Learning of structures: counting and scoring families, moves over graphs."""
+"""Loops of structure learning: counts of all sets of columns, subsets, orders, heuristic search and chains."""

@@ -24,10 +24,8 @@ from sepset.data.scatter import check_range
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
+from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.variables.variable import Discrete, VariableLike, Vector
-
-TIE = 1e-12
-"""Gains nearer than this, relative to the best, count as equal: rounding must not decide a tree."""
 
 
 def naive_bayes(target: VariableLike, features: Iterable[VariableLike]) -> DAG:
@@ -96,40 +94,6 @@ def tree_augmented(
     edges = [(root.name, v.name) for v in chosen]
     edges += [(chosen[p].name, v.name) for v, p in zip(chosen, parents, strict=True) if p >= 0]
     return DAG([root.name, *(v.name for v in chosen)], edges)
-
-
-def spanning_tree(gains: Floats, first: Sequence[bool]) -> list[int]:
-    """The parent of each node in a maximum spanning tree, -1 for its root; nodes marked `first` have only such parents.
-
-    Prim's algorithm, the marked nodes before the others: their tree is best among themselves, and what follows is best
-    with them taken as one node. Ties go to the node, then to the parent, that comes first.
-
-    Args:
-        gains: a symmetric matrix.
-        first: which nodes come before the others.
-
-    >>> spanning_tree(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]]), [True, True, False])
-    [-1, 0, 1]
-    """
-    parents = [-1] * len(gains)
-    inside: list[int] = []
-    for group in (True, False):
-        waiting = [i for i, flag in enumerate(first) if bool(flag) is group]
-        while waiting:
-            node, parent = _next(gains, inside, waiting)
-            parents[node] = parent
-            inside = sorted([*inside, node])
-            waiting.remove(node)
-    return parents
-
-
-def _next(gains: Floats, inside: list[int], waiting: list[int]) -> tuple[int, int]:
-    if not inside:
-        return waiting[0], -1
-    block = gains[np.ix_(waiting, inside)]
-    best = float(block.max())
-    place = int((block >= best - TIE * abs(best) if np.isfinite(best) else block == best).argmax())
-    return waiting[place // len(inside)], inside[place % len(inside)]
 
 
 def _rows(data: object) -> Dataset:

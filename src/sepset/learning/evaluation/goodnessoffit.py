@@ -22,9 +22,9 @@ from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
 from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import Factor
-from sepset.inference.forms import functional
 from sepset.inference.method import Method, dense, elimination_settings
 from sepset.inference.result import Guarantee
+from sepset.inference.rewriting import functional
 from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned

@@ -40,6 +40,14 @@ class Contexts(NamedTuple):
     size: int
 
 
+class RealMoments(NamedTuple):
+    """The total weight, means and centered sums of squares and products of real columns."""
+
+    total: float
+    means: Floats
+    scatter: Floats
+
+
 class Columns(Frozen):
     r"""Coded columns, one weight per row; equal rows may be one row with their total weight.
 
@@ -132,8 +140,14 @@ class Columns(Frozen):
 
     @lazy
     def is_complete(self) -> bool:
-        """Whether no code is missing, and every row counts in every family."""
-        return self.intervened is None and not bool((self.codes < 0).any())
+        """Whether no cell is missing, and every row counts in every family."""
+        is_missing = bool((self.codes < 0).any() or np.isnan(self.values).any())
+        return self.intervened is None and not is_missing
+
+    @lazy
+    def is_mixed(self) -> bool:
+        """Whether some columns are real and others are not."""
+        return bool(self.is_real.any() and not self.is_real.all())
 
     def __len__(self) -> int:
         return len(self.variables)
@@ -175,6 +189,16 @@ class Columns(Frozen):
     def family_table(self, child: int, parents: tuple[int, ...]) -> Floats:
         """The counts of all contexts: one axis for each parent in the order given, and the child's last."""
         return self.joint((*parents, child), child)
+
+    def moments(self, child: int | None = None) -> RealMoments:
+        """The moments of all real columns over the rows that count for a child."""
+        if self.intervened is None or child is None or not self.intervened[child].any():
+            return self._moments
+        return _moments(self.values, np.where(self.intervened[child], 0, self.weights))
+
+    @lazy
+    def _moments(self) -> RealMoments:
+        return _moments(self.values, self.weights)
 
     def joint(self, columns: tuple[int, ...], child: int | None = None) -> Floats:
         """The table of counts of some columns, one axis each in the order given, of the rows that count for a child."""
@@ -255,6 +279,13 @@ def interventions_of(interventions: object, rows: Dataset) -> Bools:
         for name in [names] if isinstance(names, str) else (names or ()):
             marks[rows.variables.id(name), row] = True
     return marks
+
+
+def _moments(values: Floats, weights: AnyArray) -> RealMoments:
+    total = float(weights.sum())
+    means = values @ weights / total
+    centered = values - means[:, None]
+    return RealMoments(total, means, (centered * weights) @ centered.T)
 
 
 def _check(dataset: Dataset, missing: Missing) -> None:

@@ -121,7 +121,7 @@ class Scorer:
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
         self.log_sizes = None if prior is None else prior.log_sizes(self.n)
-        self.is_equivalent = score.is_equivalent and (prior is None or prior.is_equivalent)
+        self.is_equivalent = score.is_equivalent and not columns.is_mixed and (prior is None or prior.is_equivalent)
         self._sum = count_sum(score, columns)
         self._kept: dict[tuple[int, ...], float] = {}
         self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
@@ -186,7 +186,7 @@ class Scorer:
         self._kept[key] = value
 
     def _computed(self, child: int, parents: tuple[int, ...]) -> float:
-        if self._sum is None:
+        if self._sum is None or self.columns.is_real[[child, *parents]].any():
             self.num_scores += 1
             return self.score.family(child, parents, self.columns)
         if parents:
@@ -195,8 +195,12 @@ class Scorer:
 
     def _extended(self, child: int, parents: tuple[int, ...], candidates: Ints) -> Floats:
         """The scores of the family with each candidate added, without the structure prior."""
-        if self._sum is not None:
-            return self._summed(child, parents, candidates)
+        is_real = self.columns.is_real
+        if self._sum is not None and not is_real[[child, *parents]].any():
+            found = np.full(len(candidates), -np.inf)  # a discrete column has no real parent
+            if (discrete := ~is_real[candidates]).any():
+                found[discrete] = self._summed(child, parents, candidates[discrete])
+            return found
         self.num_scores += len(candidates)
         if isinstance(self.score, ScoresMany):
             return self.score.additions(child, parents, candidates, self.columns)
@@ -279,7 +283,7 @@ class _Evidence(NamedTuple):
 
 def count_sum(score: FamilyScore, columns: Columns) -> CountSum | None:
     """The score as a sum over tables of counts, or None."""
-    if columns.is_real.any():
+    if columns.is_real.all():
         return None
     if isinstance(score, CountSum):
         return score

@@ -1,4 +1,9 @@
-r"""The likelihood of a structure at its best parameters, less a penalty for their number."""
+r"""The likelihood of a structure at its best parameters, less a penalty for their number.
+
+Discrete columns have tables; real ones a linear regression on their real parents in each joint state of the discrete
+ones. A discrete column with a real parent has the score minus infinity: no conditional Gaussian has such a family. So
+has a real one with a context of fewer rows than parameters.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import number
+from sepset.errors import DataError
 from sepset.kernels.structure.familyscores import LIKELIHOOD
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.regressions import SINGULAR, added_residuals, determined, fitted
 
 DISCRETE = frozenset({"discrete"})
+EVERY_KIND = frozenset({"discrete", "real"})
 
 
 class PenalizedLikelihood:
-    r"""The base of scores $\ell(\hat\theta : \mathcal D) - c \cdot \text{Dim}[\mathcal G]$ of discrete columns."""
+    r"""The base of scores $\ell(\hat\theta : \mathcal D) - c \cdot \text{Dim}[\mathcal G]$."""
 
     __slots__ = ()
 
@@ -27,8 +35,8 @@ class PenalizedLikelihood:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return DISCRETE
+        """Discrete and real columns."""
+        return EVERY_KIND
 
     @property
     def kind(self) -> int:
@@ -53,10 +61,30 @@ class PenalizedLikelihood:
 
     def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:
         """The score of one family."""
+        if columns.is_real[child]:
+            fit = fitted(child, parents, columns)
+            return fit.log_likelihood / fit.share - self.per_parameter(columns.total) * fit.num_parameters
+        if columns.is_real[list(parents)].any():
+            return -math.inf
         counts = columns.counts(child, parents)
         q = math.prod(int(columns.cards[p]) for p in parents)
         free = (counts.shape[1] - 1) * q
         return float(_xlogx(counts).sum() - _xlogx(counts.sum(1)).sum() - self.per_parameter(columns.total) * free)
+
+    def additions(self, child: int, parents: tuple[int, ...], candidates: Ints, columns: Columns) -> Floats:
+        """The score of a family with each candidate added; of real columns all at once."""
+        if not (columns.is_real.all() and columns.is_complete):
+            sets = (tuple(sorted((*parents, x))) for x in candidates.tolist())
+            return np.array([self.family(child, given, columns) for given in sets], dtype=np.float64)
+        size, total = len(parents) + 3, columns.total
+        if columns.num_rows < size:
+            return np.full(len(candidates), -np.inf)
+        scatter = columns.moments().scatter
+        residuals = added_residuals(child, parents, candidates, scatter)
+        bad = np.flatnonzero(~(residuals > SINGULAR * scatter[child, child]))
+        if len(bad):
+            raise DataError(determined(child, tuple(sorted((*parents, int(candidates[bad[0]])))), columns))
+        return np.asarray(-0.5 * total * (np.log(2 * np.pi * residuals / total) + 1) - self.per_parameter(total) * size)
 
 
 @dataclass(frozen=True, slots=True)

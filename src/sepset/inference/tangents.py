@@ -1,0 +1,316 @@
+r"""Best assignments under concave functions of many variables, by branch and bound over their tangents.
+
+The logarithm of a noisy-or, of a noisy-max at one level and of a logistic function is linear plus concave,
+
+$$\log \phi(\mathbf u) = \sum_i a_i(u_i) + g(\mathbf s), \qquad \mathbf s = \mathbf s_0 + \sum_i \mathbf t_i(u_i),$$
+
+so that each tangent of $g$ bounds it from above by factors of one variable each, and any method maximizes the bound:
+
+$$\max_{\mathbf u} \log f(\mathbf u) + g(\mathbf s(\mathbf u)) \;\le\;
+\max_{\mathbf u} \log f(\mathbf u) + g(\mathbf r) + \nabla g(\mathbf r) \cdot (\mathbf s(\mathbf u) - \mathbf r).$$
+
+The point of contact with the lowest bound is that of the best mixture of assignments, which is improved by the maximum
+of each bound (Frank-Wolfe). If the mixture is one assignment, that is the best; otherwise its variables are fixed one
+after the other, best bound first.
+
+Reference: Frank & Wolfe (1956); Land & Doig (1960); Jaakkola & Jordan (1999) for tangents of the noisy-or.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.text import listing
+from sepset.errors import TooLarge
+from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.table import Table
+from sepset.inference.method import Best, Prepared
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete
+
+MOST_MAXIMA = 1000
+"""The largest number of maximizations of bounds."""
+
+MOST_POINTS = 40
+"""The most assignments in the mixture of one part of the search."""
+
+MOST_BRANCHES = 64
+"""The largest number of joint states of hidden children."""
+
+LONGEST = 600.0
+"""The largest logarithm of the ratio of two values of one factor."""
+
+SLACK = 1e-11
+"""The difference of logarithms, relative to their size, within which a bound counts as reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """A function of many variables with an observed child, and the places of its variables.
+
+    Attributes:
+        child: the child.
+        code: its code.
+        function: the concave form.
+        places: the positions of the variables of the function.
+    """
+
+    child: Discrete
+    code: int
+    function: Concave
+    places: tuple[int, ...]
+
+    def sums(self, values: Mapping[int, int]) -> Floats:
+        """The argument of the concave part at an assignment."""
+        parts = [term[values[place]] for term, place in zip(self.function.terms, self.places, strict=True)]
+        return np.asarray(sum(parts, self.function.start))
+
+    def inside(self, at: Floats, masks: Mapping[int, Floats]) -> Floats:
+        """A point of contact at which the factors of the bound are floating-point numbers."""
+        reach = max(
+            (float(np.ptp(self._allowed(i, masks), axis=0).max()) for i in range(len(self.places))), default=0.0
+        )
+        return self.function.inside(at, LONGEST / max(reach, LONGEST * 1e-9))
+
+    def _allowed(self, axis: int, masks: Mapping[int, Floats]) -> Floats:
+        """The terms of the states of one variable that are allowed and possible."""
+        kept = self.function.fixed[axis] > 0
+        mask = masks.get(self.places[axis])
+        terms = self.function.terms[axis][kept if mask is None else kept & (mask > 0)]
+        return terms if len(terms) else np.zeros((1, terms.shape[1]))
+
+    def tangent(self, at: Floats, masks: Mapping[int, Floats]) -> tuple[Decomposition, float]:
+        """The factors of the bound that touches at a point, scaled to about one, and the log scale."""
+        slope = self.function.slope(at)
+        scale = self.function.value(at) + float(slope @ (self.function.start - at))
+        factors = []
+        for i, (parent, fixed) in enumerate(zip(self.function.variables, self.function.fixed, strict=True)):
+            allowed = self._allowed(i, masks) @ slope
+            if allowed.max() - allowed.min() > 1.1 * LONGEST:
+                raise TooLarge(
+                    f"The contributions of {parent.name} to {self.child.name} differ by a factor of more than "
+                    f"e^{LONGEST:g}, which no bound of its best states can hold. Observe {parent.name}."
+                )
+            logs, top = self.function.terms[i] @ slope, float(allowed.max())
+            scale += top
+            factors.append(Table((parent,), fixed * np.exp(np.minimum(logs - top, LONGEST))))
+        here = (np.arange(self.child.num_states) == self.code).astype(np.float64)
+        return Decomposition((Table((self.child,), here), *factors)), scale
+
+    def above(self, sums: Floats, at: Floats) -> float:
+        """The height of the bound over the function, zero where they touch."""
+        line = self.function.value(at) + float(self.function.slope(at) @ (sums - at))
+        return line - self.function.value(sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """An assignment: its logarithm without the concave parts, and the arguments of these."""
+
+    best: Best
+    linear: float
+    sums: tuple[Floats, ...]
+
+
+@dataclass(order=True)
+class Cell:
+    """A part of the assignments, with the highest value that its bound allows; cells are ordered by it.
+
+    Attributes:
+        rank: minus the bound, then the number of the cell.
+        masks: the allowed states of some variables.
+        points: assignments of the cell.
+        weights: those of the points in the best mixture.
+    """
+
+    rank: tuple[float, int]
+    masks: dict[int, Floats] = field(compare=False)
+    points: list[Point] = field(compare=False)
+    weights: Floats = field(compare=False)
+
+
+class TangentSearch:
+    """The search for the best assignment under some functions with observed children.
+
+    Args:
+        bounded: the functions.
+        maximizer: from the factors of each bound to the method prepared for the problem with these.
+        evidence: the findings.
+        over: the variables of the assignment, among them all variables of the functions.
+
+    Guarantee: exact, or refused after `MOST_MAXIMA` bounds.
+    Tested by: inference/test_tangents.py::test_noisy_or_with_coupled_causes_is_enumeration
+    """
+
+    def __init__(
+        self,
+        bounded: Sequence[Bounded],
+        maximizer: Callable[[Sequence[Decomposition]], Prepared],
+        evidence: Evidence,
+        over: Sequence[int],
+    ) -> None:
+        self._bounded, self._maximizer = tuple(bounded), maximizer
+        self._evidence, self._over = evidence, over
+        self._left = MOST_MAXIMA
+        self._numbers = itertools.count()
+        self.found = Best({}, -math.inf)
+
+    def run(self, above: float = -math.inf) -> Best:
+        """The best assignment; one of value minus infinity if none is above a value that is known to be reached."""
+        self.found = Best({}, above)
+        heap = list(self._cells({}, []))
+        while heap and not self._is_reached(-heap[0].rank[0]):
+            cell = heapq.heappop(heap)
+            for masks in self._halves(cell):
+                kept = [p for p in cell.points if all(mask[p.best.values[v]] > 0 for v, mask in masks.items())]
+                for made in self._cells(masks, kept):
+                    heapq.heappush(heap, made)
+        return self.found if self.found.values else Best({}, -math.inf)
+
+    def _is_reached(self, bound: float) -> bool:
+        return bound <= self.found.log_value + SLACK * max(1.0, abs(bound))
+
+    def _cells(self, masks: dict[int, Floats], points: list[Point]) -> Iterator[Cell]:
+        """The cell with its lowest bound; nothing if the best assignment found is as good."""
+        points, lowest, weights = list(points), math.inf, np.zeros(0)
+        while True:
+            weights = self._mixture(points)
+            new, bound = self._maximum(masks, self._contact(points, weights))
+            lowest = min(lowest, bound)
+            if new is None or self._is_reached(lowest):
+                return
+            if any(_is_same(new, old) for old in points) or len(points) == MOST_POINTS:
+                break
+            points.append(new)
+        yield Cell((-lowest, next(self._numbers)), masks, points, weights)
+
+    def _contact(self, points: Sequence[Point], weights: Floats) -> list[Floats]:
+        """The arguments of each function where its tangent touches: those of the mixture."""
+        if not points:
+            return [one.function.middle for one in self._bounded]
+        return [
+            np.asarray(sum(w * p.sums[i] for w, p in zip(weights, points, strict=True)))
+            for i in range(len(self._bounded))
+        ]
+
+    def _maximum(self, masks: Mapping[int, Floats], contact: Sequence[Floats]) -> tuple[Point | None, float]:
+        """The best assignment under the tangents, and the value of this bound."""
+        if not self._left:
+            raise TooLarge(
+                f"The best states of the variables of {self._names} are not certain after {MOST_MAXIMA:,} bounds: the "
+                f"best found has the logarithm {self.found.log_value:.6g}. Observe more of them, or ask for fewer."
+            )
+        self._left -= 1
+        contact = [one.inside(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
+        tangents = [one.tangent(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
+        parts, scales = zip(*tangents, strict=True)
+        best = self._maximizer(parts).best(_masked(self._evidence, masks), self._over)
+        bound = best.log_value + sum(scales)
+        if bound == -math.inf:
+            return None, bound
+        sums = tuple(one.sums(best.values) for one in self._bounded)
+        triples = list(zip(self._bounded, sums, contact, strict=True))
+        value = bound - sum(one.above(s, at) for one, s, at in triples)
+        if value > self.found.log_value:
+            self.found = Best(best.values, value)
+        line = sum(one.function.value(at) + float(one.function.slope(at) @ (s - at)) for one, s, at in triples)
+        return Point(best, bound - line, sums), bound
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(one.child.name for one in self._bounded)
+
+    def _mixture(self, points: Sequence[Point]) -> Floats:
+        """The weights of the mixture with the largest linear part plus concave parts."""
+        if len(points) < 2:
+            return np.ones(len(points))
+        from scipy import optimize
+
+        minimize: Any = optimize.minimize
+        linear = np.array([p.linear for p in points])
+        sums = [np.stack([p.sums[i] for p in points]) for i in range(len(self._bounded))]
+
+        def loss(weights: Floats) -> tuple[float, Floats]:
+            value, slope = float(weights @ linear), linear.copy()
+            for one, rows in zip(self._bounded, sums, strict=True):
+                at = one.function.inside(weights @ rows)
+                value += one.function.value(at)
+                slope += rows @ one.function.slope(at)
+            return -value, -slope
+
+        # Minus infinity in the linear part never occurs: points have positive values.
+        start = np.full(len(points), 1.0 / len(points))
+        found: Any = minimize(
+            loss,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * len(points),
+            constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
+            options={"ftol": 1e-14, "maxiter": 200},
+        )
+        weights = np.clip(found.x if np.isfinite(found.x).all() else start, 0.0, None)
+        return np.asarray(weights / weights.sum())
+
+    def _halves(self, cell: Cell) -> Iterator[dict[int, Floats]]:
+        """The cell split by the states of the variable on which its mixture is least decided."""
+        places = sorted({place for one in self._bounded for place in one.places})
+        shares = {place: self._shares(cell, place) for place in places}
+        free = [place for place in places if (self._allowed(cell, place) > 0).sum() > 1]
+        if not free:
+            return
+        chosen = min(free, key=lambda place: float(shares[place].max()))
+        allowed, top = self._allowed(cell, chosen), int(shares[chosen].argmax())
+        here = (np.arange(len(allowed)) == top).astype(np.float64)
+        for mask in (allowed * here, allowed * (1.0 - here)):
+            if mask.any():
+                yield {**cell.masks, chosen: mask}
+
+    def _shares(self, cell: Cell, place: int) -> Floats:
+        """The probability of each state of a variable in the mixture."""
+        size = len(self._allowed(cell, place))
+        codes = [p.best.values[place] for p in cell.points]
+        weights = np.zeros(len(codes))
+        weights[: len(cell.weights)] = cell.weights
+        return np.asarray(np.bincount(codes, weights, size), np.float64) if codes else np.zeros(size)
+
+    def _allowed(self, cell: Cell, place: int) -> Floats:
+        for one in self._bounded:
+            if place in one.places:
+                size = one.function.variables[one.places.index(place)].num_states
+                return cell.masks.get(place, np.ones(size))
+        raise AssertionError(f"{place} is the place of a variable of some function")
+
+
+def _is_same(one: Point, other: Point) -> bool:
+    return one.best.values == other.best.values
+
+
+def _masked(evidence: Evidence, masks: Mapping[int, Floats]) -> Evidence:
+    weights = {v: np.asarray(evidence.weights.get(v, 1.0) * mask) for v, mask in masks.items()}
+    return Evidence(evidence.codes, {**evidence.weights, **weights}, {}, evidence.reals)
+
+
+def branches(evidence: Evidence, children: Mapping[int, Discrete]) -> Iterator[tuple[Evidence, dict[int, int], float]]:
+    """The evidence with each joint state of hidden children, these, and the log weight that a likelihood gives them."""
+    size = math.prod(v.num_states for v in children.values())
+    if size > MOST_BRANCHES:
+        names = listing(v.name for v in children.values())
+        raise TooLarge(
+            f"The best states of the parents of {names} are found for each of their {size:,} joint states; at most "
+            f"{MOST_BRANCHES} are allowed. Observe some of them."
+        )
+    for codes in itertools.product(*(range(v.num_states) for v in children.values())):
+        known = dict(zip(children, codes, strict=True))
+        weight = math.prod(float(evidence.weights[v][c]) for v, c in known.items() if v in evidence.weights)
+        if weight > 0.0:
+            rest = {v: row for v, row in evidence.weights.items() if v not in known}
+            yield Evidence({**evidence.codes, **known}, rest, {}, evidence.reals), known, math.log(weight)

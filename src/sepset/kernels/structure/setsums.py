@@ -1,0 +1,180 @@
+"""One number per set of columns from the counts of its joint states, for all sets up to a size.
+
+Sets are visited depth first, and distinct rows are kept as a partition by joint state that each further column refines.
+A row that is alone in its part stays so: it is counted by its weight and dropped, which leaves little work for large
+sets.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyInts, Bytes, Floats, Ints
+from sepset.kernels.kernel import kernel
+
+
+def _work(codes: AnyInts, *args: object) -> float:
+    masks = args[-3]
+    return float(np.size(masks) * codes.shape[1])  # type: ignore[arg-type]  # an array
+
+
+@kernel(inline=True)
+def _term(count: float, pseudo: float) -> float:
+    """m log m without a pseudo-count a; otherwise log Gamma(a + m) - log Gamma(a)."""
+    if pseudo == 0.0:
+        return count * math.log(count)
+    return math.lgamma(pseudo + count) - math.lgamma(pseudo)
+
+
+@kernel(work=_work)
+def set_sums(
+    codes: AnyInts,
+    cards: Ints,
+    weights: Floats,
+    kinds: Ints,
+    kind_weights: Floats,
+    alpha: float,
+    is_divided: bool,
+    max_size: int,
+    masks: Ints,
+    values: Floats,
+    cancel: Bytes,
+) -> None:
+    """The sum over joint states of m log m, or of log Gamma(a + m) - log Gamma(a), for every set up to `max_size`.
+
+    Args:
+        codes: one row per column; the rows are distinct.
+        cards: the number of states of each column.
+        weights: the weight of each row, above zero.
+        kinds: the number of each row's weight among the distinct weights.
+        kind_weights: the distinct weights.
+        alpha: the pseudo-count a of a cell; zero for m log m.
+        is_divided: whether a is divided by the number of joint states of the set.
+        max_size: the largest number of columns in a set.
+        masks: filled with the sets.
+        values: filled with their sums.
+        cancel: a flag that ends the work.
+    """
+    n, num_rows = codes.shape
+    rows = np.empty((max_size + 1, num_rows), dtype=np.int64)
+    starts = np.zeros((max_size + 1, num_rows + 2), dtype=np.int64)
+    parts = np.zeros(max_size + 1, dtype=np.int64)
+    singles = np.zeros((max_size + 1, kind_weights.size), dtype=np.int64)
+    column = np.full(max_size + 2, -1, dtype=np.int64)
+    mask = np.zeros(max_size + 1, dtype=np.int64)
+    cells = np.ones(max_size + 1)
+    tally = np.zeros(cards.max() + 1, dtype=np.int64)
+    rows[0] = np.arange(num_rows)
+    parts[0] = 1 if num_rows else 0
+    starts[0, 1] = num_rows
+    total = 0
+    depth = 0
+    values[0] = _value(rows[0], starts[0], parts[0], singles[0], kind_weights, weights, alpha)
+    masks[0] = 0
+    total = 1
+    column[0] = -1
+    column[1] = -1
+    while depth >= 0:
+        column[depth + 1] += 1
+        j = column[depth + 1]
+        if j >= n or depth == max_size:
+            depth -= 1
+            continue
+        if cancel[0]:
+            return
+        depth += 1
+        singles[depth] = singles[depth - 1]
+        parts[depth] = _refine(
+            rows[depth - 1],
+            starts[depth - 1],
+            parts[depth - 1],
+            codes[j],
+            cards[j],
+            kinds,
+            tally,
+            rows[depth],
+            starts[depth],
+            singles[depth],
+        )
+        mask[depth] = mask[depth - 1] | (1 << j)
+        cells[depth] = cells[depth - 1] * cards[j]
+        pseudo = alpha / cells[depth] if is_divided else alpha
+        values[total] = _value(rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, pseudo)
+        masks[total] = mask[depth]
+        total += 1
+        if depth < max_size:
+            column[depth + 1] = j
+        else:
+            depth -= 1
+
+
+@kernel
+def _refine(
+    rows: Ints,
+    starts: Ints,
+    parts: int,
+    codes: AnyInts,
+    card: int,
+    kinds: Ints,
+    tally: Ints,
+    new_rows: Ints,
+    new_starts: Ints,
+    singles: Ints,
+) -> int:
+    """The parts split by one more column, without rows that are alone: `singles` counts those by weight."""
+    made = 0
+    end = 0
+    for p in range(parts):
+        first, last = starts[p], starts[p + 1]
+        if last - first == 2:  # the most frequent case
+            a, b = rows[first], rows[first + 1]
+            if codes[a] != codes[b]:
+                singles[kinds[a]] += 1
+                singles[kinds[b]] += 1
+            else:
+                new_rows[end] = a
+                new_rows[end + 1] = b
+                end += 2
+                made += 1
+                new_starts[made] = end
+            continue
+        for c in range(card + 1):
+            tally[c] = 0
+        for i in range(first, last):
+            tally[codes[rows[i]] + 1] += 1
+        place = end
+        for c in range(card):
+            size = tally[c + 1]
+            tally[c + 1] = -1 if size == 1 else place
+            if size > 1:
+                place += size
+                made += 1
+                new_starts[made] = place
+        for i in range(first, last):
+            row = rows[i]
+            c = codes[row] + 1
+            if tally[c] < 0:
+                singles[kinds[row]] += 1
+            else:
+                new_rows[tally[c]] = row
+                tally[c] += 1
+        end = place
+    return made
+
+
+@kernel
+def _value(
+    rows: Ints, starts: Ints, parts: int, singles: Ints, kind_weights: Floats, weights: Floats, pseudo: float
+) -> float:
+    found = 0.0
+    for k in range(singles.size):
+        if singles[k]:
+            found += singles[k] * _term(kind_weights[k], pseudo)
+    for p in range(parts):
+        count = 0.0
+        for i in range(starts[p], starts[p + 1]):
+            count += weights[rows[i]]
+        found += _term(count, pseudo)
+    return found

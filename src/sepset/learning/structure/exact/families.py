@@ -1,0 +1,324 @@
+r"""The scores of all parent sets that are allowed, as a table or for all subsets at once.
+
+Scores by counts are sums over joint states: $F(X \mid \mathbf U) = f(X \cup \mathbf U) - g(\mathbf U)$. One number per
+set of columns, from one pass over all sets, then serves every family; other scores are asked family by family.
+Where there are too many sets, those that a bound shows to be of no use are not counted:
+
+$$F(X \mid \mathbf U') \le -c \, (r - 1) \, q_{\mathbf U} \quad \text{(penalized likelihood)}, \qquad
+  F(X \mid \mathbf U') \le -q^+_{\mathbf U} \log r \quad \text{(evidence)}$$
+
+for every $\mathbf U' \supseteq \mathbf U$, with $q$ contexts, $q^+$ of which have rows: a likelihood is at most one,
+and the first row of each context has probability $1 / r$.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.threads import interruptible
+from sepset.errors import TooLarge
+from sepset.kernels.structure.familyscores import EVIDENCE, LIKELIHOOD
+from sepset.kernels.structure.setsums import set_sums
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.constraints import Allowed
+from sepset.learning.structure.exact.scoretable import MOST_COLUMNS, ScoreTable, bits, including
+from sepset.learning.structure.familyscores import CountSum, Scorer, count_sum
+
+MOST_SETS = 1 << 26
+"""The largest number of sets of columns whose sums are kept."""
+
+
+def num_families(num_columns: int, max_parents: int) -> int:
+    """The number of parent sets up to a size, over all children.
+
+    >>> num_families(20, 19), num_families(30, 4)
+    (10485760, 835230)
+    """
+    return num_columns * sum(math.comb(num_columns - 1, k) for k in range(min(max_parents, num_columns - 1) + 1))
+
+
+def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> ScoreTable:
+    """The score of every allowed parent set.
+
+    Args:
+        scorer: of the families.
+        allowed: the constraints; `max_parents` limits the sets.
+        pruned: leave out sets that have an allowed subset of at least the same score, and do not count those that a
+            bound excludes: the best DAGs are the same.
+
+    Reference: Teyssier & Koller (2005); de Campos & Ji (2011) for the bounds.
+    Guarantee: exact.
+    Tested by: learning/structure/exact/test_families.py::test_tables_are_scores_of_families
+    """
+    check_columns(scorer.n)
+    sums = _Sums.of(scorer)
+    sets = sum(math.comb(scorer.n, k) for k in range(min(allowed.max_parents + 1, scorer.n) + 1))
+    if sums is not None and sets <= MOST_SETS and (not pruned or sets * scorer.columns.num_rows < 1 << 32):
+        families = _summed_families(scorer, sums, allowed)
+    elif pruned and bound_above(scorer, 0, ()) < np.inf:
+        families = (_bounded_families(scorer, allowed, child) for child in range(scorer.n))
+    else:
+        families = (_listed_families(scorer, allowed, child) for child in range(scorer.n))
+    found = ScoreTable.of_children(scorer.columns.names, families)
+    return found.pruned() if pruned else found
+
+
+def check_columns(num_columns: int) -> None:
+    """Raise if there are more columns than a mask has bits."""
+    if num_columns > MOST_COLUMNS:
+        raise TooLarge(
+            f"Exact methods over all DAGs take up to {MOST_COLUMNS} columns; found {num_columns}. Use HillClimb(), or "
+            "ChowLiu() for trees."
+        )
+
+
+def dense_families(scorer: Scorer, allowed: Allowed) -> Floats:
+    """The score of every parent set of each child by its number without the child's bit; -inf if not allowed."""
+    n, sums = scorer.n, _Sums.of(scorer)
+    found = np.empty((n, 1 << max(n - 1, 0)))
+    numbers = np.arange(1 << max(n - 1, 0), dtype=np.int64)
+    if sums is not None:
+        sums.count(n)
+    for child in range(n):
+        masks = including(numbers, child)
+        permitted = _permitted(allowed, child, masks)
+        found[child] = -np.inf
+        inside = masks[permitted]
+        values = sums.scores(child, inside) if sums is not None else _asked(scorer, child, inside)
+        found[child, permitted] = values + (_prior(scorer, child, inside) if sums is not None else 0.0)
+    return found
+
+
+def _permitted(allowed: Allowed, child: int, masks: Ints) -> Bools:
+    required, forbidden = _mask(allowed.required[:, child]), _mask(allowed.forbidden[:, child])
+    found = (masks & forbidden == 0) & (masks & required == required)
+    if allowed.max_parents < len(allowed.required) - 1:
+        found &= _sizes(masks) <= allowed.max_parents
+    return np.asarray(found)
+
+
+def _mask(flags: Bools) -> int:
+    return sum(1 << i for i in np.flatnonzero(flags).tolist())
+
+
+def _sizes(masks: Ints) -> Ints:
+    return np.bitwise_count(masks).astype(np.int64)
+
+
+def _prior(scorer: Scorer, child: int, masks: Ints) -> Floats:
+    """The logarithm of the structure prior of each parent set."""
+    found = np.zeros(len(masks))
+    if scorer.log_odds is None or scorer.log_sizes is None:
+        return found
+    for parent in np.flatnonzero(scorer.log_odds[:, child]).tolist():
+        if parent != child:
+            found[masks >> parent & 1 == 1] += scorer.log_odds[parent, child]
+    return np.asarray(found + scorer.log_sizes[_sizes(masks)])
+
+
+def _asked(scorer: Scorer, child: int, masks: Ints) -> Floats:
+    return scorer.families(child, (tuple(bits(m)) for m in masks.tolist()))
+
+
+def _sets_of(allowed: Allowed, child: int) -> Ints:
+    """The allowed parent sets of a child, small sets first."""
+    n = len(allowed.required)
+    base = _mask(allowed.required[:, child])
+    free = [p for p in range(n) if not allowed.forbidden[p, child] and not base >> p & 1]
+    room = min(allowed.max_parents - base.bit_count(), len(free))
+    count = sum(math.comb(len(free), k) for k in range(room + 1))
+    if count > MOST_SETS:
+        raise TooLarge(
+            f"A column with {len(free)} possible parents has {count:.4g} parent sets of up to {allowed.max_parents}; "
+            f"the limit is {MOST_SETS:,}. Set max_parents= in the constraints."
+        )
+    sets = [base | sum(1 << p for p in chosen) for k in range(room + 1) for chosen in combinations(free, k)]
+    return np.array(sets, np.int64)
+
+
+def _listed_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints, Floats]:
+    masks = _sets_of(allowed, child)
+    return masks, _asked(scorer, child, masks)
+
+
+def _summed_families(scorer: Scorer, sums: _Sums, allowed: Allowed) -> Iterator[tuple[Ints, Floats]]:
+    sums.count(min(allowed.max_parents + 1, scorer.n))
+    for child in range(scorer.n):
+        masks = _sets_of(allowed, child)
+        yield masks, sums.scores(child, masks) + _prior(scorer, child, masks)
+
+
+def _bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints, Floats]:
+    """Sets level by level: one whose bound is not above the score of a subset ends all its supersets."""
+    base = tuple(bits(_mask(allowed.required[:, child])))
+    free = [p for p in range(scorer.n) if not allowed.forbidden[p, child] and p not in base]
+    best = {base: scorer.family(child, base)}  # the best score of any subset, itself included
+    masks, scores = [sum(1 << p for p in base)], [best[base]]
+    level = [base]
+    for _ in range(allowed.max_parents - len(base)):
+        level = [u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base)]
+        if not level:
+            break
+        found = scorer.families(child, level).tolist()
+        for parents, score in zip(level, found, strict=True):
+            best[parents] = max(score, _best_below(parents, best, base))
+            masks.append(sum(1 << p for p in parents))
+            scores.append(score)
+    return np.array(masks, np.int64), np.array(scores)
+
+
+def _extended(level: list[tuple[int, ...]], base: tuple[int, ...], free: list[int]) -> Iterator[tuple[int, ...]]:
+    """The sets with one more parent all of whose subsets of the former size are there."""
+    known = set(level)
+    for parents in level:
+        last = max((p for p in parents if p not in base), default=-1)
+        for p in free:
+            if p > last:
+                made = tuple(sorted((*parents, p)))
+                if all(tuple(x for x in made if x != out) in known for out in made if out not in base):
+                    yield made
+
+
+def _best_below(parents: tuple[int, ...], best: dict[tuple[int, ...], float], base: tuple[int, ...]) -> float:
+    return max(best[tuple(x for x in parents if x != out)] for out in parents if out not in base)
+
+
+def _is_useful(
+    scorer: Scorer, child: int, parents: tuple[int, ...], best: dict[tuple[int, ...], float], base: tuple[int, ...]
+) -> bool:
+    return bound_above(scorer, child, parents) > _best_below(parents, best, base)
+
+
+def bound_above(scorer: Scorer, child: int, parents: tuple[int, ...]) -> float:
+    """An upper bound on the scores of a parent set and of all its supersets; infinity where none is known.
+
+    Reference: Tian (2000) for penalized likelihoods; de Campos & Ji (2011) for the evidence.
+    Guarantee: a bound.
+    Tested by: learning/structure/exact/test_families.py::test_bounds_hold_for_all_supersets
+    """
+    columns = scorer.columns
+    form = count_sum(scorer.score, columns)
+    if form is None or not columns.is_complete or form.kind not in (LIKELIHOOD, EVIDENCE):
+        return np.inf
+    r = int(columns.cards[child])
+    if form.kind == LIKELIHOOD:
+        q = float(np.prod(columns.cards[list(parents)], dtype=np.float64))
+        found = -float(form.penalties(np.array([q]), r, columns.total)[0])
+    else:
+        found = -columns.contexts(parents).size * math.log(r) if columns.weights.min() >= 1 else 0.0
+    if scorer.log_odds is None or scorer.log_sizes is None:
+        return found
+    others = [p for p in range(scorer.n) if p != child and p not in parents]
+    odds = scorer.log_odds[:, child]
+    return found + float(odds[list(parents)].sum() + np.maximum(odds[others], 0).sum() + scorer.log_sizes.max())
+
+
+@dataclass
+class _Sums:
+    """Scores by one number per set of columns."""
+
+    columns: Columns
+    form: CountSum
+    alpha: float
+    is_divided: bool
+
+    @classmethod
+    def of(cls, scorer: Scorer) -> _Sums | None:
+        """The sums behind a score by counts of complete rows; None for other scores."""
+        columns = scorer.columns
+        form = count_sum(scorer.score, columns)
+        if form is None or not columns.is_complete or form.kind not in (LIKELIHOOD, EVIDENCE):
+            return None
+        if form.kind == LIKELIHOOD:
+            return cls(columns, form, 0.0, False)
+        q, r = np.array([1.0, 2.0, 3.0]), 2
+        one, two = form.cell_numbers(q, 1), form.cell_numbers(q, r)
+        if np.allclose(one, one[0]) and np.allclose(two, one[0]):
+            return cls(columns, form, float(one[0]), False)
+        if np.allclose(one * q, one[0]) and np.allclose(two * q * r, one[0]):
+            return cls(columns, form, float(one[0]), True)
+        return None
+
+    def count(self, max_size: int) -> None:
+        """Compute the number of every set up to a size."""
+        self._rows = _Rows.of(self.columns)
+        self._max_size = max_size
+        self._cells = self._rows.numbers(self.alpha, self.is_divided, max_size)
+        self._contexts: dict[int, _Numbers] = {}
+
+    def scores(self, child: int, masks: Ints) -> Floats:
+        """The scores of a child's parent sets, without the structure prior."""
+        r = int(self.columns.cards[child])
+        q = np.ones(len(masks))
+        for p in np.flatnonzero(self.columns.cards != 1).tolist():
+            q[masks >> p & 1 == 1] *= self.columns.cards[p]
+        found = self._cells.at(masks | 1 << child) - self._of_contexts(r).at(masks)
+        return np.asarray(found - self.form.penalties(q, r, self.columns.total))
+
+    def _of_contexts(self, r: int) -> _Numbers:
+        """The sums over contexts: with the pseudo-count of a whole context, r times that of a cell."""
+        if self.alpha == 0.0 or self.is_divided:
+            return self._cells
+        if r not in self._contexts:
+            self._contexts[r] = self._rows.numbers(r * self.alpha, False, self._max_size)
+        return self._contexts[r]
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """One number per set: by its mask, or with the masks in order."""
+
+    masks: Ints | None
+    values: Floats
+
+    def at(self, masks: Ints) -> Floats:
+        return self.values[masks if self.masks is None else np.searchsorted(self.masks, masks)]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Distinct rows with their weights; columns of large entropy first, which soon leave every row alone."""
+
+    codes: AnyInts
+    cards: Ints
+    weights: Floats
+    order: Ints
+
+    @classmethod
+    def of(cls, columns: Columns) -> _Rows:
+        weights = columns.weights.astype(np.float64)
+        counted = weights > 0
+        codes, place = np.unique(columns.codes[:, counted], axis=1, return_inverse=True)
+        merged = np.zeros(codes.shape[1])
+        np.add.at(merged, place.reshape(-1), weights[counted])
+        order = np.argsort([-_entropy(c, merged) for c in codes], kind="stable")
+        return cls(np.ascontiguousarray(codes[order]), columns.cards[order].astype(np.int64), merged, order)
+
+    def numbers(self, alpha: float, is_divided: bool, max_size: int) -> _Numbers:
+        n = len(self.codes)
+        count = sum(math.comb(n, k) for k in range(max_size + 1))
+        kinds, place = np.unique(self.weights, return_inverse=True)
+        found, values = np.zeros(count, np.int64), np.zeros(count)
+        arguments = (self.codes, self.cards, self.weights, place.reshape(-1).astype(np.int64), kinds)
+        interruptible(lambda cancel: set_sums(*arguments, alpha, is_divided, max_size, found, values, cancel))
+        masks = np.zeros_like(found)
+        for i, column in enumerate(self.order.tolist()):
+            masks |= (found >> i & 1) << column
+        if max_size == n:
+            dense = np.empty(count)
+            dense[masks] = values
+            return _Numbers(None, dense)
+        by_mask = np.argsort(masks)
+        return _Numbers(masks[by_mask], values[by_mask])
+
+
+def _entropy(codes: AnyInts, weights: Floats) -> float:
+    counts = np.bincount(codes, weights)
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log(shares)).sum())

@@ -1,0 +1,124 @@
+r"""Trees and forests of largest score: Chow and Liu's, and branchings where the direction of an edge matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.text import listing, nearest
+from sepset.errors import NotApplicable, ScopeError
+from sepset.graphs.graph import DAG
+from sepset.inference.result import Guarantee
+from sepset.learning.structure.exact.spanning import maximum_branching, spanning_tree
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of
+
+
+@dataclass(frozen=True, slots=True)
+class ChowLiu:
+    r"""The forest of largest score, for scores that are equal in both directions of an edge.
+
+    $$w_{ij} = F(X_i \mid X_j) - F(X_i)$$
+
+    A maximum spanning forest of the edges with $w > 0$, directed away from the first column of each component. With
+    `LogLikelihood()` the weights are $M \cdot I(X_i; X_j)$, and the result is Chow and Liu's tree. Where constraints
+    make directions matter, it is a maximum branching.
+
+    Args:
+        root: the column from which its component is directed; the first one by default.
+
+    Cost: one score for each pair of columns, then $O(n^2)$ per column.
+    Reference: Koller & Friedman, section 18.4.1; Chow & Liu (1968).
+    Guarantee: the best forest.
+    Tested by: learning/structure/exact/test_trees.py::test_forests_against_enumeration
+
+    >>> from sepset.learning.structure.columns import Columns
+    >>> from sepset.learning.structure.scores.likelihood import BIC
+    >>> rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 1, 0, 1] * 9}
+    >>> ChowLiu(root="b").learn(StructureTask(Columns.of(rows), BIC())).graph
+    DAG(b -> a; c)
+    """
+
+    root: str | None = None
+
+    def learn(self, task: StructureTask) -> Learned[DAG]:
+        """The best forest."""
+        task.require_equivalent("ChowLiu()")
+        if not task.allowed.is_free and task.allowed.max_parents > 0:
+            return _learned(self, task, _branching(task))
+        names = task.columns.names
+        if self.root is not None and self.root not in names:
+            raise ScopeError(f"ChowLiu(root=) names {self.root!r}, which is not a column.{nearest(self.root, names)}")
+        start = 0 if self.root is None else names.index(self.root)
+        order = [start, *(i for i in range(len(names)) if i != start)]
+        gains = _gains(task)[np.ix_(order, order)]
+        found = spanning_tree(gains, [True] * len(order), above=0.0) if task.allowed.max_parents else [-1] * len(order)
+        parents = [-1] * len(order)
+        for i, p in enumerate(found):
+            parents[order[i]] = order[p] if p >= 0 else -1
+        return _learned(self, task, parents)
+
+
+@dataclass(frozen=True, slots=True)
+class Branching:
+    r"""The directed forest of largest score, for any score: every column has at most one parent.
+
+    Edmonds' maximum-weight branching of $w_{ij} = F(X_j \mid X_i) - F(X_j)$, edges with $w > 0$ only.
+
+    Reference: Koller & Friedman, section 18.4.1; Edmonds (1967).
+    Guarantee: the best forest.
+    Tested by: learning/structure/exact/test_trees.py::test_branchings_for_scores_that_are_not_equivalent
+
+    >>> from sepset.cpds.priors.dirichlet import K2
+    >>> from sepset.learning.structure.columns import Columns
+    >>> Branching().learn(StructureTask(Columns.of({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9}), K2())).graph
+    DAG(a -> b)
+    """
+
+    def learn(self, task: StructureTask) -> Learned[DAG]:
+        """The best forest."""
+        return _learned(self, task, _branching(task))
+
+
+def _gains(task: StructureTask) -> Floats:
+    """The gain of the edge from row to column over no parent."""
+    n, scorer = len(task.columns), task.scorer
+    found = np.zeros((n, n))
+    for child in range(n):
+        found[:, child] = scorer.additions(child, ()) - scorer.family(child, ())
+    np.fill_diagonal(found, 0.0)
+    return np.asarray(0.5 * (found + found.T)) if scorer.is_equivalent else found
+
+
+def _branching(task: StructureTask) -> list[int]:
+    allowed = task.allowed
+    crowded = np.flatnonzero(allowed.required.sum(0) > 1)
+    if len(crowded):
+        child = task.columns.names[crowded[0]]
+        sources = [task.columns.names[p] for p in np.flatnonzero(allowed.required[:, crowded[0]])]
+        raise NotApplicable(f"A tree has one parent of each column; {listing(sources)} are required of {child!r}.")
+    gains = (
+        np.where(allowed.forbidden, -np.inf, _gains(task))
+        if allowed.max_parents
+        else np.full((len(task.columns),) * 2, -np.inf)
+    )
+    for source, target in np.argwhere(allowed.required):
+        gains[:, target] = -np.inf
+        gains[source, target] = np.inf
+    return maximum_branching(gains)
+
+
+def _learned(method: object, task: StructureTask, parents: list[int]) -> Learned[DAG]:
+    sets = [[p] if p >= 0 else [] for p in parents]
+    score = task.scorer.total(sets)
+    return Learned(
+        dag_of(task.columns, sets),
+        columns=task.columns,
+        score=score,
+        bound=score,
+        num_scores=task.scorer.num_scores,
+        method=method,
+        guarantees={"structure": Guarantee.EXACT},
+        info={"bound over": "forests"},
+    )

@@ -1,0 +1,116 @@
+"""The question whether variables are independent in some rows, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sepset.base.checks import fraction
+from sepset.base.display import Shown, Tabulated
+from sepset.base.text import listing, nearest
+from sepset.errors import ArgumentError, ScopeError
+from sepset.graphs.base import Nodes, each, name_of
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.independence.boundtest import AnyTest, Group, Names
+from sepset.learning.structure.independence.discrete import G_TEST
+
+
+@dataclass(frozen=True)
+class IndependenceTestResult(Tabulated):
+    r"""Whether two sets of variables are independent given a third, and how sure rows make us of it.
+
+    Attributes:
+        between: the two sets.
+        given: the conditioning set.
+        statistic: how far the rows are from independence.
+        degrees_of_freedom: of the statistic's distribution under independence; NaN if it has none.
+        p_value: the probability of a statistic at least as large if they are independent. Of true independences a share
+            of `level` is rejected; nothing is said about dependences that are not found.
+        level: independence is rejected if the p-value is at most this.
+        num_rows: the (weighted) rows that were used.
+        warnings: what makes the p-value doubtful, such as cells with few rows.
+    """
+
+    between: tuple[tuple[str, ...], tuple[str, ...]]
+    given: tuple[str, ...]
+    statistic: float
+    degrees_of_freedom: float
+    p_value: float
+    level: float
+    num_rows: float
+    test: object
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether independence is not rejected."""
+        return self.p_value > self.level
+
+    def _shown(self) -> Shown:
+        said = "not rejected" if self.is_independent else "rejected"
+        left, right = (", ".join(names) for names in self.between)
+        given = f" | {', '.join(self.given)}" if self.given else ""
+        numbers = (f"{self.statistic:.5g}", f"{self.degrees_of_freedom:g}", f"{self.p_value:.4g}")
+        notes = [f"{said} at level {self.level:g} by {self.test}", *self.warnings]
+        return Shown(
+            ("independence", "statistic", "degrees", "p"), [(f"{left} ⊥ {right}{given}", *numbers)], "\n".join(notes)
+        )
+
+
+def independence_test(
+    data: object, *, between: Sequence[Nodes], given: Nodes = (), test: AnyTest = G_TEST, level: float = 0.05
+) -> IndependenceTestResult:
+    r"""The test of whether two variables, or two sets of them, are independent given others: $(X \perp Y \mid Z)$.
+
+    Args:
+        data: any frame, or None for a test that asks no rows. Row weights count as copies.
+        between: the two variables or sets.
+        given: the conditioning set.
+        test: `G`, `Pearson`, `ExactTest`, `Permutation`, `ShrunkenInformation` for states, `FisherZ` for numbers,
+            `ConditionalGaussianTest` for both, or an oracle.
+        level: independence is rejected if the p-value is at most this.
+
+    Reference: Koller & Friedman, section 18.2.2.
+    Guarantee: as the test says.
+    Tested by: learning/structure/independence/test_independencetest.py::test_the_answer_does_not_depend_on_the_order
+
+    >>> rows = {"x": [0, 0, 1, 1] * 10, "y": [0, 0, 1, 0] * 10, "z": [0, 1] * 20}
+    >>> found = independence_test(rows, between=("x", "y"), given="z")
+    >>> found.is_independent, found.degrees_of_freedom
+    (False, 1.0)
+    """
+    fraction("level", level)
+    xs, ys, zs = _groups(between, given)
+    if data is None and not test.needs_rows:
+        columns: Any = Names((*xs, *ys, *zs))
+    elif data is None:
+        raise ArgumentError(f"{type(test).__name__} is a test of rows; found no data.")
+    else:
+        columns = Columns.of(data)
+    found = test.bind(columns).outcome(*(_numbers(columns.names, names) for names in (xs, ys, zs)))
+    return IndependenceTestResult(
+        (xs, ys), zs, found.statistic, found.degrees, found.p_value, level, found.num_rows, test, found.warnings
+    )
+
+
+def _groups(between: Sequence[Nodes], given: Nodes) -> list[tuple[str, ...]]:
+    """The names of the three sets, which are disjoint."""
+    if isinstance(between, str) or len(between) != 2:
+        raise ArgumentError(f"between= is two variables or two sets of them; found {between!r}.")
+    groups = [tuple(dict.fromkeys(map(name_of, each(group)))) for group in (*between, given)]
+    if not groups[0] or not groups[1]:
+        raise ArgumentError("between= is two variables or two sets of them; found an empty set.")
+    names = [name for group in groups for name in group]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ScopeError(f"The sets of an independence are disjoint; {listing(twice)} is in two of them.")
+    return groups
+
+
+def _numbers(known: Sequence[str], names: Iterable[str]) -> Group:
+    place = {name: i for i, name in enumerate(known)}
+    for name in names:
+        if name not in place:
+            raise ScopeError(f"Unknown column {name!r}; the columns are {listing(known)}.{nearest(name, known)}")
+    return tuple(place[name] for name in names)

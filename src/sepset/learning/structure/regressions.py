@@ -1,0 +1,112 @@
+r"""Regressions of a real column on its parents: one for each joint state of the discrete ones.
+
+With scatter matrices $S$ of the rows in a context, the residual sum of squares is
+$S_{yy} - S_{yp} S_{pp}^{-1} S_{py}$, and the log-likelihood at its maximum $-\tfrac N2 (\log 2\pi\hat\sigma^2 + 1)$.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import listing
+from sepset.errors import DataError
+from sepset.kernels.data.scatter import add_rows
+from sepset.kernels.structure.familyscores import SKIPPED
+from sepset.learning.structure.columns import Columns
+
+SINGULAR = 1e-11
+"""The share of a column's variance left by its parents below which they determine it up to rounding."""
+
+
+class Fit(NamedTuple):
+    """The regressions of one family at their maximum.
+
+    Attributes:
+        log_likelihood: of all contexts; minus infinity where a context has too few rows.
+        num_parameters: of all contexts, also those without rows.
+        share: of the rows' weight that was used; less than one where cells are missing.
+    """
+
+    log_likelihood: float
+    num_parameters: float
+    share: float
+
+
+def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
+    """The regressions of a real column on its parents."""
+    discrete = tuple(p for p in parents if not columns.is_real[p])
+    real = [p for p in parents if columns.is_real[p]]
+    per_context = len(real) + 2
+    num_parameters = per_context * math.prod(int(columns.cards[p]) for p in discrete)
+    ids, size = columns.contexts(discrete, child)
+    cells = columns.values[[*real, child]].T
+    used = (ids != SKIPPED) & ~np.isnan(cells).any(1)
+    places, rows = ids[used].astype(np.int64), np.ascontiguousarray(cells[used])
+    weights = columns.weights[used].astype(np.float64)
+    counts, means = np.zeros(size), np.zeros((size, per_context - 1))
+    scatters = np.zeros((size, per_context - 1, per_context - 1))
+    add_rows(places, rows, weights, counts, means, scatters)
+    seen = counts > 0
+    share = float(counts.sum() / columns.total)
+    if (_num_rows(places, size)[seen] < per_context).any():
+        return Fit(-math.inf, num_parameters, share)
+    residuals = residual_sums(scatters[seen])
+    if not (residuals > SINGULAR * scatters[seen, -1, -1]).all():
+        raise DataError(determined(child, parents, columns))
+    n = counts[seen]
+    return Fit(float(-0.5 * (n * (np.log(2 * np.pi * residuals / n) + 1)).sum()), num_parameters, share)
+
+
+def residual_sums(scatters: Floats) -> Floats:
+    """The residual sum of squares of the last variable given the others, from lower triangles of scatter matrices."""
+    size = scatters.shape[-1]
+    lower = np.tril(scatters)
+    whole = lower + np.swapaxes(np.tril(scatters, -1), -1, -2)
+    if size == 1:
+        return np.asarray(whole[..., 0, 0])
+    scale = np.sqrt(np.maximum(np.diagonal(whole, axis1=-2, axis2=-1), np.finfo(float).tiny))
+    correlations = whole / scale[..., :, None] / scale[..., None, :]
+    try:
+        factor = np.linalg.cholesky(correlations)
+    except np.linalg.LinAlgError:
+        return np.zeros(len(whole))
+    return np.asarray(factor[..., -1, -1] ** 2 * whole[..., -1, -1])
+
+
+def added_residuals(child: int, parents: tuple[int, ...], candidates: Ints, scatter: Floats) -> Floats:
+    """The residual sum of squares of a real column given its parents and each candidate, from one scatter matrix."""
+    chosen = [child, *candidates.tolist()]
+    left = scatter[np.ix_(chosen, chosen)] if not parents else _given(scatter, list(parents), chosen)
+    own, with_child, others = left[0, 0], left[0, 1:], np.diagonal(left)[1:]
+    total = np.diagonal(scatter)[candidates]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = own - with_child**2 / others
+    return np.where(others > SINGULAR * total, found, 0.0)
+
+
+def _given(scatter: Floats, parents: list[int], chosen: list[int]) -> Floats:
+    """The scatter of some columns that others leave."""
+    scale = np.sqrt(np.diagonal(scatter)[parents])
+    inner = scatter[np.ix_(parents, parents)] / np.outer(scale, scale)
+    cross = scatter[np.ix_(parents, chosen)] / scale[:, None]
+    return np.asarray(scatter[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(inner, cross))
+
+
+def determined(child: int, parents: tuple[int, ...], columns: Columns) -> str:
+    """The message about a real column without variance of its own."""
+    name = columns.names[child]
+    if not parents:
+        return f"The real column {name!r} is constant. Drop it, or give it as a discrete column."
+    others = listing([columns.names[p] for p in parents])
+    return (
+        f"The real column {name!r} is determined by {others} up to rounding (they are collinear), so that its "
+        "density is unbounded. Drop one of them, or forbid the edges."
+    )
+
+
+def _num_rows(places: Ints, size: int) -> Ints:
+    return np.bincount(places, minlength=size)

@@ -1,0 +1,122 @@
+"""Tables of all families against single ones; bounds; pruned against unpruned under constraints."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sepset.cpds.priors.dirichlet import K2, BDeu
+from sepset.errors import TooLarge
+from sepset.graphs.graph import DAG
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.constraints import Constraints
+from sepset.learning.structure.exact import families
+from sepset.learning.structure.exact.dynamic import best_dag, dense_scores
+from sepset.learning.structure.exact.families import bound_above, dense_families, num_families, score_table
+from sepset.learning.structure.exact.scoretable import ScoreTable, bits
+from sepset.learning.structure.familyscores import Scorer
+from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
+from sepset.learning.structure.structureprior import EdgePenalty, PriorNetwork, UniformSizes
+from support.score_tables import dependent_rows
+
+SCORES = [BIC(), AIC(), LogLikelihood(), BDeu(2.0), K2()]
+PRIORS = [None, EdgePenalty(0.3), PriorNetwork(DAG.parse("x0 -> x1; x2; x3"), 0.2), UniformSizes()]
+CONSTRAINTS = [
+    Constraints(),
+    Constraints(required=[("x0", "x1")], forbidden=[("x2", "x3")], max_parents=2),
+    Constraints(tiers=[["x2"], ["x0", "x1"], ["x3"]], within_tiers=False),
+]
+
+
+def columns(weights=None):
+    rows = dependent_rows(0, 4, 60, states=3)
+    rows["x3"] = rows["x3"] % 2
+    return Columns.of(rows, weights=weights)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=repr)
+@pytest.mark.parametrize("weights", [None, np.arange(60) % 3, np.linspace(0.1, 2.0, 60)], ids=["one", "whole", "any"])
+def test_tables_are_scores_of_families(score, weights):
+    data = columns(weights)
+    for prior, constraints in itertools.product(PRIORS, CONSTRAINTS):
+        scorer, allowed = Scorer(data, score, prior), constraints.bind(data.names)
+        table = score_table(scorer, allowed)
+        for child in range(4):
+            masks, scores = table.of(child)
+            assert all(allowed.permits(_with(allowed, child, m)) for m in masks)
+            expected = [scorer.family(child, bits(m)) for m in masks.tolist()]
+            assert scores.tolist() == pytest.approx(expected, abs=1e-8)
+        assert np.allclose(dense_families(scorer, allowed), dense_scores(table))
+
+
+def _with(allowed, child, mask):
+    """The required parents of all columns, and these of one."""
+    parents = [np.flatnonzero(allowed.required[:, v]).tolist() for v in range(4)]
+    parents[child] = list(bits(mask))
+    return parents
+
+
+@pytest.mark.parametrize("score", SCORES, ids=repr)
+def test_pruned_is_unpruned_under_constraints(score, monkeypatch):
+    data = columns()
+    for prior, constraints in itertools.product(PRIORS, CONSTRAINTS):
+        scorer, allowed = Scorer(data, score, prior), constraints.bind(data.names)
+        best = best_dag(dense_families(scorer, allowed)).score
+        for limit in (1 << 26, 0):  # sums over all sets, and sets level by level with bounds
+            monkeypatch.setattr(families, "MOST_SETS", max(limit, 64))
+            monkeypatch.setattr(families._Sums, "of", families._Sums.of if limit else staticmethod(lambda _: None))
+            pruned = score_table(scorer, allowed, pruned=True)
+            monkeypatch.undo()
+            assert best_dag(dense_scores(pruned)).score == pytest.approx(best, abs=1e-8)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=repr)
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+def test_bounds_hold_for_all_supersets(score, prior):
+    for data in (columns(), columns(np.linspace(0.1, 2.0, 60)), columns(1 + np.arange(60) % 2)):
+        scorer = Scorer(data, score, prior)
+        for child in range(4):
+            others = [p for p in range(4) if p != child]
+            sets = [u for k in range(4) for u in itertools.combinations(others, k)]
+            for inner in sets:
+                bound = bound_above(scorer, child, inner)
+                assert all(scorer.family(child, u) <= bound + 1e-9 for u in sets if set(inner) <= set(u))
+
+
+def test_bounds_leave_sets_uncounted():
+    data = Columns.of(dependent_rows(1, 7, 40, states=4))
+    scorer = Scorer(data, BIC())
+    found = families._bounded_families(scorer, Constraints().bind(data.names), 0)
+    assert len(found[0]) < 22  # of 64
+    table = ScoreTable.of_children(data.names, [found] + [(np.zeros(1, np.int64), np.zeros(1))] * 6)
+    assert table.of(0)[1][0] == pytest.approx(dense_families(scorer, Constraints().bind(data.names))[0].max(), abs=1e-9)
+
+
+def test_numbers_of_families_for_a_known_order():
+    """Of sets with up to d parents along an order, all children together: the sum of C(n, k) for k = 1 to d + 1."""
+    for n, d, expected in [(10, 2, 175), (10, 3, 385), (37, 3, 74518)]:
+        along = sum(len(list(itertools.combinations(range(i), k))) for i in range(n) for k in range(d + 1))
+        assert along == expected
+    assert num_families(5, 3) == 5 * 15
+
+
+def test_missing_cells_and_interventions_are_asked_one_by_one():
+    rows = dependent_rows(2, 3, 30)
+    data = Columns.of(rows, interventions={"x1": np.arange(30) < 10})
+    scorer = Scorer(data, BDeu(1.0))
+    allowed = Constraints().bind(data.names)
+    table = score_table(scorer, allowed)
+    assert table.family(1, 0b101) == pytest.approx(scorer.family(1, [0, 2]))
+    assert np.allclose(dense_families(scorer, allowed), dense_scores(table))
+
+
+def test_too_many_columns_or_sets(monkeypatch):
+    data = Columns.of({f"x{i}": [0, 1] for i in range(63)})
+    with pytest.raises(TooLarge, match="up to 62 columns; found 63"):
+        score_table(Scorer(data, BIC()), Constraints().bind(data.names))
+    monkeypatch.setattr(families, "MOST_SETS", 5)
+    small = columns()
+    with pytest.raises(TooLarge, match="A column with 3 possible parents has 8 parent sets"):
+        score_table(Scorer(small, BIC()), Constraints().bind(small.names))
