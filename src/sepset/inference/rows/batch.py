@@ -296,8 +296,9 @@ class RowCompiler:
             "memory": limit,
         }
         if order == DEFAULT_ORDER and len(relevant.places) <= SMALL_GRAPH:
-            parts = {"numbers": relevant.numbers, "hidden": relevant.places}
-            question = compile_greedily(layout, cards=cards, search=False, **parts, **about).question
+            numbers, places = relevant.numbers, relevant.places
+            compiled = compile_greedily(layout, cards=cards, numbers=numbers, hidden=places, search=False, **about)
+            question = compiled.question
             if question is not None:
                 return question
         plan = make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept, limit=limit)
