@@ -106,11 +106,15 @@ def key(name: str) -> str:
     return name.lower().replace("_", "")
 
 
+RESULTS = {"structureposterior"}
+"""Verbs whose result has the same name."""
+
+
 def test_no_two_names_differ_only_by_case():
     alike = defaultdict(set)
     for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
         alike[key(name)].add(name)
-    assert not [names for names in alike.values() if len(names) > 1]
+    assert not [names for k, names in alike.items() if len(names) > 1 and k not in RESULTS]
 
 
 DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").glob("*.md")]
@@ -129,7 +133,14 @@ THREE = {
         "KernelCPD.sample",
         "LinearGaussian.sample",
     ),  # (rows, num_rows, rng)
-    *("EM.step", "HardEM.step", "StepwiseEM.step", "GradientAscent.step", "HillClimb.step"),  # (task, state, rng)
+    *(
+        "EM.step",
+        "HardEM.step",
+        "StepwiseEM.step",
+        "GradientAscent.step",
+        "GES.step",
+        "HillClimb.step",
+    ),  # (task, state, rng)
     "Until.status",
 }
 """The functions and methods with three positional parameters."""

@@ -40,6 +40,7 @@ from sepset.api.questions import (
 )
 from sepset.api.structure import (
     learn_structure as learn_structure,
+    structure_posterior as structure_posterior,
 )
 from sepset.cpds.deterministic import (
     DeterministicCPD as DeterministicCPD,
@@ -141,6 +142,14 @@ from sepset.learning.incomplete.stepwise import (
 from sepset.learning.missing.imputation import (
     impute as impute,
 )
+from sepset.learning.structure.averaging.mcmc import (
+    OrderMCMC as OrderMCMC,
+    PartitionMCMC as PartitionMCMC,
+    StructureMCMC as StructureMCMC,
+)
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
 from sepset.learning.structure.exact.search import (
     ExactSearch as ExactSearch,
 )
@@ -197,6 +206,7 @@ __all__ = [
     "EM",
     "ExactSearch",
     "FactorGraph",
+    "GES",
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",
@@ -216,7 +226,9 @@ __all__ = [
     "NoisyMax",
     "NoisyOr",
     "Not",
+    "OrderMCMC",
     "PartitionCPD",
+    "PartitionMCMC",
     "PosteriorMode",
     "Real",
     "RuleCPD",
@@ -224,6 +236,7 @@ __all__ = [
     "Soft",
     "Status",
     "StepwiseEM",
+    "StructureMCMC",
     "Table",
     "TableCPD",
     "TooLarge",
@@ -268,6 +281,7 @@ __all__ = [
     "sensitivity",
     "sklearn",
     "structure",
+    "structure_posterior",
     "testing",
     "value_of_information",
     "variables",

@@ -4,6 +4,46 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.averaging.alongorder import (
+    AlongOrder as AlongOrder,
+)
+from sepset.learning.structure.averaging.bootstrap import (
+    BootstrapStructures as BootstrapStructures,
+)
+from sepset.learning.structure.averaging.consensus import (
+    consensus_graph as consensus_graph,
+    data_driven_threshold as data_driven_threshold,
+)
+from sepset.learning.structure.averaging.exactsums import (
+    KoivistoSood as KoivistoSood,
+    TianHe as TianHe,
+)
+from sepset.learning.structure.averaging.exhaustive import (
+    BestStructures as BestStructures,
+    Exhaustive as Exhaustive,
+)
+from sepset.learning.structure.averaging.mcmc import (
+    OrderMCMC as OrderMCMC,
+    PartitionMCMC as PartitionMCMC,
+    StructureMCMC as StructureMCMC,
+)
+from sepset.learning.structure.averaging.posterior import (
+    StructureAveraging as StructureAveraging,
+    StructurePosterior as StructurePosterior,
+    WeightedGraph as WeightedGraph,
+)
+from sepset.learning.structure.averaging.trees import (
+    TreePosterior as TreePosterior,
+)
+from sepset.learning.structure.classes.ges import (
+    GES as GES,
+)
+from sepset.learning.structure.classes.gies import (
+    GIES as GIES,
+)
+from sepset.learning.structure.classes.kes import (
+    KES as KES,
+)
 from sepset.learning.structure.comparison import (
     Recovery as Recovery,
     compare as compare,
@@ -143,11 +183,14 @@ from sepset.learning.structure.structureprior import (
 
 __all__ = [
     "AIC",
+    "AlongOrder",
     "BDs",
     "BGe",
     "BIC",
     "BenjaminiHochberg",
+    "BestStructures",
     "Bonferroni",
+    "BootstrapStructures",
     "Branching",
     "Callback",
     "CandidateGraph",
@@ -163,6 +206,7 @@ __all__ = [
     "EdgeProbabilities",
     "ExactSearch",
     "ExactTest",
+    "Exhaustive",
     "FCI",
     "FNML",
     "FamilyScore",
@@ -171,6 +215,8 @@ __all__ = [
     "FaultyOracle",
     "FisherZ",
     "G",
+    "GES",
+    "GIES",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -180,7 +226,9 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "KES",
     "KnownOrder",
+    "KoivistoSood",
     "Learned",
     "LeaveOneOut",
     "LogLikelihood",
@@ -188,7 +236,9 @@ __all__ = [
     "MMPC",
     "MoreData",
     "Optimum",
+    "OrderMCMC",
     "PC",
+    "PartitionMCMC",
     "Pearson",
     "Permutation",
     "PriorNetwork",
@@ -200,10 +250,18 @@ __all__ = [
     "ScoreTable",
     "ShrunkenInformation",
     "Sidak",
+    "StructureAveraging",
+    "StructureMCMC",
+    "StructurePosterior",
+    "TianHe",
+    "TreePosterior",
     "UniformSizes",
     "UniformStructures",
+    "WeightedGraph",
     "all_dags",
     "compare",
+    "consensus_graph",
+    "data_driven_threshold",
     "feature_confidence",
     "independence_test",
     "k_best",

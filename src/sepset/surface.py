@@ -21,7 +21,7 @@ FLAT = (
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
-    "learn_structure HillClimb ExactSearch ChowLiu "
+    "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -32,7 +32,7 @@ VERBS = {
     "api.questions": "log_partition log_probability map_assignment marginals plan predict prepare query sample "
     "sensitivity value_of_information",
     "api.learning": "fit",
-    "api.structure": "learn_structure",
+    "api.structure": "learn_structure structure_posterior",
 }
 """The flat names that belong to no namespace."""
 
@@ -183,7 +183,18 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.decisions.costs": "cost_threshold least_cost_action",
     },
     "structure": {
+        "learning.structure.classes.ges": "GES",
+        "learning.structure.classes.gies": "GIES",
+        "learning.structure.classes.kes": "KES",
         "api.structure": "parent_set_scores score",
+        "learning.structure.averaging.alongorder": "AlongOrder",
+        "learning.structure.averaging.bootstrap": "BootstrapStructures",
+        "learning.structure.averaging.consensus": "consensus_graph data_driven_threshold",
+        "learning.structure.averaging.exactsums": "KoivistoSood TianHe",
+        "learning.structure.averaging.exhaustive": "BestStructures Exhaustive",
+        "learning.structure.averaging.mcmc": "OrderMCMC PartitionMCMC StructureMCMC",
+        "learning.structure.averaging.posterior": "StructureAveraging StructurePosterior WeightedGraph",
+        "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
         "learning.structure.exact.candidategraph": "CandidateGraph",

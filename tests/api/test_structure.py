@@ -67,3 +67,12 @@ def test_tables_of_scores(tmp_path) -> None:
     ranked = ss.structure.k_best(again, 3)
     assert [r.score for r in ranked] == pytest.approx([found.score] * 3)  # the three ways to direct a collider's class
     assert ss.structure.parent_set_scores(rows, pruned=True).num_sets < table.num_sets
+
+
+def test_the_posterior_of_edges() -> None:
+    rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 1, 1, 0] * 9}
+    exact = ss.structure_posterior(rows, method=ss.structure.TianHe())
+    drawn = ss.structure_posterior(rows, method=ss.PartitionMCMC(num_samples=300), seed=1)
+    assert drawn.probability("a -> b") == pytest.approx(exact.probability("a -> b"), abs=0.1)
+    again = ss.structure_posterior(rows, method=ss.PartitionMCMC(num_samples=300), seed=1)
+    assert (again.edges == drawn.edges).all()

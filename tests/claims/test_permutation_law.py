@@ -558,6 +558,20 @@ def independence(w: World) -> Any:
     return [(one.statistic, one.p_value) for one in found], edges
 
 
+W_FEW = ss.structure.Constraints(max_parents=2)
+
+
+@law("structure_posterior", "structure.StructurePosterior.log_predictive", "structure.StructurePosterior.predict")
+def averages(w: World) -> Any:
+    rows, names = w.rows, sorted(v.name for v in w.rows.variables)
+    found = ss.structure_posterior(rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW, start=w.dag)
+    edges = {(a, b): found.probability((a, b)) for a in names for b in names if a != b}
+    three = ss.structure_posterior(rows.select(names[:3]), method=ss.structure.Exhaustive())
+    target = rows.variables[names[0]]
+    states = dict(zip(target.states, three.predict(names[0], rows.select(names[1:3])).T.tolist(), strict=True))
+    return edges, found.log_evidence, found.log_predictive(rows), states
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import sepset as ss
 from sepset.api.learning import fit
+from sepset.cpds.counts import Configurations
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.logistic import LogisticCPD
@@ -256,3 +258,86 @@ def test_too_many_missing_parents_are_refused_before_they_are_counted():
     data = ss.Dataset.from_codes(net.variables, rows_of(net, 2, 5, gaps=WIDE - 1))
     with pytest.raises(ss.TooLarge, match="joint state"):
         ss.fit(net, data, ss.EM(start="model"), until=ss.Until(steps=1, tolerance=None))
+
+
+def _rows_with_gaps(seed, num=40):
+    rng = np.random.default_rng(seed)
+    parents = [ss.Discrete(f"c{i}", 3 if i == 1 else 2) for i in range(4)]
+    rows = {p.name: rng.integers(p.num_states, size=num).tolist() for p in parents}
+    rows |= {name: rng.integers(2, size=num).tolist() for name in ("y", "z")}
+    for i, name in enumerate(rows):
+        for row in range(i, num, 5 + i):
+            rows[name][row] = None
+    return parents, rows
+
+
+def _tied(parents, form):
+    """Two children of the same parents with one set of parameters, or one child."""
+    children = [ss.Discrete(name) for name in (("y", "z") if form == "tied" else ("y",))]
+    weights = {p: np.linspace(-0.5, 0.7, p.num_states * 2).reshape(-1, 2) for p in parents}
+    block = "both" if form == "tied" else None
+    links = [ss.LogisticCPD(child, weights, bias=[0.2, -0.1], block=block) for child in children]
+    return ss.BayesNet(*(ss.TableCPD(p, np.full(p.num_states, 1.0 / p.num_states)) for p in parents), *links)
+
+
+@pytest.mark.parametrize("form", ["alone", "tied"])
+@pytest.mark.parametrize("estimator", [ss.EM, ss.GradientAscent], ids=lambda e: e.__name__)
+def test_families_without_a_table_are_learned_as_those_with_one(monkeypatch, form, estimator):
+    """The joint states that rows allow, or all of them: the same steps."""
+    parents, rows = _rows_with_gaps(0)
+    net = _tied(parents, form)
+    known = {name: column for name, column in rows.items() if name in net.variables}
+
+    def fitted():
+        return ss.fit(net, known, estimator(start="model"), until=ss.Until(steps=4, tolerance=None)).model
+
+    whole = fitted()
+    monkeypatch.setattr("sepset.cpds.jointstates.LARGEST", 40)
+    monkeypatch.setattr("sepset.cpds.counts.Configurations.allowed", _unlimited(Configurations.allowed))
+    monkeypatch.setattr("sepset.cpds.jointstates.JointStates.including", _unlimited_union)
+    parts = fitted()
+    for name in net.variables.names:
+        one, two = (net_.cpd(name).to_table().values for net_ in (whole, parts))
+        np.testing.assert_allclose(two, one, rtol=0, atol=2e-5)
+
+
+def _unlimited(allowed):
+    return classmethod(lambda cls, rows, variables, most, owner: allowed(rows, variables, 10**6, owner))
+
+
+def _unlimited_union(own, other):
+    return replace(own, possible=own.possible + own.aligned(other.possible))
+
+
+def test_slopes_over_joint_states_are_differences_of_the_score(monkeypatch):
+    parents, rows = _rows_with_gaps(1)
+    cpd = _tied(parents, "alone").cpd("y")
+    columns = {v: np.array([-1 if c is None else c for c in rows[v.name]]) for v in cpd.scope}
+    monkeypatch.setattr("sepset.cpds.jointstates.LARGEST", 80)
+    own = replace(cpd.parameters, possible=Configurations.allowed(columns, cpd.scope, 10**6, cpd))
+    stats = np.random.default_rng(2).uniform(size=len(own.possible.counts))
+    at = own.coordinates
+
+    def score(x):
+        return own.of(own.at(x)).score(stats)
+
+    numeric = [(score(at + h) - score(at - h)) / 2e-6 for h in 1e-6 * np.eye(len(at))]
+    np.testing.assert_allclose(own.score_slope(stats), numeric, rtol=1e-5, atol=1e-5)
+    steps = 1e-4 * np.eye(len(at))
+    curves = [
+        (own.of(own.at(at - h)).score_slope(stats) - own.of(own.at(at + h)).score_slope(stats)) @ h for h in steps
+    ]
+    np.testing.assert_allclose(own.information(stats), np.array(curves) / 2e-8, rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["alone", "tied"])
+def test_thirty_parents_climb(form):
+    rng = np.random.default_rng(3)
+    parents = [ss.Discrete(f"c{i}") for i in range(30)]
+    net = _tied(parents, form)
+    rows = {v.name: rng.integers(2, size=30).tolist() for v in net.variables}
+    for name, row in (("c1", 0), ("c2", 0), ("y", 4), ("c9", 7)):
+        rows[name][row] = None
+    before = ss.fit(net, rows, ss.EM(start="model"), until=ss.Until(steps=0, tolerance=None)).log_likelihood
+    found = ss.fit(net, rows, ss.GradientAscent(start="model"), until=ss.Until(steps=2, tolerance=None))
+    assert found.log_likelihood > before

@@ -247,7 +247,8 @@ def test_a_wide_logistic_cpd_is_left_out_and_its_neighbors_are_not():
         assert one.probability(theta) == pytest.approx(ss.query(changed_net, "p0", given=given)[1], abs=CLOSE)
 
 
-def test_refusals(student):
+def test_refusals(student, monkeypatch):
+    monkeypatch.setattr("sepset.engine.sensitivity.MOST_JOINT", 1)
     engine = ss.prepare(student)
     with pytest.raises(ss.errors.ScopeError, match="observed already"):
         engine.sensitivity("grade", state="A", given={"grade": "A"})

@@ -272,7 +272,7 @@ def sensitivity(
     Args:
         model: a directed model over discrete variables.
         target, state: the posterior in question.
-        given: evidence; `Soft` findings are fitted again as a parameter varies, so that only derivatives are known.
+        given: evidence; `Soft` findings are fitted again at each value of a parameter.
         method: supplies the elimination order and the memory limit.
 
     Reference: Castillo, Gutierrez & Hadi (1997), Sensitivity analysis in discrete Bayesian networks.

@@ -10,11 +10,13 @@ import numpy as np
 
 from sepset.base.checks import generator
 from sepset.base.foreign import translated
+from sepset.cpds.priors.dirichlet import BDeu
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
+from sepset.learning.structure.averaging.posterior import StructureAveraging, StructurePosterior
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
@@ -215,3 +217,66 @@ def parent_set_scores(
     known = Constraints() if constraints is None else constraints
     task = StructureTask(columns, BIC() if score is None else score, structure_prior, known)
     return families.score_table(task.scorer, task.allowed, pruned=pruned)
+
+
+@translated
+def structure_posterior(
+    data: object,
+    *,
+    method: StructureAveraging,
+    score: FamilyScore | None = None,
+    structure_prior: StructurePrior | None = None,
+    constraints: Constraints | None = None,
+    start: Graph | None = None,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    interventions: object = None,
+    missing: Missing = "refuse",
+    seed: int | np.random.Generator = 0,
+    until: object = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> StructurePosterior:
+    r"""The probabilities of edges, paths and other features of the structure, averaged over structures.
+
+    $$P(f \mid \mathcal D) = \sum_{\mathcal G} P(\mathcal G \mid \mathcal D) \, f(\mathcal G)$$
+
+    Args:
+        data: a dataset, any frame, a mapping of columns, or the path of a file.
+        method: `PartitionMCMC()`, `OrderMCMC()`, `StructureMCMC()`; exact: `TianHe()`, `KoivistoSood()`,
+            `Exhaustive()`, `TreePosterior()`, `AlongOrder(order)`; `BestStructures(k)`, `BootstrapStructures(method)`.
+        score: `BDeu(1)` by default: the evidence of each family.
+        structure_prior: uniform by default.
+        constraints: edges that are required or forbidden, tiers, the largest number of parents.
+        start: a graph from which the first chain starts.
+        weights: one per row, or the name of a column.
+        variables: the meaning of some columns.
+        interventions: the variables that were set.
+        missing: what becomes of missing cells.
+        seed: a number or a generator, for methods that draw.
+        until: when chains stop.
+        progress: True shows a bar, False never, None in a terminal when the work is long.
+        checkpoint: a file that chains keep their state in, and go on from where it exists.
+
+    Reference: Koller & Friedman, section 18.5.
+    Guarantee: as the method.
+    Tested by: api/test_structure.py::test_the_posterior_of_edges
+
+    >>> from sepset.learning.structure.averaging.exhaustive import Exhaustive
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> round(structure_posterior(rows, method=Exhaustive()).probability("rain -> wet"), 2)
+    0.5
+    """
+    task = StructureTask(
+        Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing),
+        BDeu(1.0) if score is None else score,
+        structure_prior,
+        Constraints() if constraints is None else constraints,
+        start,
+        generator(seed),
+        until,
+        progress,
+        checkpoint,
+    )
+    task.allowed  # noqa: B018  # contradictory constraints are refused before any work
+    return method.average(task)

@@ -1,4 +1,4 @@
-"""The command line: fit models, query them, evaluate them, impute missing cells; output as tables or JSON."""
+"""The command line: structures, parameters, questions, evaluation and imputation; output as tables or JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Typer:
     """The application, `app`, with all commands: loaded when it is needed."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sepset.cli import learning, questions, warm  # noqa: F401  # importing them registers their commands
+    from sepset.cli import learning, questions, structure, warm  # noqa: F401  # importing them registers their commands
     from sepset.cli.application import app
 
     return app

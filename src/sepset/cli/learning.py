@@ -167,12 +167,12 @@ def fit(
     known = [_hidden(text) for text in hidden or ()]
     if known and not isinstance(graph, DAG):
         raise ScopeError("A network already has its states; --hidden and --states go with a graph.")
-    rows: Any = data if weights is None and missing is None else _loaded(data, graph, weights, texts)
+    rows: Any = data if weights is None and missing is None else loaded_rows(data, graph, weights, texts)
     template = template_of(graph, rows, known or None)
     found = fitted(
         template,
         rows,
-        _method(method, sample_size, unseen, template, rows, settings),
+        estimator_of(method, sample_size, unseen, template, rows, settings),
         seed=seed,
         until=None if steps is None else Until(steps=steps),
         progress=progress,
@@ -247,7 +247,7 @@ def _classifier_graph(kind: str, data: Path, target: str | None, missing: tuple[
     return naive_bayes(target, [name for name in rows.variables.names if name != target])
 
 
-def _loaded(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]) -> Dataset:
+def loaded_rows(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]) -> Dataset:
     """The rows in memory, with one column as their weights if it is named."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset
@@ -264,8 +264,15 @@ def _loaded(data: Path, graph: Any, column: str | None, missing: tuple[str, ...]
     except (TypeError, ValueError):
         raise DataError(f"Weights are numbers; the column {column!r} of {data} has other values.") from None
     others = rows.select([name for name in rows.variables.names if name != column])
-    known = None if hasattr(graph, "nodes") else [v for v in graph.variables if v.name in others.variables]
+    known = (
+        None if graph is None or hasattr(graph, "nodes") else [v for v in graph.variables if v.name in others.variables]
+    )
     return Dataset(others, known, weights=weights)
+
+
+def read_rows(data: Path, graph: Any, weights: str | None, missing: list[str] | None) -> Dataset:
+    """The rows of a file in memory, with one column as their weights if it is named."""
+    return loaded_rows(data, graph, weights, _texts(missing))
 
 
 def _hidden(text: str) -> Discrete:
@@ -277,7 +284,7 @@ def _hidden(text: str) -> Discrete:
     return Discrete(name, int(states) if states.isdigit() else tuple(states.split(",")))
 
 
-def _method(
+def estimator_of(
     name: Estimator,
     sample_size: float | None,
     unseen: Unseen | None,
@@ -387,7 +394,7 @@ def evaluate(
         facts["losses"] = {loss.name: _risk_json(risk) for loss, risk in found.items()}
         views.append(found.__rich__())
     else:
-        chosen = _method(method, sample_size, unseen, _bayesian(model), rows)
+        chosen = estimator_of(method, sample_size, unseen, _bayesian(model), rows)
         tried = _validated(model, rows, losses, KFold(folds), chosen, seed, progress)
         facts["folds"] = folds
         facts["losses"] = {loss.name: _validated_json(risk) for loss, risk in tried.items()}

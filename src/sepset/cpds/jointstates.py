@@ -205,11 +205,21 @@ class JointStates(DiscreteParameters[D, Configurations]):
             return super().for_rows(columns)
         return replace(self, possible=Configurations.allowed(columns, self.cpd.scope, LARGEST, self.cpd))
 
+    def including(self, other: Self) -> Self:
+        """The same operations, with the joint states that the rows of a tied CPD allow too."""
+        if self.possible is None or other.possible is None:
+            return self
+        both = self.possible + self.aligned(other.possible)
+        if len(both.counts) > LARGEST:
+            raise TooLarge(
+                f"EM keeps an expected count for each joint state that the rows of {self.cpd!r} and of the CPDs it is "
+                f"tied to allow, more than {LARGEST:,}. Give them their own blocks, or rows with fewer missing cells."
+            )
+        return replace(self, possible=both)
+
     def about(self, first: Self) -> Self:
-        """The same operations; too many joint states are not counted for CPDs that share parameters."""
-        if self.possible is not None:
-            raise self.refusal("has too many joint states to share its parameters in EM", "Give it its own block.")
-        return self
+        """The same operations, with the joint states of the block."""
+        return self if first.possible is None else replace(self, possible=self.aligned(first.possible))
 
     @property
     def engine_form(self) -> DiscreteCPD:

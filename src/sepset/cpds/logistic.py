@@ -280,13 +280,34 @@ class Weights(JointStates[LogisticCPD]):
 
     def score_slope(self, stats: Floats) -> Floats:
         """Counts minus expected counts, summed by parent's state."""
+        if self.possible is not None:
+            apart = np.eye(self.cpd.child.num_states)[self.possible.codes[:, -1]] - self._shares()
+            return self._by_row(apart * stats[:, None])
         counts = stats.reshape([v.num_states for v in self.cpd.scope])
         return self._by_state(counts - self.cpd.to_table().values * counts.sum(axis=-1, keepdims=True))
 
     def information(self, stats: Floats) -> Floats:
         """The variances of the counts, summed by parent's state."""
+        if self.possible is not None:
+            each = self._shares()
+            return self._by_row(each * (1.0 - each) * stats[:, None])
         counts, share = stats.reshape([v.num_states for v in self.cpd.scope]), self.cpd.to_table().values
         return self._by_state(share * (1.0 - share) * counts.sum(axis=-1, keepdims=True))
+
+    def _shares(self) -> Floats:
+        """The distribution of the child in each joint state that the rows allow."""
+        assert self.possible is not None  # there are too many to list them all
+        return self.cpd.probabilities(self.possible.columns, len(self.possible.counts))
+
+    def _by_row(self, rows: Floats) -> Floats:
+        """The same sums as those of a table, of one row of numbers per joint state that the rows allow."""
+        assert self.possible is not None  # there are too many to list them all
+        parts = [rows.sum(axis=0)[1:]]
+        for parent, codes in zip(self.cpd.parents, self.possible.codes.T, strict=False):
+            sums = np.zeros((parent.num_states, rows.shape[1]))
+            np.add.at(sums, codes, rows)
+            parts.append(sums[1:, 1:].reshape(-1))
+        return np.concatenate(parts)
 
     def _by_state(self, table: Floats) -> Floats:
         """The sums of a table by the child's state, then by those of child and each parent, without first states."""

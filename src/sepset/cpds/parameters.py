@@ -358,8 +358,12 @@ class IncompleteRows(Values[C]):
         """
         raise self._no_expectations()
 
+    def including(self, other: Self) -> Self:
+        """The same operations, prepared for the rows of a tied CPD too."""
+        return self
+
     def about(self, first: Self) -> Self:
-        """The same operations, with moments about the center of a tied CPD, so that they add up."""
+        """The same operations, with the center or the joint states of a tied CPD, so that statistics add up."""
         return self
 
     @property

@@ -25,6 +25,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import AnyParameters
 from sepset.cpds.table import TableCPD
+from sepset.engine.refitting import Refitted, stacked
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
@@ -52,7 +53,9 @@ class ParameterSensitivity:
         value: the parameter's present value $\theta_0$.
         a, b, c, d: the coefficients, scaled so that $c \theta_0 + d = 1$.
         largest: the largest possible value: 1 for a probability, infinity for an entry of a factor.
-        is_local: whether only the derivative is known, as with soft findings, which are fitted at each value.
+        is_local: whether only the derivative is known, as with soft findings of very many joint states.
+        refitted: the posterior as a function of the parameter if soft findings are fitted at each value; then the
+            coefficients are those of its tangent.
     """
 
     child: str
@@ -65,6 +68,7 @@ class ParameterSensitivity:
     d: float
     largest: float = 1.0
     is_local: bool = False
+    refitted: Refitted | None = field(default=None, repr=False)
 
     @property
     def derivative(self) -> float:
@@ -76,20 +80,25 @@ class ParameterSensitivity:
         self._check_global()
         if not -SLACK <= theta <= self.largest + SLACK:
             fraction("theta", theta, ends=True)
+        if self.refitted is not None:
+            return self.refitted.probability(theta)
         below = self.c * theta + self.d
         return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
 
     def _check_global(self) -> None:
         if self.is_local:
             raise NotApplicable(
-                "With soft findings only the derivative at the present value is known, since they are fitted again at "
-                "each value of the parameter. Query the model with the changed parameter."
+                f"With soft findings of more than {MOST_JOINT} joint states, or under CPDs without a table, only the "
+                "derivative at the present value is known, since they are fitted again at each value of the "
+                "parameter. Query the model with the changed parameter."
             )
 
     @property
     def range(self) -> tuple[float, float]:
         """The smallest and largest posterior over all values of the parameter; a limit where it is undefined."""
         self._check_global()
+        if self.refitted is not None:
+            return self.refitted.range(self.largest)
         ends = [self._limit(0.0), self._limit(self.largest)]
         return min(ends), max(ends)
 
@@ -104,8 +113,12 @@ class ParameterSensitivity:
         r"""The value of the parameter at which the posterior is `probability`; None if no value gives it.
 
         $$\theta = (p\, d - b) / (a - p\, c)$$
+
+        Under soft findings there may be several; then it is the one nearest to the present value.
         """
         self._check_global()
+        if self.refitted is not None:
+            return self.refitted.theta(probability, self.value, self.largest)
         slope = self.a - probability * self.c
         if slope == 0.0:
             return None
@@ -127,6 +140,8 @@ Gradients: TypeAlias = "tuple[Gradient, Gradient]"
 
 SLACK = 1e-9
 """The tolerance for parameters outside [0, 1]: the rows of a CPD may sum to one only up to this."""
+MOST_JOINT = 64
+"""The largest number of joint states of soft findings for which the posterior is known at all values."""
 ROUNDING = 1e-13
 """Denominators (one at the present value) below this count as zero."""
 
@@ -240,13 +255,17 @@ class _Columns:
     code: Ints
     numbers: Floats
     is_local: bool = False
+    joints: tuple[Floats, Floats, tuple[Floats, ...]] | None = None
 
     def parameter(self, i: int) -> ParameterSensitivity:
         value, a, b, c, d = self.numbers[i].tolist()
         numbers = value, a, b, c, d
         source = self.sources[int(self.source[i])]
         found = source.parameter(int(self.row[i]), int(self.code[i]), numbers)
-        return replace(found, is_local=True) if self.is_local else found
+        if self.joints is None:
+            return replace(found, is_local=True) if self.is_local else found
+        slopes, bases, targets = self.joints
+        return replace(found, refitted=Refitted(slopes[i], bases[i], targets))
 
     def of(self, child: VariableLike) -> Ints:
         name = child if isinstance(child, str) else child.name
@@ -266,7 +285,8 @@ class _Columns:
 
     def sorted(self, order: Ints) -> _Columns:
         parts = self.source[order], self.row[order], self.code[order], self.numbers[order]
-        return _Columns(self.sources, *parts, is_local=self.is_local)
+        joints = None if self.joints is None else (self.joints[0][order], self.joints[1][order], self.joints[2])
+        return _Columns(self.sources, *parts, is_local=self.is_local, joints=joints)
 
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
@@ -276,7 +296,11 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
     variable = _checked(engine, position, stated)
     evidence = resolve_soft(engine.prepared, stated)
     found = _effects(engine, position, state, evidence)
-    columns = _local(engine, found, position, state, evidence, stated) if stated.soft else found.columns
+    columns = found.columns
+    if stated.soft:
+        columns = _local(engine, found, position, state, evidence, stated)
+        joints = _joints(engine, position, state, stated)
+        columns = columns if joints is None else replace(columns, is_local=False, joints=joints)
     slope = columns.slopes(found.posterior)
     order = np.argsort(-np.abs(slope), kind="stable")
     return SensitivityResult(
@@ -340,6 +364,38 @@ def _local(
     return found.columns.with_slopes(slope, found.posterior)
 
 
+def _joints(
+    engine: Engine, position: int, state: State, stated: Evidence
+) -> tuple[Floats, Floats, tuple[Floats, ...]] | None:
+    """The joints of soft findings and target as linear functions of each parameter; None if they have too many states.
+
+    Cost: two reverse sweeps for each joint state of the soft findings.
+    """
+    soft = sorted(stated.soft)
+    shape = [len(stated.soft[v]) for v in soft]
+    if math.prod(shape) > MOST_JOINT or any(form.is_deferred for form in engine.prepared.problem.forms):
+        return None
+    plain = Evidence(stated.codes, stated.weights)
+    variable: Any = engine.known[position]
+    derivatives, columns = engine.derivatives, []
+    whole = derivatives.gradient(plain)
+    for codes in np.ndindex(*shape):
+        at = plain
+        for place, code in zip(soft, codes, strict=True):
+            at = _with_state(at, place, engine.known[place], engine.known[place].states[code])  # type: ignore[union-attr, arg-type]
+        for told in (_with_state(at, position, variable, state), at):
+            columns.append(_joint_columns(engine, derivatives, told, whole))
+    slopes, bases = stacked(columns, shape)
+    return slopes, bases, tuple(stated.soft[v] for v in soft)
+
+
+def _joint_columns(engine: Engine, derivatives: Derivatives, told: Evidence, whole: Gradient) -> Floats:
+    """The numbers of every parameter for the probability of some findings relative to that of all states."""
+    part = derivatives.gradient(told)
+    posterior = math.exp(part.log_partition - whole.log_partition)
+    return _gathered(_blocks(engine, derivatives.problem, part, whole, posterior)[0]).numbers
+
+
 def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
     """The target, after checking that the question can be answered."""
     problem, variable = engine.prepared.problem, engine.model.variables[position]
@@ -376,11 +432,14 @@ def _blocks(
     """Every parameter of every CPD or factor, and the children whose CPDs have parameters of another kind."""
     gradients = part, whole
     if not problem.conditionals:
-        found = (_entries_block(problem, n, gradients, posterior) for n in range(problem.num_factors))
+        own = range(problem.num_factors - len(engine.joints))
+        found = (_entries_block(problem, n, gradients, posterior) for n in own)
         return [block for block in found if block is not None], ()
     blocks, left_out = [], []
     cpds: Sequence[CPD] = engine.model.cpds if isinstance(engine.model, BayesNet) else ()
     for place, group in enumerate(problem.conditionals):
+        if group.child in engine.joints:
+            continue
         made = (
             _rows_block(problem, cpds[place], group.factors, gradients, posterior)
             if cpds

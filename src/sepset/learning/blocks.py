@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -143,9 +144,9 @@ class Blocks:
         members = tuple(tuple(place[c.child.name] for c in cpds) for cpds in blocks_of(template).values())
         forms: dict[int, AnyParameters] = {}
         for block in members:
-            first = template.cpds[block[0]].parameters.for_rows(columns)
-            forms |= {block[0]: first}
-            forms |= {i: template.cpds[i].parameters.for_rows(columns).about(first) for i in block[1:]}
+            own, *others = [template.cpds[i].parameters.for_rows(columns) for i in block]
+            first = reduce(lambda one, other: one.including(other), others, own)
+            forms |= {block[0]: first, **{i: other.about(first) for i, other in zip(block[1:], others, strict=True)}}
         return cls(template, tuple(forms[i] for i in range(len(place))), members)
 
     def parameters(self, model: BayesNet) -> list[AnyParameters]:

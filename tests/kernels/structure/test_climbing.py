@@ -47,12 +47,12 @@ def test_ties_go_to_the_first_pair_and_barred_moves_wait() -> None:
     gains = np.full((3, 3), 2.0)
     np.fill_diagonal(gains, -np.inf)
     edges, above, barred = np.zeros((3, 3), np.bool_), np.zeros((3, 1), np.uint64), np.zeros((3, 3), np.int64)
-    out = np.zeros(3, np.int64)
-    assert kernels.best_move(gains, edges, above, 2, barred, 0, np.inf, 1e-8, out) == 2.0
+    out, indegree = np.zeros(3, np.int64), np.zeros(3, np.int64)
+    assert kernels.best_move(gains, edges, above, indegree, 2, barred, 0, np.inf, 1e-8, out) == 2.0
     assert out.tolist() == [kernels.ADD, 0, 1]
     barred[0, 1] = 5
-    kernels.best_move(gains, edges, above, 2, barred, 4, np.inf, 1e-8, out)
+    kernels.best_move(gains, edges, above, indegree, 2, barred, 4, np.inf, 1e-8, out)
     assert out.tolist() == [kernels.ADD, 0, 2]
-    kernels.best_move(gains, edges, above, 2, barred, 4, 1.0, 1e-8, out)
+    kernels.best_move(gains, edges, above, indegree, 2, barred, 4, 1.0, 1e-8, out)
     assert out.tolist() == [kernels.ADD, 0, 1]
-    assert kernels.best_move(gains, edges, above, 0, barred, 0, np.inf, 1e-8, out) == -np.inf
+    assert kernels.best_move(gains, edges, above, indegree, 0, barred, 0, np.inf, 1e-8, out) == -np.inf

@@ -77,6 +77,7 @@ def best_move(
     gains: Floats,
     edges: Bools,
     above: UInt64s,
+    indegree: Ints,
     max_parents: int,
     barred: Ints,
     step: int,
@@ -89,26 +90,30 @@ def best_move(
     Moves compete in the order of additions, deletions, reversals, each by source and then target; a later one wins only
     if it gains more by the tolerance. A move barred beyond `step` counts only if it gains more than `aspiration`.
     """
-    n = len(gains)
-    indegree = np.zeros(n, np.int64)
+    n, best, threshold = len(gains), -np.inf, -np.inf
+    present = np.empty((indegree.sum(), 2), np.int64)
+    count = 0
     for x in range(n):
         for y in range(n):
-            indegree[y] += edges[x, y]
-    best = -np.inf
-    for kind in range(3):
-        for x in range(n):
-            for y in range(n):
-                if edges[x, y] != (kind != ADD):
-                    continue
-                gain = gains[x, y] if kind != REVERSE else gains[x, y] + gains[y, x]
-                if not gain > best + tolerance:
-                    continue
-                if (barred[x, y] > step or (kind == REVERSE and barred[y, x] > step)) and not gain > aspiration:
-                    continue
-                if kind == ADD and (edges[y, x] or indegree[y] >= max_parents or is_ancestor(above, y, x)):
-                    continue
-                if kind == REVERSE and (indegree[x] >= max_parents or has_other_path(edges, above, x, y)):
-                    continue
-                best = gain
-                out[0], out[1], out[2] = kind, x, y
+            if edges[x, y]:
+                present[count, 0], present[count, 1] = x, y
+                count += 1
+            elif gains[x, y] > threshold and not (barred[x, y] > step and not gains[x, y] > aspiration):
+                if not (edges[y, x] or indegree[y] >= max_parents or is_ancestor(above, y, x)):
+                    best = gains[x, y]
+                    threshold = best + tolerance
+                    out[0], out[1], out[2] = ADD, x, y
+    for kind in (DELETE, REVERSE):
+        for k in range(count):
+            x, y = present[k, 0], present[k, 1]
+            gain = gains[x, y] if kind == DELETE else gains[x, y] + gains[y, x]
+            if not gain > threshold:
+                continue
+            if (barred[x, y] > step or (kind == REVERSE and barred[y, x] > step)) and not gain > aspiration:
+                continue
+            if kind == REVERSE and (indegree[x] >= max_parents or has_other_path(edges, above, x, y)):
+                continue
+            best = gain
+            threshold = best + tolerance
+            out[0], out[1], out[2] = kind, x, y
     return best

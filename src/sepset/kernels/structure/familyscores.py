@@ -142,6 +142,7 @@ def score_candidates(
     logs: Floats,
     regret: Floats,
     is_complete: bool,
+    is_unit: bool,
     room: AnyArray,
     cancel: Bytes,
     out: Floats,
@@ -162,6 +163,7 @@ def score_candidates(
         logs: `n log n` of small whole numbers.
         regret: for each number of rows, where the kind takes it.
         is_complete: whether the candidates have no missing cell, and every row counts.
+        is_unit: whether every row counts once.
         room: four of the largest tables.
         cancel: set where the work is to be ended.
         out: one sum per candidate.
@@ -175,7 +177,10 @@ def score_candidates(
         width = size * int(np.max(cards[four]))
         room[: len(four) * width] = 0
         if is_complete and len(four) == 4:
-            count_four(codes, key, weights, size, width, four, room)
+            if is_unit:
+                count_four_ones(codes, key, size, width, four, room)
+            else:
+                count_four(codes, key, weights, size, width, four, room)
         else:
             for k in range(len(four)):
                 count_one(codes[four[k]], key, weights, size, room[k * width : (k + 1) * width])
@@ -190,14 +195,33 @@ def score_candidates(
 def count_four(
     codes: AnyInts, key: UInt32s, weights: AnyArray, size: int, width: int, four: Ints, room: AnyArray
 ) -> None:
-    """Add every row to the tables of four candidates: additions to one cell wait for each other, these do not."""
+    """Add every row to the tables of four candidates: additions to one cell wait for each other, these do not.
+
+    Cells are found by unsigned numbers, which need no test for negative ones.
+    """
     a, b, c, d = codes[four[0]], codes[four[1]], codes[four[2]], codes[four[3]]
+    one, two, three = room[:width], room[width : 2 * width], room[2 * width : 3 * width]
+    last, step = room[3 * width : 4 * width], np.uint32(size)
     for i in range(len(key)):
-        place, weight = np.int64(key[i]), weights[i]
-        room[np.int64(a[i]) * size + place] += weight
-        room[width + np.int64(b[i]) * size + place] += weight
-        room[2 * width + np.int64(c[i]) * size + place] += weight
-        room[3 * width + np.int64(d[i]) * size + place] += weight
+        place, weight = key[i], weights[i]
+        one[np.uint32(a[i]) * step + place] += weight
+        two[np.uint32(b[i]) * step + place] += weight
+        three[np.uint32(c[i]) * step + place] += weight
+        last[np.uint32(d[i]) * step + place] += weight
+
+
+@kernel(borrows=True)
+def count_four_ones(codes: AnyInts, key: UInt32s, size: int, width: int, four: Ints, room: AnyArray) -> None:
+    """As `count_four`, of rows that count once."""
+    a, b, c, d = codes[four[0]], codes[four[1]], codes[four[2]], codes[four[3]]
+    one, two, three = room[:width], room[width : 2 * width], room[2 * width : 3 * width]
+    last, step = room[3 * width : 4 * width], np.uint32(size)
+    for i in range(len(key)):
+        place = key[i]
+        one[np.uint32(a[i]) * step + place] += 1
+        two[np.uint32(b[i]) * step + place] += 1
+        three[np.uint32(c[i]) * step + place] += 1
+        last[np.uint32(d[i]) * step + place] += 1
 
 
 @kernel(borrows=True)

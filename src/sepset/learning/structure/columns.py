@@ -145,6 +145,11 @@ class Columns(Frozen):
         return self.intervened is None and not is_missing
 
     @lazy
+    def is_unit(self) -> bool:
+        """Whether every row counts once."""
+        return self.weights.dtype.kind == "i" and bool((self.weights == 1).all())
+
+    @lazy
     def is_mixed(self) -> bool:
         """Whether some columns are real and others are not."""
         return bool(self.is_real.any() and not self.is_real.all())
@@ -322,6 +327,6 @@ def _values(dataset: Dataset, is_real: Bools) -> Floats:
 def _weights(dataset: Dataset) -> AnyArray:
     weights = dataset.weights
     if weights is None:
-        return np.ones(dataset.num_rows, np.int64)
+        return np.ones(dataset.num_rows, np.int32)
     whole = np.rint(weights)
     return whole.astype(np.int64) if np.array_equal(whole, weights) and weights.sum() < 2**53 else weights

@@ -164,6 +164,13 @@ class Scorer:
                 self._added.popitem(last=False)
         return found + self._prior_of_additions(child, key[1:])
 
+    def additions_of(self, child: int, parents: tuple[int, ...], candidates: Ints) -> Floats:
+        """The score of the family with each candidate added."""
+        if not len(candidates):
+            return np.zeros(0)
+        added = self._prior_of_additions(child, parents)
+        return self._extended(child, parents, candidates) + (added if isinstance(added, float) else added[candidates])
+
     def removals(self, child: int, parents: Iterable[int]) -> Floats:
         """The score of the family without each of its parents, in their order as numbers."""
         given = tuple(sorted(parents))
@@ -229,7 +236,7 @@ class Scorer:
         def run(cancel: Bytes) -> None:
             score_candidates(
                 codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, _logs(), regret,
-                columns.is_complete, room, cancel, out, totals,
+                columns.is_complete, columns.is_unit, room, cancel, out, totals,
             )  # fmt: skip
 
         interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
@@ -239,7 +246,7 @@ class Scorer:
 
     def _workspace(self, size: int) -> Any:
         if self._room is None or len(self._room) < size:
-            self._room = np.zeros(size, self.columns.weights.dtype)
+            self._room = np.zeros(size, np.int32 if self.columns.is_unit else self.columns.weights.dtype)
         return self._room
 
     def _prior_of(self, child: int, parents: tuple[int, ...]) -> float:

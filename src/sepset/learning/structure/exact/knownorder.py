@@ -52,7 +52,7 @@ class KnownOrder:
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best DAG along the order."""
-        allowed = self._along(task)
+        allowed = self.along(task)
         choose = _greedy_parents if self.is_greedy else _best_parents
         parents = choose(task, allowed)
         score = task.scorer.total(parents)
@@ -67,7 +67,7 @@ class KnownOrder:
             info={"bound over": "DAGs along the order"},
         )
 
-    def _along(self, task: StructureTask) -> Allowed:
+    def along(self, task: StructureTask) -> Allowed:
         """The constraints, and no edges against the order."""
         names = task.columns.names
         if sorted(self.order) != sorted(names):

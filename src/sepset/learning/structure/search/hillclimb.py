@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bools
 from sepset.base.checks import whole
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Info, Until, as_until, run
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.structure.climbing import ADD, DELETE, REVERSE
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of
-from sepset.learning.structure.search.moves import TOLERANCE, Move, SearchedGraph
+from sepset.learning.structure.search.moves import TOLERANCE, Move, SearchedGraph, parents_in
 
 NO_LIMIT = Until(steps=1_000_000, tolerance=None)
 
@@ -25,20 +25,20 @@ class State:
     """The state of a search: plain values, and the graph with its gains, which is rebuilt where it is absent.
 
     Attributes:
-        parents: of each column now.
-        best: the parents in the best graph so far.
+        edges: from row to column, whether there is an edge now.
+        best: the edges of the best graph so far.
         best_score: its score.
-        barred: the step until which each pair is barred.
+        recent: the pairs changed last, each with the step until which it is barred.
         since: steps since the best graph was found.
         restarts: how many were made.
         step: the number of moves so far.
         is_checked: whether no move improves the best graph.
     """
 
-    parents: list[list[int]]
-    best: list[list[int]]
+    edges: Bools
+    best: Bools
     best_score: float
-    barred: Ints
+    recent: tuple[tuple[int, int, int], ...] = ()
     since: int = 0
     restarts: int = 0
     step: int = 0
@@ -52,21 +52,21 @@ class StateCodec:
     def pack(self, state: State) -> Any:
         """The plain values."""
         return {
-            "parents": state.parents,
-            "best": state.best,
+            "size": len(state.edges),
+            "edges": np.argwhere(state.edges),
+            "best": np.argwhere(state.best),
             "best_score": state.best_score,
-            "barred": state.barred,
+            "recent": state.recent,
             "counters": (state.since, state.restarts, state.step, state.is_checked),
         }
 
     def unpack(self, packed: Any) -> State:
         """The state from its plain values."""
         since, restarts, step, is_checked = packed["counters"]
-        parents = [list(map(int, p)) for p in packed["parents"]]
-        best = [list(map(int, p)) for p in packed["best"]]
-        barred = np.array(packed["barred"], dtype=np.int64)
+        edges, best = (_filled(packed[name], int(packed["size"])) for name in ("edges", "best"))
+        recent = tuple((int(x), int(y), int(until)) for x, y, until in packed["recent"])
         return State(
-            parents, best, float(packed["best_score"]), barred, int(since), int(restarts), int(step), bool(is_checked)
+            edges, best, float(packed["best_score"]), recent, int(since), int(restarts), int(step), bool(is_checked)
         )
 
 
@@ -126,25 +126,24 @@ class HillClimb:
         """The graph to begin with."""
         parents = task.start_parents()
         graph = SearchedGraph(task.scorer, task.allowed, parents)
-        n = len(parents)
-        return State(parents, parents, graph.score, np.zeros((n, n), np.int64), graph=graph)
+        return State(graph.edges.copy(), graph.edges.copy(), graph.score, graph=graph)
 
     def step(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
         """One move, or the end of the search."""
-        graph = state.graph or SearchedGraph(task.scorer, task.allowed, state.parents)
-        score = graph.score
-        aspiration = state.best_score - score + TOLERANCE
-        move = graph.best(state.barred if self.tabu else None, state.step, aspiration)
+        graph = _graph(task, state)
+        aspiration = state.best_score - graph.score + TOLERANCE
+        move = graph.best(state.recent, state.step, aspiration)
         is_uphill = move is not None and move.gain > TOLERANCE
         goes_on = move is not None and (is_uphill or (self.tabu > 0 and state.since < self.patience))
         if not goes_on or move is None:
             return self._ended(task, state, rng)
         graph.make(move)
-        barred = _with_bar(state.barred, move, state.step + 1 + self.tabu) if self.tabu else state.barred
-        moved = replace(state, parents=graph.parents_of(), graph=graph, barred=barred, step=state.step + 1)
+        change = (move.source, move.target, state.step + 1 + self.tabu)
+        recent = (*state.recent, change)[-self.tabu :] if self.tabu else ()
+        moved = replace(state, edges=graph.edges.copy(), graph=graph, recent=recent, step=state.step + 1)
         found = graph.score
         if found > state.best_score + TOLERANCE:
-            moved = replace(moved, best=moved.parents, best_score=found, since=0)
+            moved = replace(moved, best=moved.edges, best_score=found, since=0)
         else:
             moved = replace(moved, since=state.since + 1)
         return moved, Info(moved.best_score, math.inf)
@@ -153,26 +152,18 @@ class HillClimb:
         """The end of the search, or a restart from the perturbed best graph."""
         if state.restarts >= self.restarts:
             return replace(state, is_checked=True), Info(state.best_score, 0.0, is_done=True)
-        graph = SearchedGraph(task.scorer, task.allowed, state.best)
+        graph = SearchedGraph(task.scorer, task.allowed, parents_in(state.best))
         for _ in range(self.perturb or max(4, graph.n // 4)):
             move = random_move(graph, rng)
             if move is not None:
                 graph.make(move)
-        n = graph.n
-        again = replace(
-            state,
-            parents=graph.parents_of(),
-            graph=graph,
-            barred=np.zeros((n, n), np.int64),
-            since=0,
-            restarts=state.restarts + 1,
-        )
+        again = replace(state, edges=graph.edges.copy(), graph=graph, recent=(), since=0, restarts=state.restarts + 1)
         return again, Info(state.best_score, math.inf)
 
     def read(self, task: StructureTask, state: State) -> Learned[DAG]:
         """The best graph so far."""
         return Learned(
-            dag_of(task.columns, state.best),
+            dag_of(task.columns, parents_in(state.best)),
             columns=task.columns,
             score=state.best_score,
             num_scores=task.scorer.num_scores,
@@ -195,8 +186,16 @@ def random_move(graph: SearchedGraph, rng: np.random.Generator) -> Move | None:
     return None
 
 
-def _with_bar(barred: Ints, move: Move, until: int) -> Ints:
-    later = barred.copy()
-    later[move.source, move.target] = until
-    later[move.target, move.source] = until
-    return later
+def _graph(task: StructureTask, state: State) -> SearchedGraph:
+    """The graph with its gains; a state that was stored, or interrupted amid a move, has it built again."""
+    kept = state.graph
+    if kept is not None and np.array_equal(kept.edges, state.edges):
+        return kept
+    return SearchedGraph(task.scorer, task.allowed, parents_in(state.edges))
+
+
+def _filled(pairs: Any, n: int) -> Bools:
+    edges = np.zeros((n, n), np.bool_)
+    listed = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    edges[listed[:, 0], listed[:, 1]] = True
+    return edges

@@ -7,12 +7,12 @@ only their columns are computed again.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.kernels.structure.climbing import (
     ADD,
     REVERSE,
@@ -65,17 +65,28 @@ class SearchedGraph:
     def __init__(self, scorer: Scorer, allowed: Allowed, parents_of: Sequence[Sequence[int]]) -> None:
         n = scorer.n
         self.scorer, self.allowed, self.n = scorer, allowed, n
-        self.edges: Bools = np.zeros((n, n), np.bool_)
-        for child, parents in enumerate(parents_of):
-            self.edges[list(parents), child] = True
+        self.edges = edges_of(parents_of)
+        self.indegree: Ints = self.edges.sum(0)
         self.above = np.zeros((n, (n + 63) // 64), np.uint64)
         assert ancestors(self.edges, self.above), "a search starts from a DAG"
         self.families = np.array([scorer.family(child, parents) for child, parents in enumerate(parents_of)])
         self.toggled = np.full((n, n), np.nan)
         self.gains = np.full((n, n), -np.inf)
-        self._free = np.zeros((n, n), np.int64)
-        for child in range(n):
-            self._refresh(child)
+        self._barred = np.zeros((n, n), np.int64)
+        self._start()
+
+    def _start(self) -> None:
+        """Compute all gains; with an equivalent score, an edge gains the same in both directions of an empty graph."""
+        for child in range(self.n):
+            is_first = self.scorer.is_equivalent and not self.edges.any() and self.allowed.max_parents > 0
+            if not is_first:
+                self._refresh(child)
+                continue
+            toggled = np.full(self.n, np.nan)
+            toggled[:child] = self.toggled[child, :child] - self.families[:child] + self.families[child]
+            later = np.arange(child + 1, self.n)
+            toggled[later] = self.scorer.additions_of(child, (), later)
+            self._fill(child, toggled)
 
     @property
     def score(self) -> float:
@@ -88,14 +99,34 @@ class SearchedGraph:
 
     def parents_of(self) -> list[list[int]]:
         """The parents of each column."""
-        return [self.parents(child) for child in range(self.n)]
+        return parents_in(self.edges)
 
-    def best(self, barred: Ints | None = None, step: int = 0, aspiration: float = math.inf) -> Move | None:
-        """The legal move with the largest gain, or None if there is none; ties go to the first in column order."""
+    def best(
+        self, recent: Iterable[tuple[int, int, int]] = (), step: int = 0, aspiration: float = math.inf
+    ) -> Move | None:
+        """The legal move with the largest gain, or None if there is none; ties go to the first in column order.
+
+        Args:
+            recent: pairs that are barred until a step.
+            step: the present one.
+            aspiration: a gain above it lifts the bar.
+        """
         out = np.zeros(3, np.int64)
-        limits = self._free if barred is None else barred
+        limits = self._barred
+        limits[:] = 0
+        for x, y, until in recent:
+            limits[x, y] = limits[y, x] = until
         gain = best_move(
-            self.gains, self.edges, self.above, self.allowed.max_parents, limits, step, aspiration, TOLERANCE, out
+            self.gains,
+            self.edges,
+            self.above,
+            self.indegree,
+            self.allowed.max_parents,
+            limits,
+            step,
+            aspiration,
+            TOLERANCE,
+            out,
         )
         return None if gain == -np.inf else Move(int(out[0]), int(out[1]), int(out[2]), float(gain))
 
@@ -104,7 +135,7 @@ class SearchedGraph:
         kind, x, y, _ = move
         if self.edges[x, y] != (kind != ADD) or self.gains[x, y] == -np.inf:
             return False
-        full = self.edges.sum(0) >= self.allowed.max_parents
+        full = self.indegree >= self.allowed.max_parents
         if kind == ADD:
             return not (self.edges[y, x] or full[y] or is_ancestor(self.above, y, x))
         if kind == REVERSE:
@@ -126,8 +157,10 @@ class SearchedGraph:
             self._refresh(x)
 
     def _toggle(self, x: int, y: int) -> None:
-        self.families[y] = self.toggled[x, y]
         self.edges[x, y] = not self.edges[x, y]
+        self.indegree[y] += 1 if self.edges[x, y] else -1
+        is_direct = self.indegree[y] != 1  # with one parent it may come from the other direction, up to rounding
+        self.families[y] = self.toggled[x, y] if is_direct else self.scorer.family(y, self.parents(y))
 
     def _refresh(self, child: int) -> None:
         """Compute the gains of adding and removing single parents of a column."""
@@ -137,8 +170,35 @@ class SearchedGraph:
         else:
             toggled = np.full(self.n, np.nan)
             toggled[parents] = self.scorer.removals(child, parents)
+        self._fill(child, toggled)
+
+    def _fill(self, child: int, toggled: Floats) -> None:
         self.toggled[:, child] = toggled
         with np.errstate(invalid="ignore"):
             gains = toggled - self.families[child]
         fixed = np.where(self.edges[:, child], self.allowed.required[:, child], self.allowed.forbidden[:, child])
         self.gains[:, child] = np.where(fixed | np.isnan(gains), -np.inf, gains)
+
+
+def edges_of(parents_of: Sequence[Sequence[int]]) -> Bools:
+    """From row to column, whether there is an edge.
+
+    >>> edges_of([[], [0]]).tolist()
+    [[False, True], [False, False]]
+    """
+    edges = np.zeros((len(parents_of), len(parents_of)), np.bool_)
+    for child, parents in enumerate(parents_of):
+        edges[list(parents), child] = True
+    return edges
+
+
+def parents_in(edges: Bools) -> list[list[int]]:
+    """The parents of each column.
+
+    >>> parents_in(edges_of([[], [0]]))
+    [[], [0]]
+    """
+    found: list[list[int]] = [[] for _ in range(len(edges))]
+    for source, target in np.argwhere(edges).tolist():
+        found[target].append(source)
+    return found

@@ -1,0 +1,176 @@
+"""The command that learns a structure from rows, and writes it as a network with parameters."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sepset.cli.application import AsJson, MissingText, Seed, app
+from sepset.cli.learning import Bar, Estimator, Rows, estimator_of, read_rows
+from sepset.cli.shared import INTERRUPTED, require_model_file, show
+from sepset.errors import ScopeError
+
+if TYPE_CHECKING:
+    from sepset.learning.structure.constraints import Constraints
+    from sepset.learning.structure.familyscores import FamilyScore
+    from sepset.learning.structure.learned import Learned, StructureMethod
+
+
+class Search(StrEnum):
+    """The methods of structure learning that the command line offers."""
+
+    default = "default"
+    hill_climb = "hill-climb"
+    ges = "ges"
+    pc = "pc"
+    mmhc = "mmhc"
+    exact = "exact"
+    chow_liu = "chow-liu"
+
+
+class Score(StrEnum):
+    """The scores of structures that the command line offers."""
+
+    bic = "bic"
+    aic = "aic"
+    bdeu = "bdeu"
+    k2 = "k2"
+    qnml = "qnml"
+    fnml = "fnml"
+    bge = "bge"
+
+
+@app.command()
+def learn(
+    data: Rows,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix gives the format.")],
+    method: Annotated[Search, typer.Option("--method", "-m", help="How the structure is learned.")] = Search.default,
+    score: Annotated[Score, typer.Option("--score", help="The score of structures.")] = Score.bic,
+    sample_size: Annotated[
+        float | None,
+        typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
+    ] = None,
+    level: Annotated[float, typer.Option("--level", help="The level of the tests of pc and mmhc.")] = 0.05,
+    max_parents: Annotated[int | None, typer.Option("--max-parents", min=0, help="The most parents.")] = None,
+    require: Annotated[list[str] | None, typer.Option("--require", help="An edge A->B. Repeatable.")] = None,
+    forbid: Annotated[list[str] | None, typer.Option("--forbid", help="An edge A->B. Repeatable.")] = None,
+    tiers: Annotated[
+        str | None, typer.Option("--tiers", help="Names from early to late, as in 'age,sex; smoking; cancer'.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="The column with the weight of each row.")] = None,
+    missing: MissingText = None,
+    steps: Annotated[int | None, typer.Option("--steps", min=1, help="The largest number of steps.")] = None,
+    seed: Seed = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="A file in which a search saves its state, to resume from it.")
+    ] = None,
+    progress: Bar = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn the structure of a network from the rows of a file, fit its parameters, and write the network.
+
+    Parameters are posterior means under BDeu. Ctrl-C stops a search: the best network so far is written, and the exit
+    code is 130.
+    """
+    from sepset.api.structure import learn_structure
+    from sepset.inference.iterate import Until
+    from sepset.inference.result import Status
+    from sepset.io.files import write
+    from sepset.models.defaults import template_of
+
+    require_model_file(out)
+    chosen = _method(method, level)
+    rows = read_rows(data, None, weights, missing)
+    options: dict[str, Any] = {} if chosen is None else {"method": chosen}
+    found = learn_structure(
+        rows,
+        score=_score(score, sample_size),
+        constraints=_constraints(require, forbid, tiers, max_parents),
+        seed=seed,
+        until=None if steps is None else Until(steps=steps, tolerance=None),
+        progress=progress,
+        checkpoint=checkpoint,
+        **options,
+    )
+    prior = estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)
+    write(found.fit(prior).model, out)
+    show(_facts(found, out), as_json, found.__rich__)
+    if found.status is Status.INTERRUPTED:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _method(search: Search, level: float) -> StructureMethod[Any] | None:
+    from sepset.learning.structure.classes.ges import GES
+    from sepset.learning.structure.exact.search import ExactSearch
+    from sepset.learning.structure.exact.trees import ChowLiu
+    from sepset.learning.structure.search.hillclimb import HillClimb
+    from sepset.learning.structure.skeletons.candidates import MMHC, MMPC
+    from sepset.learning.structure.skeletons.pc import PC
+
+    known: dict[Search, Any] = {
+        Search.default: lambda: None,
+        Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
+        Search.ges: GES,
+        Search.pc: lambda: PC(level=level),
+        Search.mmhc: lambda: MMHC(MMPC(level=level)),
+        Search.exact: ExactSearch,
+        Search.chow_liu: ChowLiu,
+    }
+    made: StructureMethod[Any] | None = known[search]()
+    return made
+
+
+def _score(name: Score, sample_size: float | None) -> FamilyScore:
+    from sepset.cpds.priors.dirichlet import K2, BDeu
+    from sepset.learning.structure.scores.gaussian import BGe
+    from sepset.learning.structure.scores.likelihood import AIC, BIC
+    from sepset.learning.structure.scores.normalized import FNML, QNML
+
+    known: dict[Score, Any] = {
+        Score.bic: BIC,
+        Score.aic: AIC,
+        Score.bdeu: lambda: BDeu(10.0 if sample_size is None else sample_size),
+        Score.k2: K2,
+        Score.qnml: QNML,
+        Score.fnml: FNML,
+        Score.bge: BGe,
+    }
+    made: FamilyScore = known[name]()
+    return made
+
+
+def _constraints(
+    require: list[str] | None, forbid: list[str] | None, tiers: str | None, max_parents: int | None
+) -> Constraints:
+    from sepset.learning.structure.constraints import Constraints
+
+    groups = [[name.strip() for name in tier.split(",") if name.strip()] for tier in (tiers or "").split(";")]
+    if tiers is not None and not all(groups):
+        raise ScopeError(f"--tiers is written as 'a,b; c; d'; found {tiers!r}.")
+    return Constraints(
+        required=require or (),
+        forbidden=forbid or (),
+        tiers=[group for group in groups if group],
+        max_parents=max_parents,
+    )
+
+
+def _facts(found: Learned[Any], out: Path) -> dict[str, Any]:
+    """The learned structure as plain values."""
+    return {
+        "file": str(out),
+        "method": repr(found.method),
+        "status": found.status.value,
+        "guarantee": found.guarantees["structure"].value,
+        "rows": found.columns.total,
+        "edges": [list(edge) for edge in found.dag.edges],
+        "compelled": [list(edge) for edge in found.cpdag.directed],
+        "score": None if math.isnan(found.score) else found.score,
+        "gap": found.gap if math.isfinite(found.gap) else None,
+        "families scored": found.num_scores,
+        "independence tests": found.num_tests,
+    }

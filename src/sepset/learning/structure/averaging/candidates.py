@@ -1,0 +1,151 @@
+"""Tables of candidate parents: for each column all subsets of a few candidates, alone and with one further column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.text import readable
+from sepset.base.threads import NEVER, interruptible
+from sepset.errors import TooLarge
+from sepset.kernels.structure.subsets import sum_subsets
+from sepset.learning.structure.constraints import Allowed
+from sepset.learning.structure.exact.families import dense_families
+from sepset.learning.structure.exact.scoretable import bits
+from sepset.learning.structure.familyscores import Scorer
+
+MOST_BYTES = 2**31
+"""The largest table."""
+
+ALL_COLUMNS = 16
+"""Up to so many columns, all others are candidates of each."""
+
+FIRST = 6
+"""How many candidates each column begins with where not all are."""
+
+MOST = 8
+"""The largest number of candidates of a column, where not all are."""
+
+
+@dataclass(frozen=True)
+class CandidateTable:
+    """The scores of the parent sets that chains visit.
+
+    Attributes:
+        cands: the candidates of each column, -1 after the last.
+        outs: the further columns, one of which a set may have; -1 after the last.
+        scores: all blocks of all columns, one after another; see `kernels.structure.candidatesums`.
+        sums: their log sums over subsets.
+        starts: where each column's blocks begin.
+    """
+
+    cands: Ints
+    outs: Ints
+    scores: Floats
+    sums: Floats
+    starts: Ints
+
+    @property
+    def arrays(self) -> tuple[Ints, Ints, Floats, Floats, Ints]:
+        """All of them, as kernels take them."""
+        return self.cands, self.outs, self.scores, self.sums, self.starts
+
+    @classmethod
+    def full(cls, scorer: Scorer, allowed: Allowed) -> CandidateTable:
+        """The table in which all other columns are candidates."""
+        n = scorer.n
+        scores = dense_families(scorer, allowed)
+        cands = np.array([[u for u in range(n) if u != v] for v in range(n)], np.int64).reshape(n, n - 1)
+        sums = scores.copy()
+        interruptible(lambda cancel: sum_subsets(sums, cancel))
+        starts = np.arange(n, dtype=np.int64) * scores.shape[1]
+        return cls(cands, np.zeros((n, 0), np.int64), scores.reshape(-1), sums.reshape(-1), starts)
+
+    @classmethod
+    def of(cls, scorer: Scorer, allowed: Allowed, candidates: Sequence[Sequence[int]]) -> CandidateTable:
+        """The table of given candidates of each column, plus one."""
+        n = scorer.n
+        lists = [sorted(c) for c in candidates]
+        others = [_others(allowed, v, lists[v]) for v in range(n)]
+        sizes = [(1 + len(others[v])) << len(lists[v]) for v in range(n)]
+        if 16 * sum(sizes) > MOST_BYTES:
+            raise TooLarge(
+                f"A table of {sum(sizes):,} parent sets takes {readable(16 * sum(sizes))}; the limit is "
+                f"{readable(MOST_BYTES)}. Use fewer candidates."
+            )
+        blocks = [_blocks(scorer, allowed, v, lists[v], others[v]) for v in range(n)]
+        sums = [b.copy() for b in blocks]
+        for block in sums:
+            sum_subsets(block, NEVER)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        flat = [np.concatenate([b.reshape(-1) for b in parts]) for parts in (blocks, sums)]
+        return cls(_padded(lists), _padded(others), flat[0], flat[1], starts)
+
+
+def _others(allowed: Allowed, child: int, candidates: list[int]) -> list[int]:
+    if len(candidates) >= allowed.max_parents and not candidates:
+        return []
+    return [u for u in range(len(allowed.required)) if not allowed.forbidden[u, child] and u not in candidates]
+
+
+def _padded(lists: Sequence[Sequence[int]]) -> Ints:
+    found = np.full((len(lists), max((len(x) for x in lists), default=0)), -1, np.int64)
+    for row, members in zip(found, lists, strict=True):
+        row[: len(members)] = members
+    return found
+
+
+def _blocks(scorer: Scorer, allowed: Allowed, child: int, cands: list[int], outs: list[int]) -> Floats:
+    """The scores of a column's parent sets: one row for each further column, the first without one."""
+    found = np.full((1 + len(outs), 1 << len(cands)), -np.inf)
+    required = set(np.flatnonzero(allowed.required[:, child]).tolist())
+    for subset in range(1 << len(cands)):
+        parents = [cands[i] for i in bits(subset)]
+        missing = required - set(parents)
+        if len(parents) > allowed.max_parents or len(missing) > 1:
+            continue
+        if not missing:
+            found[0, subset] = scorer.family(child, parents)
+        if outs and len(parents) < allowed.max_parents:
+            more = scorer.additions(child, parents)[outs]
+            found[1:, subset] = np.where([not missing or u in missing for u in outs], more, -np.inf)
+    return found
+
+
+def first_candidates(scorer: Scorer, allowed: Allowed, count: int = FIRST) -> list[list[int]]:
+    """For each column its required parents, parents added greedily, and the columns that gain most by themselves."""
+    found = []
+    for child in range(scorer.n):
+        chosen = np.flatnonzero(allowed.required[:, child]).tolist()
+        score = scorer.family(child, chosen)
+        while len(chosen) < min(count, allowed.max_parents):
+            scores = _open(scorer.additions(child, chosen), allowed, child)
+            best = int(scores.argmax())
+            if not scores[best] > score:
+                break
+            chosen, score = [*chosen, best], float(scores[best])
+        alone = _open(scorer.additions(child, ()), allowed, child)
+        for u in np.argsort(-alone, kind="stable").tolist():
+            if len(chosen) >= count:
+                break
+            if u not in chosen and alone[u] > scorer.family(child, ()):
+                chosen.append(u)
+        found.append(sorted(chosen))
+    return found
+
+
+def _open(scores: Floats, allowed: Allowed, child: int) -> Floats:
+    return np.where(np.isnan(scores) | allowed.forbidden[:, child], -np.inf, scores)
+
+
+def expanded(candidates: Sequence[Sequence[int]], edges: Floats, threshold: float, most: int = MOST) -> list[list[int]]:
+    """The candidates with those further columns whose edge has more than this probability."""
+    found = []
+    for child, known in enumerate(candidates):
+        order = np.argsort(-edges[:, child], kind="stable").tolist()
+        more = [u for u in order if edges[u, child] > threshold and u not in known]
+        found.append(sorted([*known, *more[: max(most - len(known), 0)]]))
+    return found

@@ -1,0 +1,298 @@
+"""Chains over structures: several from different starts, at several temperatures, with diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.checks import number, whole
+from sepset.base.frozen import fill
+from sepset.base.threads import interruptible
+from sepset.errors import ArgumentError, NotApplicable
+from sepset.inference.iterate import Info, Until, as_until, run
+from sepset.inference.result import Guarantee, Status
+from sepset.learning.structure.averaging.candidates import (
+    ALL_COLUMNS,
+    CandidateTable,
+    expanded,
+    first_candidates,
+)
+from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.learned import StructureTask
+
+EXPANSION_SAMPLES = 100
+"""The draws of each round in which candidates are added."""
+
+EXPANSION_ROUNDS = 10
+"""The most rounds in which candidates are added."""
+
+ADDED_ABOVE = 0.05
+"""A further column becomes a candidate if its edge is more probable than this."""
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """Where the chains stand, and what was kept.
+
+    Attributes:
+        states: of each chain and temperature.
+        logs: the log score of each.
+        edges: the summed edge probabilities of each chain.
+        graphs: a DAG from each kept draw, by chain; the array may have room for more.
+        log_weights: the logarithm of the weight of each kept DAG, with room for more.
+        traces: the log score of each chain's cold state after each step, with room for more.
+        counts: draws kept, proposals, acceptances, exchanges of temperatures proposed and accepted, steps.
+    """
+
+    states: Ints
+    logs: Floats
+    edges: Floats
+    graphs: Bytes
+    log_weights: Floats
+    traces: Floats
+    counts: Ints
+
+
+class ChainCodec:
+    """States of chains as plain values."""
+
+    def pack(self, state: ChainState) -> Any:
+        """The arrays by name."""
+        kept, steps = int(state.counts[0]), int(state.counts[5])
+        cut = {
+            "graphs": state.graphs[:, :kept],
+            "log_weights": state.log_weights[:, :kept],
+            "traces": state.traces[:, :steps],
+        }
+        return {**vars(state), **cut}
+
+    def unpack(self, packed: Any) -> ChainState:
+        """The state from its arrays."""
+        return ChainState(**{name: np.array(value) for name, value in packed.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chains:
+    """The settings and the driver that all chains over structures share.
+
+    Args:
+        num_samples: how many structures are kept from each chain.
+        thin: the steps between two of them; 10 per column by default.
+        burn_in: the kept draws that are dropped at the beginning; a fifth of `num_samples` by default.
+        num_chains: from different starts: one from a good structure, the others at random.
+        temperatures: 1 and higher ones; chains at higher temperatures move freely and exchange states with colder ones.
+        candidates: how many candidate parents each column begins with; all columns by default where there are up to 16.
+            Parent sets have one more column than candidates, and columns that prove probable become candidates.
+    """
+
+    num_samples: int = 1000
+    thin: int | None = None
+    burn_in: int | None = None
+    num_chains: int = 2
+    temperatures: tuple[float, ...] = (1.0,)
+    candidates: int | None = None
+    _table: CandidateTable | None = field(default=None, repr=False, compare=False)
+
+    is_exact: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        whole(f"{name}(num_samples=)", self.num_samples, least=1)
+        whole(f"{name}(num_chains=)", self.num_chains, least=1)
+        for setting, least in (("thin", 1), ("burn_in", 0), ("candidates", 0)):
+            if getattr(self, setting) is not None:
+                whole(f"{name}({setting}=)", getattr(self, setting), least=least, otherwise="None")
+        fill(self, temperatures=tuple(float(number(f"{name}(temperatures=)", t, least=1)) for t in self.temperatures))
+        if not self.temperatures or self.temperatures[0] != 1.0:
+            raise ArgumentError(f"{name}(temperatures=) begins with 1; found {self.temperatures}.")
+
+    def average(self, task: StructureTask) -> StructurePosterior:
+        """The posterior, from the draws of all chains."""
+        table = self._candidate_table(task)
+        bound = replace(self, _table=table)
+        made = run(
+            bound,
+            task,
+            rng=task.rng,
+            until=as_until(task.until, Until(steps=self._dropped + self.num_samples, tolerance=None)),
+            progress=task.progress,
+            checkpoint=task.checkpoint,
+            about=f"{self!r} with {task.score!r} on {task.columns!r}",
+            codec=ChainCodec(),
+        )
+        found = made.result(bound, task)
+        status = Status.COMPLETED if found.status is Status.STEP_LIMIT and task.until is None else found.status
+        return replace(found, method=self, status=status)
+
+    @property
+    def _dropped(self) -> int:
+        return self.num_samples // 5 if self.burn_in is None else self.burn_in
+
+    def _candidate_table(self, task: StructureTask) -> CandidateTable:
+        n, scorer, allowed = len(task.columns), task.scorer, task.allowed
+        if n < 2 or (self.candidates is None and n <= ALL_COLUMNS):
+            return CandidateTable.full(scorer, allowed)
+        chosen = first_candidates(scorer, allowed, *(() if self.candidates is None else (self.candidates,)))
+        for _ in range(EXPANSION_ROUNDS):
+            table = CandidateTable.of(scorer, allowed, chosen)
+            short = replace(self, num_samples=EXPANSION_SAMPLES, burn_in=EXPANSION_SAMPLES // 2, _table=table)
+            until = Until(steps=EXPANSION_SAMPLES + EXPANSION_SAMPLES // 2, tolerance=None)
+            probable = run(short, task, rng=task.rng, until=until, progress=False).result(short, task).edges
+            more = expanded(chosen, probable, ADDED_ABOVE)
+            if more == chosen:
+                return table
+            chosen = more
+        return CandidateTable.of(scorer, allowed, chosen)
+
+    @property
+    def table(self) -> CandidateTable:
+        """The scores that the chains visit."""
+        assert self._table is not None
+        return self._table
+
+    def init(self, task: StructureTask, rng: np.random.Generator) -> ChainState:
+        """The starts of all chains."""
+        n, heats = len(task.columns), len(self.temperatures)
+        first = self._starts(task, rng)
+        states = np.stack([np.stack([s] * heats) for s in first])
+        shape = (self.num_chains, heats)
+        return ChainState(
+            states,
+            np.zeros(shape),
+            np.zeros((self.num_chains, n, n)),
+            np.zeros((self.num_chains, 0, n, n), np.uint8),
+            np.zeros((self.num_chains, 0)),
+            np.zeros((self.num_chains, 0)),
+            np.zeros(6, np.int64),
+        )
+
+    def step(self, task: StructureTask, state: ChainState, rng: np.random.Generator) -> tuple[ChainState, Info]:
+        """One draw from every chain."""
+        n = len(task.columns)
+        states, logs, counts = state.states.copy(), np.empty_like(state.logs), state.counts.copy()
+        steps = 10 * n if self.thin is None else self.thin
+        for chain in range(self.num_chains):
+            for k, temperature in enumerate(self.temperatures):
+                uniforms = 1.0 - rng.random((steps, 5 + n))
+                uniforms[:, [0, 1, 2]] = 1.0 - uniforms[:, [0, 1, 2]]  # below one, where places are drawn
+                logs[chain, k], accepted = interruptible(
+                    lambda cancel, s=states[chain, k], u=uniforms, t=temperature: self._advance(s, u, 1.0 / t, cancel)  # type: ignore[misc]
+                )
+                if k == 0:
+                    counts[1:3] += (steps, accepted)
+            self._exchange(states[chain], logs[chain], counts, rng)
+        traces = _appended(state.traces, int(counts[5]), logs[:, 0])
+        counts[5] += 1
+        moved = replace(state, states=states, logs=logs, counts=counts, traces=traces)
+        if counts[5] > self._dropped:
+            moved = self._kept(task, moved, rng)
+        return moved, Info(float(logs[:, 0].mean()), np.inf)
+
+    def _exchange(self, states: Ints, logs: Floats, counts: Ints, rng: np.random.Generator) -> None:
+        """Neighboring temperatures exchange states with the probability that keeps both distributions."""
+        for k in range(len(self.temperatures) - 1, 0, -1):
+            gain = (logs[k] - logs[k - 1]) * (1.0 / self.temperatures[k - 1] - 1.0 / self.temperatures[k])
+            counts[3] += 1
+            if np.log(1.0 - rng.random()) < gain:
+                states[[k, k - 1]], logs[[k, k - 1]] = states[[k - 1, k]], logs[[k - 1, k]]
+                counts[4] += 1
+
+    def _kept(self, task: StructureTask, state: ChainState, rng: np.random.Generator) -> ChainState:
+        n = len(task.columns)
+        graphs, weights = np.zeros((self.num_chains, n, n), np.uint8), np.zeros(self.num_chains)
+        edges = state.edges.copy()
+        for chain in range(self.num_chains):
+            weights[chain] = self._record(state.states[chain, 0], rng.random(n), edges[chain], graphs[chain])
+        counts = state.counts.copy()
+        counts[0] += 1
+        return replace(
+            state,
+            edges=edges,
+            counts=counts,
+            graphs=_appended(state.graphs, int(counts[0]) - 1, graphs),
+            log_weights=_appended(state.log_weights, int(counts[0]) - 1, weights),
+        )
+
+    def read(self, task: StructureTask, state: ChainState) -> StructurePosterior:
+        """The posterior, from what was kept."""
+        n, kept = len(task.columns), int(state.counts[0])
+        if not kept:
+            raise NotApplicable(f"{self!r} was ended in its burn-in. Give it more steps.")
+        cut = ChainCodec().pack(state)
+        state = replace(state, graphs=cut["graphs"], log_weights=cut["log_weights"], traces=cut["traces"])
+        logs = state.log_weights.reshape(-1)
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        graphs = state.graphs.reshape(-1, n, n)
+        by_chain = self._edges_by_chain(state, kept)
+        return StructurePosterior(
+            task.columns,
+            by_chain.mean(0) if self.is_exact else np.tensordot(weights, graphs, 1),
+            parents=graphs,
+            weights=weights,
+            method=self,
+            task=task,
+            guarantees={"edges": Guarantee.ESTIMATE, "paths": Guarantee.ESTIMATE},
+            diagnostics=self._diagnostics(state, by_chain, weights),
+        )
+
+    def _edges_by_chain(self, state: ChainState, kept: int) -> Floats:
+        if self.is_exact:
+            return state.edges / kept
+        logs = state.log_weights - state.log_weights.max(1, keepdims=True)
+        weights = np.exp(logs) / np.exp(logs).sum(1, keepdims=True)
+        return np.stack([np.tensordot(w, g, 1) for w, g in zip(weights, state.graphs, strict=True)])
+
+    def _diagnostics(self, state: ChainState, by_chain: Floats, weights: Floats) -> Mapping[str, Any]:
+        exchanges = {} if not state.counts[3] else {"exchanges": float(state.counts[4] / state.counts[3])}
+        return {
+            "r_hat": r_hat(state.traces[:, self._dropped :]),
+            "scatter": float((by_chain.max(0) - by_chain.min(0)).max(initial=0.0)),
+            "acceptance": float(state.counts[2] / max(int(state.counts[1]), 1)),
+            "effective_draws": float(1.0 / np.square(weights).sum()),
+            "edges_by_chain": by_chain,
+            **exchanges,
+        }
+
+    def _starts(self, task: StructureTask, rng: np.random.Generator) -> list[Ints]:
+        """The first state of each chain: of a good structure, and of random ones."""
+        raise NotImplementedError
+
+    def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
+        """Steps from a state, in place; the log score, and how many were accepted."""
+        raise NotImplementedError
+
+    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+        """Add the edge probabilities given a state, draw a DAG, and return the log of its weight."""
+        raise NotImplementedError
+
+
+def _appended(room: Any, count: int, values: Any) -> Any:
+    """The array with one more entry on its second axis; it grows by doubling, and earlier entries never change."""
+    if count == room.shape[1]:
+        larger = np.zeros((room.shape[0], max(2 * count, 16), *room.shape[2:]), room.dtype)
+        larger[:, :count] = room
+        room = larger
+    room[:, count] = values
+    return room
+
+
+def r_hat(traces: Floats) -> float:
+    """The potential scale reduction of several traces, each split in half; near one if they agree.
+
+    >>> round(r_hat(np.array([[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]])), 2)
+    0.71
+    """
+    half = traces.shape[1] // 2
+    if half < 2:
+        return float("nan")
+    parts = np.concatenate([traces[:, :half], traces[:, half : 2 * half]])
+    within = parts.var(1, ddof=1).mean()
+    between = half * parts.mean(1).var(ddof=1)
+    if within == 0:
+        return 1.0 if between == 0 else float("inf")
+    return float(np.sqrt(((half - 1) / half * within + between / half) / within))

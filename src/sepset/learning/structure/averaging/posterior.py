@@ -1,0 +1,210 @@
+r"""`StructurePosterior`: probabilities of edges, paths and other features, averaged over structures.
+
+$$P(f \mid \mathcal D) = \sum_{\mathcal G} P(\mathcal G \mid \mathcal D) \, f(\mathcal G)$$
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.arraytypes import Bytes, Floats
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind, frame
+from sepset.base.lazy import lazy
+from sepset.base.text import nearest
+from sepset.errors import ArgumentError, NotApplicable, ScopeError
+from sepset.graphs.graph import DAG
+from sepset.inference.result import IterativeResult
+from sepset.learning.structure.averaging.consensus import consensus_graph
+from sepset.learning.structure.averaging.prediction import averaged_predictions
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.learned import StructureTask
+
+MOST_SHOWN = 30
+"""The number of edges that are listed when a posterior is printed."""
+
+Feature = str | Sequence[str] | Callable[[DAG], Any]
+"""An edge as "a -> b" or a pair of names, a path as "a ~> b", or a function of a graph."""
+
+
+class WeightedGraph(NamedTuple):
+    """A structure with its share of the posterior.
+
+    Attributes:
+        graph: the structure.
+        weight: its probability, or its share of the draws.
+    """
+
+    graph: DAG
+    weight: float
+
+
+class StructureAveraging(Protocol):
+    """A frozen value of settings that can average over structures."""
+
+    def average(self, task: StructureTask) -> StructurePosterior:
+        """The posterior over structures."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StructurePosterior(Tabulated, IterativeResult):
+    """The posterior over structures: probabilities of edges and other features, and the structures themselves.
+
+    Attributes:
+        columns: the data.
+        edges: the probability of the edge from each row to each column, in column order.
+        parents: structures as arrays of edges, from row to column; all, the best ones, or draws.
+        weights: one per structure; they sum to one.
+        log_evidence: the logarithm of the sum over structures; NaN where it is not known.
+        diagnostics: of chains: `r_hat`, `scatter`, `acceptance`, `edges_by_chain`.
+
+    >>> from sepset.learning.structure.averaging.exhaustive import Exhaustive
+    >>> from sepset.cpds.priors.dirichlet import BDeu
+    >>> rows = {"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 1] * 5, "c": [0, 1, 0, 1] * 5}
+    >>> found = Exhaustive().average(StructureTask(Columns.of(rows), BDeu(1.0)))
+    >>> round(found.probability("a -> b"), 3), round(found.probability("a ~> b"), 3)
+    (0.5, 0.5)
+    >>> found.consensus(0.5)
+    DAG(a -> b; c)
+    """
+
+    columns: Columns
+    edges: Floats
+    parents: Bytes = field(kw_only=True)
+    weights: Floats = field(kw_only=True)
+    log_evidence: float = field(default=math.nan, kw_only=True)
+    diagnostics: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    task: StructureTask = field(kw_only=True)
+    paths_of: Callable[[], Floats] | None = field(default=None, kw_only=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.columns.names
+
+    @lazy
+    def paths(self) -> Floats:
+        """The probability of a directed path from each row to each column; ones on the diagonal."""
+        if self.paths_of is not None:
+            return self.paths_of()
+        self._require_graphs("paths")
+        return np.asarray(np.tensordot(self.weights, [reachability(g) for g in self.parents], 1))
+
+    @lazy
+    def graphs(self) -> tuple[WeightedGraph, ...]:
+        """The distinct structures with their weights, the most probable first."""
+        self._require_graphs("graphs")
+        total: dict[bytes, float] = {}
+        for graph, weight in zip(self.parents, self.weights.tolist(), strict=True):
+            key = graph.tobytes()
+            total[key] = total.get(key, 0.0) + weight
+        ranked = sorted(total.items(), key=lambda item: -item[1])
+        return tuple(WeightedGraph(self._dag(key), weight) for key, weight in ranked)
+
+    def _dag(self, key: bytes) -> DAG:
+        n = len(self.names)
+        edges = np.argwhere(np.frombuffer(key, np.uint8).reshape(n, n))
+        return DAG(self.names, [(self.names[a], self.names[b]) for a, b in edges])
+
+    def probability(self, feature: Feature) -> float:
+        """The posterior expectation of a feature.
+
+        Args:
+            feature: an edge as "a -> b" or ("a", "b"), a directed path as "a ~> b", or a function of a DAG, whose
+                values are averaged over `graphs`.
+        """
+        if callable(feature):
+            return float(sum(weight * float(feature(graph)) for graph, weight in self.graphs))
+        table, pair = self.edges, feature
+        if isinstance(feature, str):
+            path = "~>" in feature
+            table = self.paths if path else self.edges
+            pair = [part.strip() for part in feature.split("~>" if path else "->")]
+        if len(pair) != 2:
+            raise ArgumentError(f"A feature is 'a -> b', 'a ~> b', a pair of names, or a function; found {feature!r}.")
+        return float(table[self._place(pair[0]), self._place(pair[1])])
+
+    def _place(self, name: object) -> int:
+        if name not in self.names:
+            raise ScopeError(f"There is no column {name!r}.{nearest(name, self.names)}")
+        return self.names.index(str(name))
+
+    def consensus(self, threshold: float | None = None) -> DAG:
+        """The DAG of the edges whose pair is adjacent with more than this probability; see `consensus_graph`.
+
+        Args:
+            threshold: read from the probabilities themselves by default.
+        """
+        return consensus_graph(self.names, self.edges, threshold=threshold)
+
+    def predict(self, target: str, data: object) -> Floats:
+        """The probability of each state of a column in new rows, averaged over structures and parameters.
+
+        Args:
+            target: the name of a discrete column.
+            data: rows with all other columns.
+        """
+        self._place(target)
+        self._require_graphs("predictions")
+        return averaged_predictions(self.task, self.graphs, target, data)
+
+    def log_predictive(self, data: object) -> float:
+        r"""The log probability of further rows given these: $\log P(\mathcal D, \mathcal D') - \log P(\mathcal D)$.
+
+        Needs a score that is an evidence, such as `BDeu`, and a method that sums over structures exactly.
+        """
+        from sepset.learning.structure.averaging.prediction import extended_task
+
+        if math.isnan(self.log_evidence):
+            raise NotApplicable(f"{self.method!r} does not know the evidence. Use an exact method, or `predict`.")
+        method: StructureAveraging = self.method  # type: ignore[assignment]  # made by one
+        return method.average(extended_task(self.task, data)).log_evidence - self.log_evidence
+
+    def _require_graphs(self, what: str) -> None:
+        if not len(self.parents):
+            raise NotApplicable(f"{self.method!r} keeps no structures, and so has no {what}.")
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per edge: source, target, probability, the most probable first."""
+        rows = list(self._ranked())
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        return frame({n: list(c) for n, c in zip(("source", "target", "probability"), columns, strict=True)}, kind)
+
+    def _ranked(self) -> Iterator[tuple[str, str, float]]:
+        order = np.argsort(-self.edges, axis=None, kind="stable")
+        for place in order.tolist():
+            a, b = divmod(place, len(self.names))
+            if a != b:
+                yield self.names[a], self.names[b], float(self.edges[a, b])
+
+    def __repr__(self) -> str:
+        return f"StructurePosterior({len(self.names)} columns; {self.method!r}; {self.status.value})"
+
+    def _shown(self) -> Shown:
+        rows = [(a, b, f"{p:.4f}") for a, b, p in list(self._ranked())[:MOST_SHOWN]]
+        return Shown(("source", "target", "probability"), rows, repr(self.method), words=2)
+
+
+def reachability(graph: Bytes) -> Floats:
+    """1 where there is a directed path from row to column, the diagonal included.
+
+    >>> reachability(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], np.uint8))[0].tolist()
+    [1.0, 1.0, 1.0]
+    """
+    reach = (np.asarray(graph) > 0) | np.eye(len(graph), dtype=np.bool_)
+    for k in range(len(graph)):
+        reach |= np.outer(reach[:, k], reach[k])
+    return reach.astype(np.float64)
+
+
+def as_edges(parents: ArrayLike, num_columns: int) -> Bytes:
+    """Structures given as one mask of parents per column, as arrays of edges from row to column."""
+    masks = np.asarray(parents, np.int64).reshape(-1, num_columns)
+    bits = masks[:, None, :] >> np.arange(num_columns)[None, :, None] & 1
+    return bits.astype(np.uint8)

@@ -1,0 +1,1 @@
+"""Search over equivalence classes of DAGs: greedy equivalence search and its relatives."""

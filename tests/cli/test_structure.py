@@ -1,0 +1,84 @@
+"""Learning structures from the command line: the same as the function, with one line for bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import sepset as ss
+from sepset import cli
+
+run = CliRunner()
+
+
+def invoked(*arguments: object) -> str:
+    result = run.invoke(cli.app, [str(a) for a in arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def parsed(*arguments: object) -> dict[str, object]:
+    found: dict[str, object] = json.loads(invoked(*arguments, "--json"))
+    return found
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Path:
+    path = tmp_path / "asia.csv"
+    ss.data.write_dataset(ss.datasets.load("asia").sample(2_000, seed=1), path)
+    return path
+
+
+def test_learn_is_the_function(csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    facts = parsed("learn", csv, "-o", out, "--score", "bdeu", "-a", "4")
+    expected = ss.learn_structure(str(csv), score=ss.BDeu(4.0))
+    assert facts["score"] == pytest.approx(expected.score)
+    assert {tuple(edge) for edge in facts["edges"]} == set(expected.dag.edges)  # type: ignore[attr-defined]
+    model = ss.read(out)
+    assert isinstance(model, ss.BayesNet)
+    assert set(model.dag.edges) == set(expected.dag.edges)
+    assert "structure" in invoked("learn", csv, "-o", out)
+
+
+@pytest.mark.parametrize("method", ["hill-climb", "ges", "pc", "mmhc", "exact", "chow-liu"])
+def test_every_method(csv: Path, tmp_path: Path, method: str) -> None:
+    facts = parsed("learn", csv, "-o", tmp_path / "model.bif", "-m", method, "--max-parents", 2)
+    assert 4 <= len(facts["edges"]) <= 10  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("score", ["bic", "aic", "bdeu", "k2", "qnml", "fnml"])
+def test_every_score(csv: Path, tmp_path: Path, score: str) -> None:
+    assert (
+        parsed("learn", csv, "-o", tmp_path / "model.json", "--score", score, "-m", "hill-climb")["score"] is not None
+    )
+
+
+def test_knowledge(csv: Path, tmp_path: Path) -> None:
+    facts = parsed(
+        *("learn", csv, "-o", tmp_path / "model.json", "--require", "asia->xray", "--forbid", "smoke->lung"),
+        *("--tiers", "asia,smoke; lung", "--max-parents", "2", "--steps", "200"),
+    )
+    edges = {tuple(edge) for edge in facts["edges"]}  # type: ignore[attr-defined]
+    assert ("asia", "xray") in edges
+    assert not edges & {("smoke", "lung"), ("lung", "smoke"), ("lung", "asia")}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--require", "asia"), "source -> target"),
+        (("--require", "asia->nowhere"), "not a column"),
+        (("--require", "asia->xray", "--forbid", "asia->xray"), "both require and forbid"),
+        (("--tiers", "asia;;smoke"), "--tiers"),
+        (("--score", "bge"), "discrete"),
+        (("-m", "ges", "--score", "k2"), "GES"),
+    ],
+)
+def test_bad_input(csv: Path, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    result = run.invoke(cli.app, ["learn", str(csv), "-o", str(tmp_path / "model.json"), *words])
+    assert result.exit_code != 0
+    assert message in str(result.exception) + result.output

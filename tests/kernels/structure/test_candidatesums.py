@@ -1,0 +1,46 @@
+"""Edges and draws of one column's parents, against plain sums."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sepset.kernels.structure.candidatesums import add_edges, draw_parents
+from sepset.kernels.structure.subsets import sum_subsets
+
+CANDS, OUTS = np.array([[1, 2], [-1, -1], [-1, -1], [-1, -1]]), np.array([[3], [-1], [-1], [-1]])
+SCORES = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]))
+"""Of {}, {1}, {2}, {1, 2}, and of each with 3."""
+
+SETS = [(), (1,), (2,), (1, 2), (3,), (1, 3), (2, 3), (1, 2, 3)]
+
+
+@pytest.mark.parametrize("inside", [(1, 2, 3), (1, 3), (2,), ()])
+@pytest.mark.parametrize("level", [None, (1,), (3,), (2, 3)])
+def test_edges_and_draws(inside, level):
+    if level is not None and not set(level) & set(inside):
+        return
+    sums = SCORES.reshape(2, 4).copy()
+    sum_subsets(sums, np.zeros(1, np.uint8))
+    flags = np.array([u in inside for u in range(4)], np.uint8)
+    marks = np.array([level is not None and u in level and u in inside for u in range(4)], np.uint8)
+    possible = [
+        (s, np.exp(x))
+        for s, x in zip(SETS, SCORES, strict=True)
+        if set(s) <= set(inside) and (level is None or set(s) & set(level))
+    ]
+    total = sum(w for _, w in possible)
+    edges = np.zeros((4, 4))
+    add_edges(0, flags, marks, level is not None, CANDS, OUTS, sums.reshape(-1), 0, edges)
+    for u in (1, 2, 3):
+        assert edges[u, 0] == pytest.approx(sum(w for s, w in possible if u in s) / total, abs=1e-12)
+    seen = dict.fromkeys([s for s, _ in possible], 0.0)
+    for k in range(2000):
+        graph = np.zeros((4, 4), np.uint8)
+        uniform = (k + 0.5) / 2000
+        draw_parents(0, flags, marks, level is not None, CANDS, OUTS, SCORES, 0, uniform, graph)
+        seen[tuple(np.flatnonzero(graph[:, 0]).tolist())] += 1 / 2000
+    assert list(seen.values()) == pytest.approx([w / total for _, w in possible], abs=1e-3)
+    assert list(itertools.chain(*graph[:, 1:])) == [0] * 12

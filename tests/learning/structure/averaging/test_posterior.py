@@ -1,0 +1,46 @@
+"""Questions to a posterior over structures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.cpds.priors.dirichlet import BDeu
+from sepset.errors import ArgumentError, ScopeError
+from sepset.learning.structure.averaging.exhaustive import Exhaustive
+from sepset.learning.structure.averaging.posterior import as_edges, reachability
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.learned import StructureTask
+from support.score_tables import COUNTS_22, ROW_22
+
+FOUND = Exhaustive().average(StructureTask(Columns.of(ROW_22, weights=COUNTS_22), BDeu(1.0)))
+
+
+def test_the_table_of_edges():
+    frame = FOUND.to_frame()
+    assert frame.probability.is_monotonic_decreasing
+    assert (frame.source[0], frame.target[0]) == ("c", "b")
+    assert len(frame) == 6
+    assert "c" in str(FOUND)
+    assert repr(FOUND) == "StructurePosterior(3 columns; Exhaustive(); completed)"
+
+
+def test_graphs_are_distinct_and_ranked():
+    weights = [g.weight for g in FOUND.graphs]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1.0)
+    assert set(FOUND.consensus().edges) == {("c", "a"), ("c", "b")}
+
+
+def test_bad_features():
+    with pytest.raises(ScopeError, match="no column 'd'"):
+        FOUND.probability("a -> d")
+    with pytest.raises(ArgumentError, match="A feature is"):
+        FOUND.probability("a")
+
+
+def test_edges_and_paths_of_masks():
+    edges = as_edges([(0, 1, 2)], 3)[0]
+    assert edges.tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    assert reachability(edges).tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
+    assert np.array_equal(reachability(np.zeros((0, 0))), np.zeros((0, 0)))
