@@ -19,6 +19,7 @@ SUITES = (
     "ordering",
     "plans",
     "separation",
+    "structuretests",
     "sampling",
     "counting",
     "rows",

@@ -162,6 +162,15 @@ from sepset.learning.structure.scores.likelihood import (
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
 )
+from sepset.learning.structure.skeletons.candidates import (
+    MMHC as MMHC,
+)
+from sepset.learning.structure.skeletons.latent import (
+    FCI as FCI,
+)
+from sepset.learning.structure.skeletons.pc import (
+    PC as PC,
+)
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
 )
@@ -205,6 +214,7 @@ __all__ = [
     "Discrete",
     "EM",
     "ExactSearch",
+    "FCI",
     "FactorGraph",
     "GES",
     "Gaussian",
@@ -220,6 +230,7 @@ __all__ = [
     "LinearGaussian",
     "LogisticCPD",
     "MLE",
+    "MMHC",
     "MarkovNet",
     "MixedGraph",
     "MultiplexerCPD",
@@ -227,6 +238,7 @@ __all__ = [
     "NoisyOr",
     "Not",
     "OrderMCMC",
+    "PC",
     "PartitionCPD",
     "PartitionMCMC",
     "PosteriorMode",

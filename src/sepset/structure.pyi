@@ -141,6 +141,9 @@ from sepset.learning.structure.scores.normalized import (
     FNML as FNML,
     QNML as QNML,
 )
+from sepset.learning.structure.search.boss import (
+    BOSS as BOSS,
+)
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
 )
@@ -187,6 +190,7 @@ __all__ = [
     "BDs",
     "BGe",
     "BIC",
+    "BOSS",
     "BenjaminiHochberg",
     "BestStructures",
     "Bonferroni",

@@ -22,6 +22,7 @@ FLAT = (
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
+    "PC FCI MMHC "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -221,6 +222,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.scores.heldout": "CrossValidated Holdout",
         "learning.structure.scores.likelihood": "AIC BIC LogLikelihood",
         "learning.structure.scores.normalized": "FNML QNML",
+        "learning.structure.search.boss": "BOSS",
         "learning.structure.search.hillclimb": "HillClimb",
         "learning.structure.skeletons.blankets": "FastIAMB GrowShrink IAMB InterIAMB",
         "learning.structure.skeletons.candidates": "HPC MMHC MMPC",

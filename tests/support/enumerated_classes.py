@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 import sepset as ss
+from sepset.learning.structure.columns import Columns
 
 Edges = frozenset[tuple[int, int]]
 
@@ -70,3 +71,10 @@ def expected_counts(seed: int, n: int, density: float = 0.5) -> tuple[ss.DAG, di
 
 def sampled(seed: int, num_rows: int) -> object:
     return ss.Dataset(ss.datasets.load("asia").sample(num_rows, seed=seed)).to_frame()
+
+
+def chained_columns(seed: int, n: int = 6, num_rows: int = 120) -> Columns:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 3, (num_rows, n))
+    rows[:, 1:] = np.where(rng.random((num_rows, n - 1)) < 0.5, rows[:, :-1], rows[:, 1:])
+    return Columns.of({f"v{k}": rows[:, k] for k in range(n)})

@@ -24,11 +24,20 @@ from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer
 from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
-from sepset.learning.structure.search.hillclimb import HillClimb
+from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
 
-DEFAULT_METHOD = HillClimb(tabu=20, patience=20, restarts=5)
-"""The method where none is named."""
+MOST_ORDERED = 250
+"""The largest number of columns whose orders are searched where no method is named."""
+
+
+def default_method(num_columns: int) -> BOSS:
+    """The method where none is named: greedy searches, then one over orders of up to a few hundred columns.
+
+    >>> default_method(37), default_method(1_000)
+    (BOSS(starts=1), BOSS(starts=0))
+    """
+    return BOSS(1 if num_columns <= MOST_ORDERED else 0)
 
 
 @overload
@@ -92,7 +101,7 @@ def learn_structure(
 
     Args:
         data: a dataset, any frame, a mapping of columns, or the path of a file.
-        method: hill climbing with a tabu list and restarts by default.
+        method: `BOSS` by default: greedy searches over classes and graphs, then over orders of up to 250 columns.
         score: `BIC()` by default; or `AIC()`, `BDeu(10)`, `K2()` and others. Methods by tests need none.
         structure_prior: uniform by default.
         constraints: edges that are required or forbidden, tiers, the largest number of parents.
@@ -116,9 +125,10 @@ def learn_structure(
     >>> learn_structure(rows).graph.edges
     (('rain', 'wet'),)
     """
-    chosen: StructureMethod[Any] = DEFAULT_METHOD if method is None else method
+    columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
+    chosen: StructureMethod[Any] = default_method(len(columns)) if method is None else method
     task = StructureTask(
-        Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing),
+        columns,
         BIC() if score is None else score,
         structure_prior,
         Constraints() if constraints is None else constraints,

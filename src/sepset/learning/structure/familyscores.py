@@ -34,6 +34,9 @@ ROWS_UNINTERRUPTED = 1 << 22
 KEPT_BYTES = 1 << 28
 """The memory of kept scores."""
 
+TOLERANCE = 1.5e-8
+"""The smallest difference of scores, in nats, that counts: below it are rounding errors, and ties."""
+
 FAMILY_BYTES = 250
 """About what one kept score of a family takes."""
 

@@ -18,6 +18,8 @@ from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
+from sepset.inference.iterate import Until
+from sepset.graphs.pag import PAG
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.structure.columns import Columns
@@ -25,7 +27,10 @@ from sepset.learning.structure.constraints import Allowed, Constraints
 from sepset.learning.structure.familyscores import FamilyScore, Scorer
 from sepset.learning.structure.structureprior import StructurePrior
 
-G = TypeVar("G", bound=Graph)
+G = TypeVar("G", bound=Graph | PAG)
+
+NO_LIMIT = Until(steps=1_000_000, tolerance=None)
+"""When searches that end by themselves are stopped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +138,10 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
     @lazy
     def dag(self) -> DAG:
         """The graph, or a member of the class that it stands for."""
-        return self.graph if isinstance(self.graph, DAG) else consistent_extension(self.graph)
+        graph: Graph | PAG = self.graph
+        if isinstance(graph, PAG):
+            raise NotApplicable("A PAG allows for unobserved variables, and stands for no single DAG of the columns.")
+        return graph if isinstance(graph, DAG) else consistent_extension(graph)
 
     @lazy
     def cpdag(self) -> MixedGraph:

@@ -11,10 +11,10 @@ import pytest
 import sepset as ss
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
-from sepset.learning.structure.familyscores import Scorer
+from sepset.learning.structure.familyscores import TOLERANCE, Scorer
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.hillclimb import HillClimb
-from sepset.learning.structure.search.moves import TOLERANCE, SearchedGraph
+from sepset.learning.structure.search.moves import SearchedGraph
 
 
 def binary_rows(n: int) -> dict[str, np.ndarray]:
@@ -113,7 +113,7 @@ def test_resuming_is_the_same_as_going_on(tmp_path: Path) -> None:
 
 
 def test_a_limit_ends_with_the_best_so_far() -> None:
-    found = ss.learn_structure(sampled(0), until=3)
+    found = ss.learn_structure(sampled(0), method=HillClimb(tabu=20, restarts=5), until=3)
     assert found.status is ss.Status.STEP_LIMIT
     assert found.graph.num_edges == 3
     assert found.guarantees["structure"] is ss.Guarantee.HEURISTIC

@@ -98,6 +98,16 @@ def test_one_and_two_columns(method, n):
     assert found.graph.num_edges == n - 1
 
 
+def test_results_of_oracles_are_shown_and_not_fitted():
+    found = PC(test=DSeparation(DAG.parse("A -> B"))).ask("AB")
+    assert "independence tests" in str(found)
+    with pytest.raises(NotApplicable, match="no rows"):
+        found.fit()
+    assert PC(test=DSeparation(DAG.parse("A -> B"))).ask("AB").dag.num_edges == 1
+    with pytest.raises(NotApplicable, match="PAG"):
+        FCI(test=DSeparation(DAG.parse("A -> B"))).ask("AB").dag
+
+
 def test_numbers():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 800))

@@ -19,8 +19,7 @@ from sepset.learning.structure.classes.knowledge import constrained_graph, permi
 from sepset.learning.structure.classes.operators import DELETE, INSERT, TURN, Operator, Possible, applied
 from sepset.learning.structure.classes.queue import OperatorQueue
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.learned import Learned, StructureTask
-from sepset.learning.structure.search.hillclimb import NO_LIMIT
+from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask
 
 PHASES = {"forward": INSERT, "backward": DELETE, "turning": TURN}
 

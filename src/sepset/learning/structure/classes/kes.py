@@ -15,9 +15,8 @@ from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.essential import EssentialGraph
 from sepset.learning.structure.classes.ges import GES, ClassSearch
 from sepset.learning.structure.classes.knowledge import constrained_graph
-from sepset.learning.structure.learned import Learned, StructureTask
-from sepset.learning.structure.search.hillclimb import NO_LIMIT
-from sepset.learning.structure.search.moves import TOLERANCE
+from sepset.learning.structure.familyscores import TOLERANCE
+from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from sepset.learning.structure.classes.essential import EssentialGraph
 from sepset.learning.structure.classes.operators import KINDS, TURN, Operator, Possible, obstacle
-from sepset.learning.structure.familyscores import Scorer
-from sepset.learning.structure.search.moves import TOLERANCE
+from sepset.learning.structure.familyscores import TOLERANCE, Scorer
 
 Entry = tuple[float, int, int, tuple[int, ...], int, Operator]
 DIGITS = 7

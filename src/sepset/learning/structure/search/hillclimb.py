@@ -11,13 +11,12 @@ import numpy as np
 from sepset.base.arraytypes import Bools
 from sepset.base.checks import whole
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info, Until, as_until, run
+from sepset.inference.iterate import Info, as_until, run
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.structure.climbing import ADD, DELETE, REVERSE
-from sepset.learning.structure.learned import Learned, StructureTask, dag_of
-from sepset.learning.structure.search.moves import TOLERANCE, Move, SearchedGraph, parents_in
-
-NO_LIMIT = Until(steps=1_000_000, tolerance=None)
+from sepset.learning.structure.familyscores import TOLERANCE
+from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask, dag_of
+from sepset.learning.structure.search.moves import Move, SearchedGraph, parents_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,7 @@ from sepset.kernels.structure.climbing import (
     is_ancestor,
 )
 from sepset.learning.structure.constraints import Allowed
-from sepset.learning.structure.familyscores import Scorer
-
-TOLERANCE = 1.5e-8
-"""The smallest difference of scores, in nats, that counts: below it are rounding errors, and ties."""
+from sepset.learning.structure.familyscores import TOLERANCE, Scorer
 
 
 class Move(NamedTuple):

@@ -117,7 +117,7 @@ def separate_by_blankets(
             found.remove(x, y, given)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GrowShrink(ClassMethod):
     """Grow-Shrink: blankets that grow by any dependent variable, then shrink.
 
@@ -138,7 +138,7 @@ class GrowShrink(ClassMethod):
         separate_by_blankets(queries, found, knowledge, grow_shrink, self.max_condition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IAMB(ClassMethod):
     """IAMB: blankets that grow by the variable with the strongest association, then shrink.
 
@@ -159,7 +159,7 @@ class IAMB(ClassMethod):
         separate_by_blankets(queries, found, knowledge, iamb, self.max_condition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FastIAMB(ClassMethod):
     """Fast-IAMB: blankets that grow by all dependent variables at once.
 
@@ -180,7 +180,7 @@ class FastIAMB(ClassMethod):
         separate_by_blankets(queries, found, knowledge, fast_iamb, self.max_condition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InterIAMB(ClassMethod):
     """Inter-IAMB: blankets that shrink after each addition, so that conditioning sets stay small.
 

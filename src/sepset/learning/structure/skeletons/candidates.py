@@ -126,7 +126,7 @@ def separate_by_hpc(queries: Queries, found: Skeleton, knowledge: Knowledge, max
             found.adjacent[x, y] = found.adjacent[y, x] = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MMPC(SkeletonMethod):
     """Max-min parents and children: the skeleton by the largest of smallest associations.
 
@@ -147,7 +147,7 @@ class MMPC(SkeletonMethod):
         separate_by_max_min(queries, found, knowledge, self.max_condition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HPC(SkeletonMethod):
     """Hybrid parents and children: the skeleton by blankets among few variables, robust where rows are few.
 
@@ -172,7 +172,7 @@ CANDIDATES, SEARCH = MMPC(), HillClimb()
 """The defaults of `MMHC`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MMHC:
     """Max-min hill climbing: a search among the edges of a skeleton that tests found.
 

@@ -183,7 +183,7 @@ class QuickSearch:
         return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FCI(ConstraintMethod[PAG]):
     """FCI: a partial ancestral graph, which allows for unobserved common causes and selected rows.
 
@@ -209,7 +209,7 @@ class FCI(ConstraintMethod[PAG]):
         return PAG.from_marks(names, fci_marks(found, knowledge)), ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RFCI(ConstraintMethod[PAG]):
     """RFCI: as FCI with fewer tests and smaller sets; it may keep more edges.
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from sepset.base.checks import fraction, one_of, whole
 from sepset.base.progress import Bar
+from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import MixedGraph, UndirectedGraph
 from sepset.inference.iterate import Until, as_until, was_interrupted
 from sepset.inference.result import Status
+from sepset.learning.fit import FitResult, LearningMethod
 from sepset.learning.structure.independence.boundtest import AnyTest, Names, Queries
 from sepset.learning.structure.independence.discrete import G_TEST
-from sepset.learning.structure.learned import Learned, StructureTask
+from sepset.learning.structure.learned import G, Learned, StructureTask
 from sepset.learning.structure.skeletons.orientation import CONFLICTS, Conflict, Conflicts, directed
 from sepset.learning.structure.skeletons.skeleton import Knowledge, Skeleton
-
-G = TypeVar("G")
 
 Drawn = tuple[Any, tuple[Conflict, ...]]
 """A graph, and what contradicted each other."""
@@ -40,7 +40,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discovered(Learned[Any], Generic[G]):
+class Discovered(Learned[G]):
     """A structure from independences.
 
     Attributes:
@@ -52,8 +52,23 @@ class Discovered(Learned[Any], Generic[G]):
     separating_sets: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, kw_only=True)
     conflicts: tuple[Conflict, ...] = field(default=(), kw_only=True)
 
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        if self.columns is None:  # an oracle was asked
+            yield from (("structure", repr(self.graph)), ("method", repr(self.method)))
+            yield "independence tests", f"{self.num_tests:,}"
+        else:
+            yield from super()._facts()
+        if self.conflicts:
+            yield "conflicts", listing([" ".join(conflict.edge) for conflict in self.conflicts])
 
-@dataclass(frozen=True)
+    def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
+        """The network with the learned structure and parameters from the same rows; see `Learned.fit`."""
+        if self.columns is None:
+            raise NotApplicable("An oracle was asked, so that there are no rows to fit parameters to.")
+        return super().fit(method, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConstraintMethod(Generic[G]):
     """A method that asks about independences.
 
@@ -133,7 +148,7 @@ class ConstraintMethod(Generic[G]):
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassMethod(ConstraintMethod[MixedGraph]):
     """A method that learns an equivalence class of DAGs.
 
@@ -155,7 +170,7 @@ class ClassMethod(ConstraintMethod[MixedGraph]):
         return made.graph(names), made.named_conflicts(names)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SkeletonMethod(ConstraintMethod[UndirectedGraph]):
     """A method that learns who is joined to whom, and no directions."""
 

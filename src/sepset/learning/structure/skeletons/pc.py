@@ -10,7 +10,7 @@ from sepset.learning.structure.skeletons.method import ClassMethod
 from sepset.learning.structure.skeletons.skeleton import Knowledge, Skeleton, remove_doubtful, separate_by_neighbors
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PC(ClassMethod):
     r"""The PC algorithm: an equivalence class from tests with small conditioning sets.
 

@@ -143,7 +143,7 @@ def _separator_on_paths(
     return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SGS(ClassMethod):
     r"""The SGS algorithm: all sets for all pairs; an immorality if no separating set has the middle.
 
@@ -165,7 +165,7 @@ class SGS(ClassMethod):
         separate_by_every_subset(queries, found, knowledge, self.max_condition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IC(ClassMethod):
     r"""The IC algorithm: for each pair a search for one separating set among all other variables.
 
@@ -188,7 +188,7 @@ class IC(ClassMethod):
         separate_by_one_subset(queries, found, knowledge, self.max_condition)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cheng(ClassMethod):
     """Cheng's three phases: a draft from the strongest associations, thickened, then thinned.
 
