@@ -144,8 +144,19 @@ from sepset.learning.structure.scores.normalized import (
 from sepset.learning.structure.search.boss import (
     BOSS as BOSS,
 )
+from sepset.learning.structure.search.escapes import (
+    BasinFlooding as BasinFlooding,
+    OptimalReinsertion as OptimalReinsertion,
+    PlateauWalk as PlateauWalk,
+    SparseCandidate as SparseCandidate,
+)
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
+)
+from sepset.learning.structure.search.stochastic import (
+    Annealing as Annealing,
+    DataPerturbation as DataPerturbation,
+    FirstAscent as FirstAscent,
 )
 from sepset.learning.structure.skeletons.blankets import (
     FastIAMB as FastIAMB,
@@ -187,10 +198,12 @@ from sepset.learning.structure.structureprior import (
 __all__ = [
     "AIC",
     "AlongOrder",
+    "Annealing",
     "BDs",
     "BGe",
     "BIC",
     "BOSS",
+    "BasinFlooding",
     "BenjaminiHochberg",
     "BestStructures",
     "Bonferroni",
@@ -205,6 +218,7 @@ __all__ = [
     "Constraints",
     "CrossValidated",
     "DSeparation",
+    "DataPerturbation",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -217,6 +231,7 @@ __all__ = [
     "FamilyScores",
     "FastIAMB",
     "FaultyOracle",
+    "FirstAscent",
     "FisherZ",
     "G",
     "GES",
@@ -239,12 +254,14 @@ __all__ = [
     "MMHC",
     "MMPC",
     "MoreData",
+    "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",
     "PC",
     "PartitionMCMC",
     "Pearson",
     "Permutation",
+    "PlateauWalk",
     "PriorNetwork",
     "QNML",
     "RFCI",
@@ -254,6 +271,7 @@ __all__ = [
     "ScoreTable",
     "ShrunkenInformation",
     "Sidak",
+    "SparseCandidate",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",

@@ -142,11 +142,17 @@ def test_gather_copies_a_slice_with_its_axes_in_another_order(seed):
     assert w[[0, 1, -1]].tolist() == [7.0] * 3
 
 
-def tensors_of(cards, scopes, made):
-    """A contraction whose steps are known."""
+def tensors_of(cards, scopes, made, orders=None):
+    """A contraction whose steps are known, with the axes of its tensors by rank or in these orders."""
     start, pool = compressed([(), *scopes])
     sizes = np.array([1.0, *(size_of(scope, cards) for scope in scopes)])
-    return np.array(cards, dtype=np.float64), start, pool, sizes, np.array(made, dtype=np.int64).reshape(-1, 3)
+    moves = [
+        strides_of(order, cards)[r]
+        for scope, order in zip(scopes, scopes if orders is None else orders, strict=True)
+        for r in scope
+    ]
+    steps = np.array(made, dtype=np.int64).reshape(-1, 3)
+    return np.array(cards, dtype=np.float64), start, pool, sizes, steps, np.array(moves, dtype=np.int64)
 
 
 # Nothing but matrix products where there can be one, all else in the order for tables that fill a cache; and no
@@ -158,9 +164,10 @@ COSTS = {
 }
 
 
+@pytest.mark.parametrize("axes", ["by rank", "in any order"])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, monkeypatch):
+def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, axes, monkeypatch):
     uncompile(monkeypatch, layout)
     for name, value in COSTS[costs].items():
         monkeypatch.setattr(layout, name, value)
@@ -172,15 +179,18 @@ def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, monkeypatch)
     d = tuple(r for r in union if rng.random() < 0.5 or not (private or r in shared))
     tables = [random_table(rng, cards, scope) for scope in (a, b)]
     nothing = np.zeros(1, np.int64), *(NONE,) * 9
-    ops, groups, offsets, size, work, *_ = layout.assemble(*tensors_of(cards, [a, b, d], [(3, 1, 2)]), *nothing)
+    orders = [scope if axes == "by rank" else tuple(rng.permutation(scope).tolist()) for scope in (a, b, d)]
+    tensors = tensors_of(cards, [a, b, d], [(3, 1, 2)], orders)
+    ops, groups, offsets, size, work, *_ = layout.assemble(*tensors, *nothing)
     assert work == size_of(union, cards)
     assert offsets.tolist() == [0, 1, 1 + tables[0].size, 1 + tables[0].size + tables[1].size]
     wide = [r for r in union if cards[r] > 1]
     is_matrix = all(r in d or r in shared for r in wide)
     assert costs == "as measured" or (ops[0, kernels.KIND] == kernels.MATRIX) == (is_matrix and costs == "matrix")
-    w = np.concatenate([[1.0], *(np.ravel(table) for table in tables), np.full(size - offsets[3], np.nan), [7.0]])
+    laid = [table.transpose([s.index(r) for r in o]) for table, s, o in zip(tables, (a, b), orders, strict=False)]
+    w = np.concatenate([[1.0], *(np.ravel(table) for table in laid), np.full(size - offsets[3], np.nan), [7.0]])
     execute(w, ops, groups)
-    expected = product(tables, [a, b], cards, union, d)
+    expected = product(tables, [a, b], cards, union, d).transpose([d.index(r) for r in orders[2]])
     np.testing.assert_allclose(w[offsets[3] : offsets[3] + expected.size], np.ravel(expected), rtol=EXACT)
     assert w[-1] == 7.0
 

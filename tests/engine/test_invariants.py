@@ -126,3 +126,20 @@ def test_reports_read_well():
     assert str(report) == "calibration 1.0e-16 <= 1e-09"
     assert "1.0e-16 <= 1e-09" in printed(report)
     assert len(report) == 1
+
+
+@pytest.mark.parametrize(
+    "given", [range(27), range(30), [*range(26), "y"]], ids=["three hidden", "all", "with the child"]
+)
+def test_cpds_without_a_table_are_checked_for_the_evidence(given):
+    parents = [ss.Discrete(f"c{i}") for i in range(30)]
+    weights = np.random.default_rng(0).normal(size=30)
+    net = ss.BayesNet(
+        *(ss.TableCPD(p, [0.6, 0.4]) for p in parents),
+        ss.LogisticCPD(ss.Discrete("y"), dict(zip(parents, weights, strict=True)), bias=-0.5),
+    )
+    seen = {"y" if i == "y" else f"c{i}": 1 for i in given}
+    report = ss.prepare(net).check(given=seen)
+    assert {"calibration", "marginals", "gradient"} <= {one.name for one in report}
+    with pytest.raises(ss.errors.TooLarge, match="Observe more of its parents"):
+        ss.prepare(net).check()

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sepset.kernels.kernel import load
+
 
 class Inputs(NamedTuple):
     """Tables on ascending ranks; every rank is mentioned."""
@@ -76,6 +78,7 @@ def size_of(scope, cards):
 
 def uncompile(patch, *modules):
     """Let the kernels of these modules run, and call each other, as Python: where an index too far is an error."""
+    load()
     for module in modules:
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):

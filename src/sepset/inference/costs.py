@@ -101,6 +101,10 @@ WORK_ON_ANY_BLAS = 1_000_000
 FACTORS_UNINTERRUPTED = 2_000
 """Factors up to which a contraction is planned without checks for interrupts."""
 
+ENTRIES_FOR_FREE_AXES = 2_500_000
+"""Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
+cache, where packing for matrix products takes little time."""
+
 WORK_UNINTERRUPTED = 100_000_000
 """Multiplications (about a tenth of a second) above which a run checks for interrupts."""
 

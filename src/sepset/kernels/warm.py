@@ -39,7 +39,8 @@ TYPES = {
 KERNELS = {
     "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
     "compiled.contraction.run_briefly": "ffIIIiibIIiiI?bIIf",
-    "compiled.layout.assemble": "fiifIiiiiiiiiii",
+    "compiled.layout.assemble": "fiifIiiiiiiiiiii",
+    "compiled.axes.axis_strides": "fiifIni?",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
     "rows.batches.bounds": "Iffb",
     "compiled.steps.trace": "iiiiifiiiiinInxb",
@@ -47,7 +48,7 @@ KERNELS = {
     "compiled.planning.eliminate": "iiifxn",
     "compiled.planning.scope_graph": "iiiiin",
     "compiled.planning.maximal_cliques": "iiin",
-    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxfb",
+    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxxfb",
     "compiled.stores.settle": "fiiiinn",
     "data.counting.count_rows": "Cn?iiiiI",
     "data.grouping.group_rows": "S?iii",

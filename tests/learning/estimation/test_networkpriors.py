@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 import oracle
+import sepset as ss
 from sepset.api.learning import fit
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.logistic import LogisticCPD
@@ -250,3 +251,42 @@ def test_imaginary_rows_bring_their_weights():
 def test_imaginary_rows_are_complete():
     with pytest.raises(DataError, match="ImaginaryData needs complete data"):
         ImaginaryData({"a": [0, None]}).hyperparameters([TableCPD(A, [0.5, 0.5])])
+
+
+def test_a_prior_network_of_other_orders_for_a_wide_tree():
+    """States, parents and CPDs in another order: the same imaginary rows at every leaf."""
+    rng = np.random.default_rng(0)
+    num = 24
+    shares, leaves = rng.uniform(0.2, 0.8, num), rng.uniform(0.1, 0.9, num + 1)
+
+    def tree(parents, child, place=0):
+        row = {child.states[k]: leaves[place] if child.states[k] else 1.0 - leaves[place] for k in range(2)}
+        here = [row[state] for state in child.states]
+        if place == num:
+            return here
+        return ss.cpds.Split(parents[place], {0: tree(parents, child, place + 1), 1: here})
+
+    def network(reversed_names=(), listed=1):
+        states = {name: (1, 0) if name in reversed_names else (0, 1) for name in [*(f"p{i}" for i in range(num)), "y"]}
+        parents = [ss.Discrete(f"p{i}", states[f"p{i}"]) for i in range(num)]
+        child = ss.Discrete("y", states["y"])
+        roots = [ss.TableCPD(p, [q if s else 1.0 - q for s in p.states]) for p, q in zip(parents, shares, strict=True)]
+        cpds = [*roots, ss.TreeCPD(child, tree(parents, child), given=parents[::listed])]
+        return ss.BayesNet(*cpds[::listed])
+
+    data = {f"p{i}": rng.integers(2, size=20).tolist() for i in range(num)} | {"y": rng.integers(2, size=20).tolist()}
+    one = ss.fit(network(), data, ss.Bayes(ss.priors.BDe(network(), 8.0))).model
+    other = network(("p0", "p3", "y"), -1)
+    two = ss.fit(network(), data, ss.Bayes(ss.priors.BDe(other, 8.0))).model
+    for place in range(4):
+        row = {f"p{i}": int(i == place) for i in range(num)}
+        expected = ss.query(one, "y", given=row).values
+        np.testing.assert_allclose(ss.query(two, "y", given=row).values, expected, rtol=0, atol=1e-12)
+        reach = 8.0 * np.prod(1.0 - shares[:place]) * shares[place]
+        here = [
+            row
+            for row in range(20)
+            if data[f"p{place}"][row] == 1 and not any(data[f"p{i}"][row] for i in range(place))
+        ]
+        on = sum(data["y"][row] for row in here)
+        assert expected[1] == pytest.approx((reach * leaves[place] + on) / (reach + len(here)), abs=1e-9)

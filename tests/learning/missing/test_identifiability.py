@@ -385,3 +385,12 @@ def test_steps_outside_are_none():
 def test_lines_are_refused():
     with pytest.raises(ss.errors.NotApplicable, match="free parameters"):
         len(FreeParameters(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), covariance=1.0))))
+
+
+def test_a_cpd_that_is_too_wide_is_named():
+    parents = [ss.Discrete(f"c{i}") for i in range(30)]
+    net = ss.BayesNet(
+        *(ss.TableCPD(p, [0.6, 0.4]) for p in parents), ss.NoisyOr(ss.Discrete("y"), dict.fromkeys(parents, 0.3))
+    )
+    with pytest.raises(ss.errors.TooLarge, match=r"NoisyOr\(y.*Give it fewer parents"):
+        ss.missing.identifiability(net, ["c0", "y"])

@@ -9,6 +9,7 @@ from threading import Lock
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.inference import costs
 from sepset.inference.compiled.contraction import Contraction
 from sepset.inference.compiled.store import FactorStore, Layout
 
@@ -69,7 +70,15 @@ class Program:
 
 
 def assemble(
-    made: Contraction, layout: Layout, numbers: Ints, rank: Ints, seen: Ints, num_targets: int, found: Ints
+    made: Contraction,
+    layout: Layout,
+    numbers: Ints,
+    rank: Ints,
+    seen: Ints,
+    num_targets: int,
+    found: Ints,
+    *,
+    reads_tensors: bool = True,
 ) -> Program:
     """The program that runs a contraction's steps in order.
 
@@ -79,10 +88,14 @@ def assemble(
         rank, seen: for each variable its rank, and its number among the findings; -1 for neither.
         num_targets: the number of the contraction's reads that a run returns.
         found: the number of states of each finding's variable; their point masses follow in the answer.
+        reads_tensors: whether any tensor may be read; if only roots and marginals are, the axes of a large program's
+            tensors are in the order that its steps read fastest.
     """
-    from sepset.kernels.compiled import layout as kernels
+    from sepset.kernels.compiled import axes, layout as kernels
 
-    parts = made.weights, made.bounds, made.pool, made.sizes, made.rows
+    is_free = not reads_tensors and made.entries > costs.ENTRIES_FOR_FREE_AXES
+    tensors = made.weights, made.bounds, made.pool, made.sizes, made.rows
+    parts = *tensors, axes.axis_strides(*tensors, made.num_forward, made.roots, is_free)
     ends = made.roots, made.reads[:num_targets], found
     return Program(*kernels.assemble(*parts, *layout.rows, layout.offsets, numbers, rank, seen, *ends), made)
 

@@ -181,6 +181,7 @@ def compile_question(
     marginals: Sequence[int] | Ints | None = None,
     factors: bool = False,
     maximize: bool = False,
+    reads_tensors: bool = True,
     memory: int | None = None,
     states: States | None = None,
     search: float = costs.SHARE_OF_TREE_SEARCH,
@@ -194,6 +195,7 @@ def compile_question(
         marginals: positions whose single marginals are read after a reverse sweep; None reads none.
         factors: whether the marginal over every factor's scope is read too.
         maximize: maximize instead of summing.
+        reads_tensors: whether a run's tensors are read, beyond the joint or the single marginals.
         memory: the largest number of bytes that an answer takes; above it, `TooLarge` before anything is allocated.
         states: the domains of tables, if impossible states are left out.
         search: the time to look for a cheaper tree if the steps are expensive, as a share of theirs; zero follows the
@@ -222,7 +224,9 @@ def compile_question(
         _refuse(plan, made.entries, limit)
     if search > 0.0 and is_searched(made):
         made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
-    program = assemble(made, layout, numbers, rank, seen, len(targets), cards[found])
+    program = assemble(
+        made, layout, numbers, rank, seen, len(targets), cards[found], reads_tensors=reads_tensors or factors
+    )
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
         plan.check(memory, need)
@@ -269,6 +273,7 @@ def compile_greedily(
     marginals: Ints | None = None,
     factors: bool = False,
     maximize: bool = False,
+    reads_tensors: bool = True,
     memory: int,
     states: States | None = None,
     most: float = math.inf,
@@ -289,9 +294,20 @@ def compile_greedily(
 
     targets = NO_CODES if marginals is None else marginals
     asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
-    limit = memory / ENTRY_BYTES
+    limit, is_free = memory / ENTRY_BYTES, not (reads_tensors or factors)
+    free_from = costs.ENTRIES_FOR_FREE_AXES if is_free else math.inf
     is_made, total, order, ranked, cliques, traced, parts = compiled(
-        *layout.rows, layout.offsets, cards, *asked, len(numbers) if factors else 0, most, limit, effort, TIMES, NEVER
+        *layout.rows,
+        layout.offsets,
+        cards,
+        *asked,
+        len(numbers) if factors else 0,
+        most,
+        limit,
+        free_from,
+        effort,
+        TIMES,
+        NEVER,
     )
     if not is_made:
         return Attempt(None, total)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D, advance, copy_tiles
 from sepset.kernels.kernel import kernel
 
 # Columns of an instruction. Offsets are into the workspace; first and count select rows of the group table.
@@ -26,10 +27,13 @@ TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
 
 LOOPS, MATRIX = 0, 1
 SUM, MAX, COPY, SET = 0, 1, 2, 3
-SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
 
 # Products of the innermost loops, and of a matrix product, between two looks at Ctrl-C: fractions of a second.
 PIECE, LONG_MATRIX = np.uint64(2**25), 2**31
+
+# Entries of a copy from which it runs by tiles; of runs of neighbors that need no tiles, if both sides have them or if
+# the whole stays in a cache.
+TILED, RUN, CACHED = 4096, 8, 2**17
 
 # The largest entry stays within 2 to plus or minus LIMIT, unless the range has more bits than RANGE: then the middle of
 # the range is at one, and products are checked before they are made. None is below 2**LEAST, the least normal number,
@@ -190,29 +194,23 @@ def _copy_block(
         a += a3 - n2 * a2
 
 
+@kernel
+def _copy(w: Any, d: int, a: int, groups: Any, first: int, count: int, counter: Any, cancel: Any) -> None:
+    """Copy a tensor with its axes in another order."""
+    size = 1
+    for g in range(first, first + count):
+        size *= groups[g, SIZE_OF]
+    last = first + count - 1
+    is_run = groups[last, SIZE_OF] >= RUN and groups[last, STRIDE_D] == 1
+    if size < TILED or (is_run and (size <= CACHED or groups[last, STRIDE_A] == 1)):
+        _loops(w, d, a, 0, groups, first, count, COPY, counter, cancel)
+    else:
+        copy_tiles(w, d, a, groups, first, count, cancel)
+
+
 @kernel(inline=True)
 def _unsigned(groups: Any, row: int) -> Any:
     return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
-
-
-@kernel(inline=True)
-def advance(groups: Any, first: int, outer: int, counter: Any, a: int, b: int, d: int) -> Any:
-    """The next position of the first `outer` of nested loops, like an odometer; the first is -1 at the end."""
-    g = outer - 1
-    while g >= 0:
-        row = first + g
-        counter[g] += 1
-        a += groups[row, 1]
-        b += groups[row, 2]
-        d += groups[row, 3]
-        if counter[g] < groups[row, 0]:
-            break
-        counter[g] = 0
-        a -= groups[row, 0] * groups[row, 1]
-        b -= groups[row, 0] * groups[row, 2]
-        d -= groups[row, 0] * groups[row, 3]
-        g -= 1
-    return g, a, b, d
 
 
 @kernel(borrows=True)
@@ -270,16 +268,16 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel:
 @kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
-    or with the last two axes transposed (flag 1 for a, 2 for b)."""
+    or with the last two axes transposed (flag 1 for a, 2 for b, 3 for both)."""
     batch, m, n, k = op[BATCH], op[M], op[N], op[K]
     a, b, d = op[A], op[B], op[DST]
     scratch = op[SCRATCH]
     if op[COUNT_A] > 0:
-        _loops(w, scratch, a, 0, groups, op[PACK_A], op[COUNT_A], COPY, counter, cancel)
+        _copy(w, scratch, a, groups, op[PACK_A], op[COUNT_A], counter, cancel)
         a = scratch
         scratch += batch * m * k
     if op[COUNT_B] > 0:
-        _loops(w, scratch, b, 0, groups, op[PACK_B], op[COUNT_B], COPY, counter, cancel)
+        _copy(w, scratch, b, groups, op[PACK_B], op[COUNT_B], counter, cancel)
         b = scratch
         scratch += batch * k * n
     out = scratch if op[COUNT_D] > 0 else d
@@ -295,10 +293,12 @@ def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
             np.dot(left.reshape(m, k), right.reshape(k, n), result)
         elif op[TRANSPOSED] == 1:
             np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
-        else:
+        elif op[TRANSPOSED] == 2:
             np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
+        else:
+            np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
     if op[COUNT_D] > 0:
-        _loops(w, d, out, 0, groups, op[UNPACK], op[COUNT_D], COPY, counter, cancel)
+        _copy(w, d, out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
 
 
 @kernel
@@ -312,11 +312,14 @@ def _long_matrix(left: Any, right: Any, result: Any, k: int, transposed: int, ca
         part = result[first : first + rows]
         if transposed == 0:
             np.dot(left.reshape(m, k)[first : first + rows], right.reshape(k, n), part)
-        elif transposed == 1:
-            block = np.ascontiguousarray(left.reshape(k, m)[:, first : first + rows].T)
-            np.dot(block, right.reshape(k, n), part)
-        else:
+        elif transposed == 2:
             np.dot(left.reshape(m, k)[first : first + rows], right.reshape(n, k).T, part)
+        else:
+            block = np.ascontiguousarray(left.reshape(k, m)[:, first : first + rows].T)
+            if transposed == 1:
+                np.dot(block, right.reshape(k, n), part)
+            else:
+                np.dot(block, right.reshape(n, k).T, part)
 
 
 @kernel(borrows=True)

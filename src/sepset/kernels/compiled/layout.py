@@ -71,6 +71,7 @@ class Tensors(NamedTuple):
         start, pool: the scope of tensor t is `pool[start[t] : start[t + 1]]`, ranks ascending.
         sizes: the entries of each tensor.
         steps: rows (result, first, second); a second of `ONE` only sums.
+        strides: the stride of each axis, in the order of `pool`.
     """
 
     cards: Floats
@@ -78,6 +79,7 @@ class Tensors(NamedTuple):
     pool: Ints
     sizes: Floats
     steps: Ints
+    strides: Ints
 
 
 class Scratch(NamedTuple):
@@ -98,11 +100,8 @@ class Scratch(NamedTuple):
 
 @kernel(borrows=True)
 def _set_strides(tensors: Tensors, tensor: int, row: Ints, on: bool) -> None:
-    step = 1
-    for k in range(tensors.start[tensor + 1] - 1, tensors.start[tensor] - 1, -1):
-        r = tensors.pool[k]
-        row[r] = step if on else 0
-        step *= int(tensors.cards[r])
+    for k in range(tensors.start[tensor], tensors.start[tensor + 1]):
+        row[tensors.pool[k]] = tensors.strides[k] if on else 0
 
 
 @kernel(borrows=True)
@@ -230,21 +229,27 @@ def _roles(scratch: Scratch, num: int, part: Ints, tensors: Tensors) -> bool:
 
 
 @kernel(borrows=True)
-def _listed(part: Ints, second: int, third: int, axes: Ints) -> tuple[int, bool]:
-    """Write the axes of batch, then of two other roles; their number, and whether they ascend."""
+def _listed(part: Ints, second: int, third: int, axes: Ints) -> int:
+    """Write the axes of batch, then of two other roles; their number."""
     num = 0
-    ascends = True
     for role in (0, second, third):
         for i in range(part[role, 0]):
             axes[num] = part[role, 2 + i]
-            ascends = ascends and (num == 0 or axes[num - 1] < axes[num])
             num += 1
-    return num, ascends
+    return num
 
 
 @kernel(borrows=True)
-def _ascends(part: Ints, second: int, third: int, axes: Ints) -> bool:
-    return _listed(part, second, third, axes)[1]
+def _is_block(tensors: Tensors, scratch: Scratch, part: Ints, second: int, third: int, operand: int) -> bool:
+    """Whether an operand is a contiguous block (batch, second, third) as it is."""
+    num = _listed(part, second, third, scratch.axes)
+    step = 1
+    for i in range(num - 1, -1, -1):
+        r = scratch.axes[i]
+        if scratch.strides[operand, r] != step:
+            return False
+        step *= int(tensors.cards[r])
+    return True
 
 
 @kernel(borrows=True)
@@ -252,7 +257,7 @@ def _copy_groups(
     tensors: Tensors, scratch: Scratch, part: Ints, second: int, third: int, operand: int
 ) -> tuple[int, int]:
     """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
-    num, _ = _listed(part, second, third, scratch.axes)
+    num = _listed(part, second, third, scratch.axes)
     first = scratch.tally[NUM_GROUPS]
     if operand < 2:
         step = 1
@@ -292,12 +297,12 @@ def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work:
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
     if MATRIX_PRODUCT * work + MATRIX_CALL * count >= loops * work:
         return
-    flip_a, flip_b = _ascends(part, 2, 1, scratch.axes), _ascends(part, 3, 2, scratch.axes)
-    flip_a = flip_a and not _ascends(part, 1, 2, scratch.axes)
-    flip_b = flip_b and not flip_a and not _ascends(part, 2, 3, scratch.axes)
-    pack_a = not flip_a and not _ascends(part, 1, 2, scratch.axes)
-    pack_b = not flip_b and not _ascends(part, 2, 3, scratch.axes)
-    unpack = not _ascends(part, 1, 3, scratch.axes)
+    flip_a, flip_b = _is_block(tensors, scratch, part, 2, 1, 0), _is_block(tensors, scratch, part, 3, 2, 1)
+    flip_a = flip_a and not _is_block(tensors, scratch, part, 1, 2, 0)
+    flip_b = flip_b and not _is_block(tensors, scratch, part, 2, 3, 1)
+    pack_a = not flip_a and not _is_block(tensors, scratch, part, 1, 2, 0)
+    pack_b = not flip_b and not _is_block(tensors, scratch, part, 2, 3, 1)
+    unpack = not _is_block(tensors, scratch, part, 1, 3, 2)
     room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
     if MATRIX_PRODUCT * work + PACKED_ENTRY * room + MATRIX_CALL * count >= loops * work:
         return
@@ -313,6 +318,45 @@ def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work:
 
 
 @kernel(borrows=True)
+def _is_by_rank(tensors: Tensors, tensor: int) -> bool:
+    """Whether the axes of a tensor are in the order of their ranks."""
+    for k in range(tensors.start[tensor] + 1, tensors.start[tensor + 1]):
+        if tensors.strides[k] > tensors.strides[k - 1]:
+            return False
+    return True
+
+
+@kernel(borrows=True)
+def _sort_axes(tensors: Tensors, scratch: Scratch, num: int, d: int, a: int, b: int) -> None:
+    """Order the axes of a step like those of its largest tensor, those that it does not have first."""
+    big = 2
+    if tensors.sizes[a] > tensors.sizes[d] and tensors.sizes[a] >= tensors.sizes[b]:
+        big = 0
+    elif tensors.sizes[b] > tensors.sizes[d]:
+        big = 1
+    strides, axes = scratch.strides, scratch.axes
+    for i in range(1, num):
+        r, k = axes[i], i
+        while k > 0 and _is_farther(strides, big, r, axes[k - 1]):
+            axes[k] = axes[k - 1]
+            k -= 1
+        axes[k] = r
+
+
+@kernel(borrows=True)
+def _is_farther(strides: Ints, big: int, r: int, other: int) -> bool:
+    """Whether an axis is before another: outside the largest tensor, or of a larger stride in the first with both."""
+    if strides[big, r] == 0 or strides[big, other] == 0:
+        if strides[big, r] != strides[big, other]:
+            return bool(strides[big, r] == 0)
+        for operand in range(3):
+            if strides[operand, r] > 0 and strides[operand, other] > 0:
+                return bool(strides[operand, r] > strides[operand, other])
+        return r < other
+    return bool(strides[big, r] > strides[big, other])
+
+
+@kernel(borrows=True)
 def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, part: Ints) -> float:
     """Write one instruction; its multiplications."""
     d, a, b = tensors.steps[s, 0], tensors.steps[s, 1], tensors.steps[s, 2]
@@ -321,6 +365,8 @@ def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, p
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(tensors, t, scratch.strides[row], True)
     num = _union(tensors, a, b, scratch.axes)
+    if not (_is_by_rank(tensors, d) and _is_by_rank(tensors, a) and _is_by_rank(tensors, b)):
+        _sort_axes(tensors, scratch, num, d, a, b)
     first = scratch.tally[NUM_GROUPS]
     work = 1.0
     for i in range(num):
@@ -401,6 +447,7 @@ def assemble(
     pool: Ints,
     sizes: Floats,
     steps: Ints,
+    moves: Ints,
     start: Ints,
     members: Ints,
     strides: Ints,
@@ -415,6 +462,7 @@ def assemble(
     """The instructions of a contraction, and the copies of its factors from the store.
 
     Args:
+        moves: the stride of every axis of every tensor, in the order of `pool`.
         start, members, strides, places: all factors of the store: variables and strides as compressed rows, and the
             start of each factor.
         numbers: the numbers of the factors, which are the first inputs.
@@ -425,7 +473,7 @@ def assemble(
     Returns instructions, groups, the start of each tensor, the size of a workspace, and multiplications; for the
     factors rows, groups, and strides of findings; and rows of the roots and of the reads.
     """
-    tensors = Tensors(cards, bounds, pool, sizes, steps)
+    tensors = Tensors(cards, bounds, pool, sizes, steps, moves)
     num_steps, num_tensors = len(steps), len(sizes)
     offsets = np.empty(num_tensors, np.int64)
     size = np.int64(0)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
+from sepset.kernels.compiled.axes import axis_strides
 from sepset.kernels.compiled.layout import assemble
 from sepset.kernels.compiled.planning import eliminate, maximal_cliques, scope_graph
 from sepset.kernels.compiled.steps import trace
@@ -54,6 +55,7 @@ def compile_greedily(
     num_reads: int,
     most: float,
     limit: float,
+    free_from: float,
     effort: float,
     times: Floats,
     cancel: Bytes,
@@ -70,6 +72,7 @@ def compile_greedily(
         targets: variables whose marginals are read; then the marginals over the first `num_reads` factors' scopes.
         most: the entries of all clique tables up to which the question is compiled.
         limit: the entries of all results up to which it is.
+        free_from: the entries of all tensors from which their axes are in the order that steps read fastest.
         effort, times: it is compiled only if its order adds no edge, or if finding it took as long as so many passes
             over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, an
             entry of a table, and a node.
@@ -117,7 +120,9 @@ def compile_greedily(
     for i in range(len(observed)):
         seen[observed[i]] = i
         found[i] = cards[observed[i]]
+    tensors = ranked, bounds, pool, results, steps
+    moves = axis_strides(*tensors, num_forward, roots, np.sum(results) > free_from)
     stored = start, members, strides, places, numbers
-    program = assemble(ranked, bounds, pool, results, steps, *stored, rank, seen, roots, reads[: len(targets)], found)
+    program = assemble(*tensors, moves, *stored, rank, seen, roots, reads[: len(targets)], found)
     contraction = bounds, pool, results, steps, roots, box_start, boxes, reads, num_inputs, num_forward
     return is_made, total, positions, ranked, cliques, contraction, program

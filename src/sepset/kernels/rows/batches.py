@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.logarithms import LN2
-from sepset.kernels.compiled.contraction import advance
+from sepset.kernels.compiled.tiles import advance
 from sepset.kernels.kernel import kernel
 
 # Columns of an instruction; offsets are into the workspace, lanes included.

@@ -18,6 +18,7 @@ from sepset.engine.expectedcounts import part_marginals
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
+from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.models.rows import complete
 from sepset.variables.matching import Match, has_states_of
@@ -111,9 +112,22 @@ class BDe:
             raise ModelError(f"The prior network of BDe gives ({states}) probability zero. It must be positive.")
         return mass
 
+    def _over(self, scope: Sequence[AnyVariable]) -> Model:
+        """The prior network with the states of these variables in their order."""
+        named = {v.name: v for v in scope}
+        if all(self.network.variables[name] == v for name, v in named.items()):
+            return self.network
+        if not isinstance(self.network, BayesNet):
+            raise ScopeError(
+                "The states of the prior network of BDe are in another order than those of a CPD without a table. "
+                "Give a BayesNet, or list the states in one order."
+            )
+        cpds = self.network.cpds
+        return BayesNet(*(cpd.parameters.over(tuple(named.get(v.name, v) for v in cpd.scope)) for cpd in cpds))
+
     def _of_cells(self, cpd: Any, own: Any) -> Floats:
         """The pseudo-counts of the cells of a CPD whose joint states are too many to be listed."""
-        mass = own.expected(part_marginals(engine_for(self.network), cpd.decomposition()))
+        mass = own.expected(part_marginals(engine_for(self._over(cpd.scope)), cpd.decomposition()))
         if not (mass > 0).all():
             raise ModelError(
                 f"The prior network of BDe gives a cell of {cpd!r} probability zero: {own.names[int(mass.argmin())]}. "

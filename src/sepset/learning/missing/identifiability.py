@@ -27,7 +27,8 @@ from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.data.missingness import MissingPatternsResult
 from sepset.engine.engine import Engine
-from sepset.errors import ModelError, NotApplicable
+from sepset.errors import ModelError, NotApplicable, TooLarge
+from sepset.factors.algebra import num_entries
 from sepset.learning.blocks import blocks_of, with_shared
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
@@ -37,6 +38,9 @@ Observed: TypeAlias = Iterable[VariableLike] | Iterable[Iterable[VariableLike]] 
 
 OUTCOMES = 4096
 """Up to this many joint states of what is observed are all looked at; of more, a sample."""
+
+ENTRIES = 2**22
+"""The largest table of a CPD whose parameters are varied."""
 
 NEGLIGIBLE = 1e-10
 """Singular values below this share of the largest are zero."""
@@ -165,6 +169,13 @@ class FreeParameters:
 
     @lazy
     def _engine(self) -> Engine:
+        for cpd in self.model.cpds:
+            size = num_entries(cpd.scope)
+            if size > ENTRIES:
+                raise TooLarge(
+                    f"The derivative by the parameters of {cpd!r} goes through a table of {float(size):.3g} entries; "
+                    f"at most {ENTRIES:,} are allowed. Give it fewer parents."
+                )
         tables = BayesNet(*(cpd.to_table() for cpd in self.model.cpds))  # type: ignore[attr-defined]  # discrete
         return Engine(tables)
 

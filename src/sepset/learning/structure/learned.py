@@ -18,8 +18,8 @@ from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
-from sepset.inference.iterate import Until
 from sepset.graphs.pag import PAG
+from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.structure.columns import Columns

@@ -62,6 +62,11 @@ class ClassSearch:
         return permitted_member(self.graph, applied(self.graph, operator), self.allowed) is not None
 
 
+def kept_search(search: ClassSearch | None, parents: list[list[int]]) -> ClassSearch | None:
+    """The search, unless an interruption amid an operator left it at another class than the state's."""
+    return search if search is not None and search.graph.parents_of is parents else None
+
+
 @dataclass(frozen=True, slots=True)
 class ClassState:
     """The state of a search over classes: plain values, and the class with its operators, rebuilt where it is absent.
@@ -162,7 +167,7 @@ class GES:
 
     def step(self, task: StructureTask, state: ClassState, rng: np.random.Generator) -> tuple[ClassState, Info]:
         """One operator, or the next phase."""
-        search = state.search or ClassSearch(task, state.parents, self._cut(task.columns))
+        search = kept_search(state.search, state.parents) or ClassSearch(task, state.parents, self._cut(task.columns))
         phase, idle, count = state.phase, state.idle, len(self.phases)
         operator = search.best(self.phases[phase])
         while operator is None and idle < count:
@@ -176,7 +181,7 @@ class GES:
 
     def read(self, task: StructureTask, state: ClassState) -> Learned[MixedGraph]:
         """The class so far."""
-        graph = state.search.graph if state.search else EssentialGraph(state.parents, self._cut(task.columns))
+        graph = EssentialGraph(state.parents, self._cut(task.columns))
         return Learned(
             constrained_graph(graph.arcs, task.allowed, task.columns.names),
             columns=task.columns,

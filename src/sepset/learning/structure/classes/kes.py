@@ -13,7 +13,7 @@ from sepset.graphs.graph import MixedGraph
 from sepset.inference.iterate import Info, as_until, run
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.essential import EssentialGraph
-from sepset.learning.structure.classes.ges import GES, ClassSearch
+from sepset.learning.structure.classes.ges import GES, ClassSearch, kept_search
 from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask
@@ -107,7 +107,7 @@ class KES:
 
     def step(self, task: StructureTask, state: RunsState, rng: np.random.Generator) -> tuple[RunsState, Info]:
         """One operator, or the end of a run."""
-        search = state.search or ClassSearch(task, state.parents, None)
+        search = kept_search(state.search, state.parents) or ClassSearch(task, state.parents, None)
         operators = search.improving("forward") + search.improving("backward")
         if not operators:
             return self._ended(task, state)

@@ -1,0 +1,69 @@
+"""Orders of axes: every tensor is laid out once, matrix products read operands as they are, and roots are by rank."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled.axes import axis_strides
+from sepset.kernels.compiled.layout import assemble
+from support.random_contractions import contracted, random_network
+
+
+def strides_of(made, **changed):
+    """For each tensor its strides, in the order of its scope."""
+    parts = made.weights, made.bounds, made.pool, made.sizes, made.rows
+    found = axis_strides(*parts, made.num_forward, made.roots, changed.get("is_free", True))
+    return [found[i:j].tolist() for i, j in zip(made.bounds[:-1], made.bounds[1:], strict=True)]
+
+
+def random_contraction(seed, **changed):
+    settings = {"num": 7, "largest": 5, "num_factors": 8, "arity": 4, **changed}
+    return contracted(random_network(np.random.default_rng(seed), **settings), targets=True)[0]
+
+
+@pytest.mark.parametrize("is_free", [False, True])
+@pytest.mark.parametrize("seed", range(12))
+def test_strides_reach_every_entry_once(seed, is_free):
+    made = random_contraction(seed)
+    for scope, strides, size in zip(made.scopes, strides_of(made, is_free=is_free), made.sizes, strict=True):
+        places = {0}
+        for r, stride in zip(scope, strides, strict=True):
+            places = {place + i * stride for place in places for i in range(made.cards[r])}
+        assert places == set(range(int(size)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_axes_are_by_rank_where_they_are_not_free_and_in_roots(seed):
+    made = random_contraction(seed)
+    fixed, free = strides_of(made, is_free=False), strides_of(made)
+    for t, scope in enumerate(made.scopes):
+        by_rank = [math.prod(made.cards[r] for r in scope[i + 1 :]) for i in range(len(scope))]
+        assert fixed[t] == by_rank
+        assert t not in made.roots or free[t] == by_rank
+
+
+def interleaved_product():
+    """(b1 m1 k1 n1 b2 m2 k2 n2): two large tensors whose axes have changing roles; the result is by rank."""
+    cards = np.full(8, 4.0)
+    scopes = [(), (0, 1, 2, 4, 5, 6), (0, 2, 3, 4, 6, 7), (0, 1, 3, 4, 5, 7)]
+    bounds = np.cumsum([0, *map(len, scopes)])
+    pool = np.array([r for scope in scopes for r in scope], dtype=np.int64)
+    sizes = np.array([4.0 ** len(scope) for scope in scopes])
+    return cards, bounds, pool, sizes, np.array([[3, 1, 2]], dtype=np.int64)
+
+
+def test_operands_of_a_matrix_product_are_not_packed():
+    parts = interleaved_product()
+    none = np.zeros(0, np.int64)
+    nothing = np.zeros(1, np.int64), *(none,) * 9
+    packed = [
+        assemble(*parts, axis_strides(*parts, 1, np.array([3]), is_free), *nothing)[0][0] for is_free in (False, True)
+    ]
+    columns = [kernels.COUNT_A, kernels.COUNT_B]
+    assert all(op[kernels.KIND] == kernels.MATRIX for op in packed)
+    assert (packed[0][columns] > 0).all()
+    assert (packed[1][columns] == 0).all()
