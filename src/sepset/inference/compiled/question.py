@@ -295,7 +295,7 @@ def compile_greedily(
     targets = NO_CODES if marginals is None else marginals
     asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
     limit, is_free = memory / ENTRY_BYTES, not (reads_tensors or factors)
-    free_from = costs.ENTRIES_FOR_FREE_AXES if is_free else math.inf
+    free_from = float(costs.ENTRIES_FOR_FREE_AXES) if is_free else math.inf
     is_made, total, order, ranked, cliques, traced, parts = compiled(
         *layout.rows,
         layout.offsets,
