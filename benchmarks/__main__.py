@@ -36,6 +36,8 @@ SUITES = (
     "batch",
     "em",
     "callers",
+    "structure_exact",
+    "structure",
     "startup",
     "path",
 )

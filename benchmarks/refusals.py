@@ -15,6 +15,7 @@ from benchmarks.worker import Lab
 REFUSED = {"goal": 2.0}  # seconds, up to 100,000 variables
 HEARD = {"goal": 1.0}  # seconds
 WITHIN = 1.2  # of a plan
+EXACT = ("VariableElimination", "ShaferShenoy", "BeliefUpdate")
 METHODS = ("CliqueTree", "VariableElimination", "RecursiveConditioning", "CutsetConditioning", "ShaferShenoy")
 
 
@@ -49,6 +50,18 @@ def grid(side: int) -> Any:
     return ss.MarkovNet.potts(ss.Discrete.array("p", (side, side), states=2), 1.0, log_values=fields)
 
 
+def network(size: int) -> Any:
+    """A Bayesian network with up to three random parents for each variable."""
+    import numpy as np
+
+    import sepset as ss
+
+    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(size)]
+    parents = (set(rng.integers(0, i, min(3, i)).tolist()) for i in range(1, size))
+    edges = [(names[p], names[i]) for i, chosen in enumerate(parents, 1) for p in chosen]
+    return ss.BayesNet.random(ss.DAG(names, edges))
+
+
 MODELS: Mapping[str, tuple[Callable[[int], Any], int]] = {
     "complete graph, 120 variables": (complete, 120),
     "complete graph, 300 variables": (complete, 300),
@@ -56,6 +69,7 @@ MODELS: Mapping[str, tuple[Callable[[int], Any], int]] = {
     "grid 40 x 40": (grid, 40),
     "grid 70 x 70": (grid, 70),
     "grid 316 x 316": (grid, 316),
+    "random network, 20,000 variables": (network, 20_000),
 }
 
 
@@ -88,6 +102,58 @@ def refused(model: str, method: str) -> float | str:
         else:
             return "answered"
     return slowest
+
+
+def divergence(size: int) -> Callable[[], Any]:
+    """The divergence of two random networks."""
+    import sepset as ss
+
+    net = network(size)
+    other = ss.BayesNet.random(net.dag, seed=1)
+    return lambda: ss.evaluation.divergence(net, other)
+
+
+def estimate(size: int) -> Callable[[], Any]:
+    """EM where a single variable is observed."""
+    import numpy as np
+
+    import sepset as ss
+
+    net = network(size)
+    codes = {name: np.full(4, -1) for name in net.variables.names} | {"v1": np.array([0, 1, 0, 1])}
+    rows = ss.Dataset.from_codes(net.variables, codes)
+    return lambda: ss.fit(net, rows, ss.EM())
+
+
+def width(size: int) -> Callable[[], Any]:
+    """The treewidth of a random graph."""
+    import sepset as ss
+
+    graph = ss.graphs.moralize(network(size).dag)
+    return lambda: ss.graphs.treewidth(graph)
+
+
+OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
+    "divergence of random networks, 20,000 variables": (divergence, 20_000),
+    "EM of a random network, 20,000 variables": (estimate, 20_000),
+    "treewidth of a random graph, 100,000 nodes": (width, 100_000),
+}
+"""Work besides questions: what makes it, and its size."""
+
+
+def refused_work(case: str) -> float | str:
+    """Seconds until this work is refused."""
+    import sepset as ss
+
+    make, size = OTHERS[case]
+    make(5)()  # compiles what is needed
+    task = make(size)
+    before = time.perf_counter()
+    try:
+        task()
+    except ss.TooLarge:
+        return time.perf_counter() - before
+    return "answered"
 
 
 LONG: Mapping[str, tuple[Callable[[int], Any], int, str]] = {
@@ -123,6 +189,19 @@ def heard(case: str) -> float | str:
     return "answered before"
 
 
+def memory_of(method: str, side: int = 18) -> tuple[float, float]:
+    """Bytes that the plan of a method for a grid states, and that its answer takes above what was held before."""
+    import sepset as ss
+
+    chosen = _method(method)()
+    small, model = grid(6), grid(side)
+    ss.prepare(small, method=chosen).query(small.variables.names[0])  # compiles what is needed
+    engine, name = ss.prepare(model, method=chosen), model.variables.names[0]
+    planned, before = engine.plan(name).memory, peak_memory()
+    engine.query(name)
+    return float(planned), float(peak_memory() - before)
+
+
 def memory(targets: int) -> tuple[float, float]:
     """Bytes that the plan of a joint of ALARM states, and that its answer takes above what was held before."""
     import sepset as ss
@@ -143,15 +222,19 @@ def run(lab: Lab) -> list[Report]:
         for method in METHODS:
             found: Figure = lab.ask("sepset", refused, model, method)
             soon.append(Comparison(f"{model}, {method}", found, REFUSED, target="2 s"))
+    for case in lab.wanted(OTHERS):
+        soon.append(Comparison(case, lab.ask("sepset", refused_work, case), REFUSED, target="2 s"))
     for case in lab.wanted(LONG):
         ends.append(Comparison(case, lab.ask("sepset", heard, case, fresh=True), HEARD, target="1 s"))
-    for targets in (18,) if lab.quick else (18, 19, 20):
-        measured = lab.ask("sepset", memory, targets, fresh=True)
+    joints = {f"joint of {k} variables of ALARM": (memory, k) for k in ((18,) if lab.quick else (18, 19, 20))}
+    methods = {f"grid 18 x 18, {name}": (memory_of, name) for name in (() if lab.quick else EXACT)}
+    for case, (measure, argument) in (joints | methods).items():
+        measured = lab.ask("sepset", measure, argument, fresh=True)
         if isinstance(measured, str):
-            sizes.append(Comparison(f"joint of {targets} variables of ALARM", measured))
+            sizes.append(Comparison(case, measured))
         else:
             planned, taken = measured
-            sizes.append(Comparison(f"joint of {targets} variables of ALARM", taken, {"plan": planned}, "B"))
+            sizes.append(Comparison(case, taken, {"plan": planned}, "B"))
     note = "The slowest of a query, all marginals and the best state, by a new engine for each."
     return [
         Report("Seconds until a question is refused", soon, note, has_mean=False, versus="goal / sepset"),

@@ -37,7 +37,7 @@ class Comparison:
 
     Attributes:
         kind: "s" for seconds, "B" for bytes, "entries" for table entries, "ns" for nanoseconds, "error" for a
-            difference.
+            difference, "score" for minus a score.
         target: our goal, as text.
         headline: the name of this case in the README; empty to leave it out.
     """
@@ -168,6 +168,8 @@ def shown(figure: Figure, kind: str) -> str:
     """
     if isinstance(figure, str):
         return figure.partition(":")[0]
+    if kind == "score":
+        return f"{figure:,.1f}"
     if kind == "entries":
         return f"{figure:,.0f}" if figure < 1e6 else f"{figure:.3g}"
     if kind in ("ns", "error"):

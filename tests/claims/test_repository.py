@@ -405,6 +405,43 @@ def test_the_law_of_ladders_itself(text, expected):
     assert set().union(*(told_apart(node, {"TableCPD", "TreeCPD"}) for node in nodes)) == expected
 
 
+MEMBER = (ast.In, ast.NotIn)
+
+
+def rebuilt(text: str) -> list[int]:
+    """Lines of comprehensions that build the same collection for each item, only to ask whether the item is in it."""
+    found = []
+    loops = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+    for loop in (node for node in ast.walk(ast.parse(text)) if isinstance(node, loops)):
+        bound = {n.id for g in loop.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+        tests = (n for g in loop.generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Compare))
+        asked = [side for n in tests for op, side in zip(n.ops, n.comparators, strict=True) if type(op) in MEMBER]
+        for call in (n for side in asked for n in ast.walk(side)):
+            names = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
+            if isinstance(call, ast.Call) and names & {"set", "frozenset", "list", "tuple"} and not names & bound:
+                found.append(call.lineno)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[v for v in x if v not in set(y)]", [1]),
+        ("{k: v for k, v in x if k in set(y.names)}", [1]),
+        ("[v for v in x if v in y]", []),
+        ("[v for v in x if v != tuple(y)]", []),
+        ("[v for v in x if y in set(v)]", []),
+    ],
+)
+def test_the_law_of_linear_time_itself(text, expected):
+    assert rebuilt(text) == expected
+
+
+def test_no_collection_is_built_again_for_each_item():
+    found = {path: lines for path in MODULES if (lines := rebuilt(path.read_text(encoding="utf-8")))}
+    assert not found, f"use base.membership: {found}"
+
+
 def test_the_oracle_knows_nothing_of_the_library():
     allowed = set(sys.stdlib_module_names) | {"numpy"}
     assert set(imported_roots(parsed(TESTS / "oracle.py"))) <= allowed

@@ -106,3 +106,9 @@ def test_what_has_no_tag_is_refused():
     with pytest.raises(NotApplicable, match="Files have no form"):
         tag_of(Own())
     assert all(isinstance(cpd, CPD) for cpd in CPDS.values())
+
+
+def test_the_package_is_searched_once(monkeypatch):
+    registry.kinds()
+    monkeypatch.setattr(registry.pkgutil, "iter_modules", None)
+    assert registry.kinds()["table"].__name__ == "TableCPD"

@@ -43,7 +43,8 @@ def test_contract_with_context_specific_rows():
 
 def test_the_student_grade():
     cpd = TableCPD(G, GRADES, given=(I, D))
-    assert repr(cpd) == "TableCPD(grade[3] | intelligence[2], difficulty[2])"
+    assert cpd.label == "TableCPD(grade[3] | intelligence[2], difficulty[2])"
+    assert repr(cpd) == "TableCPD(grade[3] | intelligence[2], difficulty[2]; 0.3 0.4 0.3, 0.05 0.25 0.7, ...)"
     assert cpd["high", "hard"].tolist() == [0.5, 0.3, 0.2]
     assert cpd.num_parameters == 8
     assert cpd.scope == (I, D, G)

@@ -183,7 +183,7 @@ def test_pickles(block):
 def test_reprs():
     assert repr(FactorBlock([[0, 1]], (2, 2), Potts(1.0))) == "FactorBlock(1 x Potts(weight=1.0) over (2, 2))"
     assert repr(FactorBlock([[0, 1], [1, 2]], (2, 2), np.ones((2, 4)))) == "FactorBlock(2 x tables over (2, 2))"
-    assert repr(Single(Table(Discrete("a"), [1, 2]), [0])) == "Single(Table(a[2]))"
+    assert repr(Single(Table(Discrete("a"), [1, 2]), [0])) == "Single(Table(a[2]; 1 2))"
 
 
 @pytest.mark.parametrize("kind", [Table, SparseTable])

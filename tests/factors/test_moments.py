@@ -49,7 +49,7 @@ def test_one_real_is_a_number():
     low, high = g.interval(0.95)
     assert (low, high) == pytest.approx((3 - 1.959963984540054 * 2, 3 + 1.959963984540054 * 2))
     assert g.log_density({X: 1.0}) == pytest.approx(-0.5 - 0.5 * math.log(2 * math.pi * 4))
-    assert repr(g) == "Gaussian(x)"
+    assert repr(g) == "Gaussian(x; mean 3, deviation 2)"
 
 
 @given(seeds)

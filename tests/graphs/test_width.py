@@ -3,10 +3,12 @@ from __future__ import annotations
 import itertools
 
 import networkx as nx
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies as st
 
 from sepset.errors import TooLarge
+from sepset.graphs import width
 from sepset.graphs.graph import DAG, UndirectedGraph, moralize
 from sepset.graphs.width import treewidth, treewidth_bounds
 from support import plain_elimination as plain
@@ -90,3 +92,55 @@ def test_bounds_and_exact_agree(drawn):
     graph = UndirectedGraph(*drawn)
     lower, upper = treewidth_bounds(graph)
     assert lower <= treewidth(graph) <= upper
+
+
+def tree_of_cliques(size: int, k: int, seed: int) -> UndirectedGraph:
+    """A k-tree: each new node is joined to a clique of k nodes that are already there, so its treewidth is k."""
+    rng = np.random.default_rng(seed)
+    cliques = [tuple(range(k))]
+    edges = list(itertools.combinations(range(k), 2))
+    for v in range(k, size):
+        chosen = cliques[int(rng.integers(len(cliques)))]
+        edges += [(u, v) for u in chosen]
+        cliques += [(*(u for u in chosen if u != left), v) for left in chosen]
+    names = rng.permutation(size)
+    return UndirectedGraph(map(str, range(size)), [(str(names[a]), str(names[b])) for a, b in edges])
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_k_trees_have_width_k(k):
+    assert treewidth(tree_of_cliques(2_000, k, k)) == k
+
+
+@pytest.mark.parametrize("sides", [(7, 7), (5, 40), (30, 30), (60, 60)])
+def test_grids_have_the_width_of_their_shorter_side(sides):
+    lower, upper = treewidth_bounds(UndirectedGraph.from_networkx(nx.grid_2d_graph(*sides)))
+    assert lower <= min(sides) == upper
+
+
+@given(drawn=undirected(max_nodes=5), budget=st.integers(0, 60))
+def test_bounds_hold_whatever_the_budget(drawn, budget):
+    nodes, edges = drawn
+    expected, graph = plain.treewidth(nodes, edges), UndirectedGraph(nodes, edges)
+    width.FREE, free = 0, width.FREE
+    try:
+        assert width._minor_min_width(width._rows(graph), budget) <= expected
+        assert width._min_degree_width(width._rows(graph), budget) >= expected
+    finally:
+        width.FREE = free
+    assert width._swept_width(graph) >= expected
+
+
+def test_what_the_bounds_look_at_is_counted():
+    graph = UndirectedGraph.from_networkx(nx.random_regular_graph(12, 400, seed=0))
+    whole = width._minor_min_width(width._rows(graph), 10**9)
+    part = width._minor_min_width(width._rows(graph), 4 * 12 * 20)
+    assert 12 <= part < whole
+    left = width._min_degree_width(width._rows(graph), 12**2 * 3)
+    assert 390 <= left <= 399
+
+
+def test_bounds_that_are_far_apart_are_not_searched():
+    graph = UndirectedGraph.from_networkx(nx.random_regular_graph(8, 3_000, seed=0))
+    with pytest.raises(TooLarge, match=r"beyond its budget\. The treewidth is between"):
+        treewidth(graph)

@@ -42,6 +42,13 @@ def test_results_survive_pickling():
     assert again.guarantees == EXACT
 
 
+def test_the_line_about_marginals_has_the_first_numbers():
+    tables = [ss.Table(ss.Discrete(name, ("x", "y")), [0.25, 0.75]) for name in "abcde"]
+    answers = MarginalsResult({t.scope[0].name: i for i, t in enumerate(tables)}, tables.__getitem__, **ABOUT)
+    numbers = "; ".join(f"{name}: x 0.25, y 0.75" for name in "abc")
+    assert repr(answers) == f"MarginalsResult(5 variables; {numbers}; ...)"
+
+
 def test_marginals_are_read_when_asked_and_once():
     read = []
 
@@ -50,7 +57,7 @@ def test_marginals_are_read_when_asked_and_once():
         return "AB"[position]
 
     answers = MarginalsResult({"a": 0, "b": 1}, lookup, **ABOUT)
-    assert (len(answers), list(answers), repr(answers)) == (2, ["a", "b"], "MarginalsResult(2 variables)")
+    assert (len(answers), list(answers)) == (2, ["a", "b"])
     assert read == []
     assert answers["a"] == answers[A] == "A"
     assert read == [0]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.engine.engine import Engine
@@ -53,7 +54,7 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
 
 def _without(graph: UndirectedGraph, hidden: Sequence[str]) -> UndirectedGraph:
     """The graph after summing `hidden` out: their neighbors are joined."""
-    visible = [name for name in graph if name not in set(hidden)]
+    visible = without(graph, hidden)
     fill = eliminate_graph(graph, hidden, keep=visible).fill_edges
     return UndirectedGraph(graph.nodes, [*graph.edges, *fill]).subgraph(visible)
 

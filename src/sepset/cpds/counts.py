@@ -13,6 +13,7 @@ from sepset.base.checks import row_weights
 from sepset.data.duplicates import group_words
 from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
+from sepset.factors.labels import name_of
 from sepset.variables.variable import Discrete
 
 SHOWN = 3
@@ -24,12 +25,12 @@ def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> I
     found: AnyArray | None = rows.get(variable)
     if found is None:
         names = ", ".join(v.name for v in rows) or "nothing"
-        raise DataError(f"{owner!r} needs a column of codes for {variable.name}; found {names}.")
+        raise DataError(f"{name_of(owner)} needs a column of codes for {variable.name}; found {names}.")
     codes = np.asarray(found)
     if not np.issubdtype(codes.dtype, np.integer):
-        raise DataError(f"{owner!r} needs integer codes for {variable.name}; found {codes.dtype}.")
+        raise DataError(f"{name_of(owner)} needs integer codes for {variable.name}; found {codes.dtype}.")
     if codes.shape != (num_rows,):
-        raise DataError(f"{owner!r} needs {num_rows} codes for {variable.name}; found the shape {codes.shape}.")
+        raise DataError(f"{name_of(owner)} needs {num_rows} codes for {variable.name}; found the shape {codes.shape}.")
     if codes.size and not (codes.min() >= 0 and codes.max() < variable.num_states):
         raise DataError(_outside(codes, variable, owner))
     return codes.astype(np.int64, copy=False)
@@ -38,9 +39,11 @@ def column(rows: Columns, variable: Discrete, num_rows: int, owner: object) -> I
 def _outside(codes: AnyInts, variable: Discrete, owner: object) -> str:
     missing = int((codes == -1).sum())
     if missing:
-        return f"{owner!r} needs complete rows; {missing} of {codes.size} are missing for {variable.name}. Use EM."
+        return (
+            f"{name_of(owner)} needs complete rows; {missing} of {codes.size} are missing for {variable.name}. Use EM."
+        )
     bad = codes[(codes < 0) | (codes >= variable.num_states)][0]
-    return f"{owner!r}: {variable.name} has codes 0 to {variable.num_states - 1}; found {bad}."
+    return f"{name_of(owner)}: {variable.name} has codes 0 to {variable.num_states - 1}; found {bad}."
 
 
 def joint_codes(rows: Columns, variables: tuple[Discrete, ...], num_rows: int, owner: object) -> Ints:
@@ -68,7 +71,7 @@ def decode(places: Ints, variables: Iterable[Discrete]) -> Columns:
 def num_rows_of(rows: Columns, variable: AnyVariable, owner: object) -> int:
     """The number of rows, by the column of `variable`."""
     if variable not in rows:
-        raise DataError(f"{owner!r} needs a column for {variable.name}.")
+        raise DataError(f"{name_of(owner)} needs a column for {variable.name}.")
     return len(rows[variable])
 
 
@@ -90,9 +93,9 @@ def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Floats:
     """Counts as a flat array of the right size, finite and not negative."""
     counts = np.asarray(stats, dtype=np.float64)
     if counts.size != num_cells:
-        raise DataError(f"{owner!r} has {num_cells} counts; found an array of shape {counts.shape}.")
+        raise DataError(f"{name_of(owner)} has {num_cells} counts; found an array of shape {counts.shape}.")
     if not (np.isfinite(counts).all() and (counts >= 0).all()):
-        raise DataError(f"{owner!r} needs finite counts >= 0.")
+        raise DataError(f"{name_of(owner)} needs finite counts >= 0.")
     return counts.reshape(-1)
 
 
@@ -160,8 +163,8 @@ class Configurations:
             blank = codes[:, place] < 0
             if len(codes) + blank.sum() * (variable.num_states - 1) > most:
                 raise TooLarge(
-                    f"EM keeps an expected count for each joint state of {owner!r} that its rows allow, more than "
-                    f"{most:,}. Give it fewer parents, or rows with fewer missing cells."
+                    f"EM keeps an expected count for each joint state of {name_of(owner)} that its rows allow, more "
+                    f"than {most:,}. Give it fewer parents, or rows with fewer missing cells."
                 )
             filled = np.repeat(codes[blank], variable.num_states, axis=0)
             filled[:, place] = np.tile(np.arange(variable.num_states), int(blank.sum()))
@@ -206,7 +209,9 @@ class Configurations:
 def checked_configurations(stats: object, scope: tuple[Discrete, ...], owner: object) -> Configurations:
     """The statistics, which must be configurations of `scope`."""
     if not isinstance(stats, Configurations) or stats.variables != scope:
-        raise DataError(f"{owner!r} learns from its own statistics (Configurations of its scope); found {stats!r}.")
+        raise DataError(
+            f"{name_of(owner)} learns from its own statistics (Configurations of its scope); found {stats!r}."
+        )
     return stats
 
 
@@ -241,11 +246,13 @@ def unseen_message(
     """
     empty = [int(context) for context in unseen]
     if len(empty) == num_contexts:
-        return f"{owner!r}: there are no rows, or all have weight zero. {remedy}"
+        return f"{name_of(owner)}: there are no rows, or all have weight zero. {remedy}"
     rest = len(empty) - SHOWN
     named = ", ".join(map(name, empty[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
     where = " context_coverage(structure, data).unseen lists them all." if rest > 0 else ""
-    return f"{owner!r}: {len(empty)} of {num_contexts} contexts never occur in the data: {named}. {remedy}{where}"
+    return (
+        f"{name_of(owner)}: {len(empty)} of {num_contexts} contexts never occur in the data: {named}. {remedy}{where}"
+    )
 
 
 def expected_log(probabilities: Floats, counts: Floats) -> float:

@@ -21,7 +21,7 @@ from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.decomposition import Concave, Decomposition, defined_last
-from sepset.factors.labels import conditional
+from sepset.factors.labels import conditional, name_of
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
 
@@ -124,7 +124,7 @@ class DiscreteCPD(Frozen, Tabulated):
         if rest.size > MOST_TABLED:
             seen = len(self.parents) - len(rest.parents)
             raise TooLarge(
-                f"{self!r} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
+                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
                 f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
             )
         return rest._parts()
@@ -272,10 +272,15 @@ class DiscreteCPD(Frozen, Tabulated):
         cells = [(*map(str, states), *(f"{v:.6g}" for v in values)) for states, values in self._grid(MOST_SHOWN)]
         total = num_entries(self.parents)
         more = f"first {MOST_SHOWN} of {total} rows" if total > MOST_SHOWN else ""
-        return Shown(self._titles(), cells, repr(self), more, words=len(self.parents))
+        return Shown(self._titles(), cells, self.label, more, words=len(self.parents))
+
+    @property
+    def label(self) -> str:
+        """The kind of CPD with its child and parents, as in `TableCPD(grade[3] | sat[2])`; errors name it so."""
+        return conditional((self.child,), self.parents, type(self).__name__)
 
     def __repr__(self) -> str:
-        return conditional((self.child,), self.parents, type(self).__name__)
+        return self.label
 
 
 def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:
@@ -337,10 +342,10 @@ def check_rows(rows: Floats, owner: object, where: Any, tolerance: float = TOLER
     if not np.isfinite(row).all() or (row < 0).any():
         bad = row[~(np.isfinite(row) & (row >= 0))][0]
         raise ModelError(
-            f"{owner!r}: the row {where(first)} has the entry {bad}. Probabilities are finite and >= 0, and a row of "
-            "them sums to one."
+            f"{name_of(owner)}: the row {where(first)} has the entry {bad}. Probabilities are finite and >= 0, and a "
+            "row of them sums to one."
         )
     raise ModelError(
-        f"{owner!r}: the row {where(first)} sums to {sums[first]:.12g}, off by {sums[first] - 1.0:.3g}. "
+        f"{name_of(owner)}: the row {where(first)} sums to {sums[first]:.12g}, off by {sums[first] - 1.0:.3g}. "
         "Rows sum to one; TableCPD.normalized divides by the sums."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
@@ -99,10 +100,16 @@ def kinds() -> dict[str, type[Restorable]]:
     >>> kinds()["table"].__name__
     'TableCPD'
     """
+    _import_all()
+    return KINDS
+
+
+@functools.cache
+def _import_all() -> None:
+    """Import the modules of this package, once, so that their classes are registered."""
     package = importlib.import_module(__package__ or "sepset.cpds")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
-    return KINDS
 
 
 def discrete_and_real(parents: Scope) -> tuple[tuple[Discrete, ...], tuple[Vector, ...]]:

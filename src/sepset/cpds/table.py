@@ -26,6 +26,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
+from sepset.factors.labels import FEW, in_rows, name_of, with_numbers
 from sepset.factors.table import Table
 from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
@@ -53,7 +54,7 @@ class TableCPD(DiscreteCPD):
     >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", ("no", "yes"))
     >>> cpd = TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain)
     >>> cpd, cpd.num_parameters, cpd[True]
-    (TableCPD(wet[2] | rain[2]), 2, array([0.2, 0.8]))
+    (TableCPD(wet[2] | rain[2]; 0.9 0.1, 0.2 0.8), 2, array([0.2, 0.8]))
     """
 
     __slots__ = ("table",)
@@ -95,7 +96,7 @@ class TableCPD(DiscreteCPD):
         if bad.size:
             first = int(bad[0])
             raise ModelError(
-                f"{bare!r}: the row {bare.describe(first)} has the weights {rows[first].tolist()}. "
+                f"{bare.label}: the row {bare.describe(first)} has the weights {rows[first].tolist()}. "
                 "A row needs finite weights >= 0, not all zero."
             )
         scaled = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])  # exact, and no sum overflows
@@ -115,6 +116,10 @@ class TableCPD(DiscreteCPD):
         """The row at the parents' states (a tuple, or one bare state for one parent)."""
         place = _place(self, states)
         return np.asarray(self._matrix()[place])
+
+    def __repr__(self) -> str:
+        numbers = in_rows(self.table.flat[:FEW].tolist(), self.table.size, self.child.num_states)
+        return with_numbers(self.label, numbers)
 
     def _matrix(self) -> Floats:
         return self.table.flat.reshape(-1, self.child.num_states)
@@ -244,10 +249,10 @@ def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats
     try:
         array = np.asarray(table, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{cpd!r} needs numbers of shape {_shape(cpd)}; found {table!r}.") from error
+        raise ModelError(f"{cpd.label} needs numbers of shape {_shape(cpd)}; found {table!r}.") from error
     if array.shape != _shape(cpd) and array.shape != (num_entries(cpd.scope),):
         raise ModelError(
-            f"{cpd!r} needs numbers of shape {_shape(cpd)}, axes (*given, child); found the shape {array.shape}."
+            f"{cpd.label} needs numbers of shape {_shape(cpd)}, axes (*given, child); found the shape {array.shape}."
         )
     return np.ascontiguousarray(array).reshape(-1)
 
@@ -258,13 +263,13 @@ def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
     A transposed frame is turned; where both fit, it is turned if its index has the name of the child.
     """
     if library_name(frame) != "pandas":
-        raise ModelError(f"{cpd!r} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
+        raise ModelError(f"{cpd.label} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
     states = {(isinstance(state, bool), state) for state in cpd.child.states}
     fits = [{(isinstance(v, bool), v) for v in axis.tolist()} == states for axis in (frame.columns, frame.index)]
     if not any(fits):
         raise ModelError(
-            f"{cpd!r}: a frame has a row for each state of the parents and a column for each state of the child, by "
-            f"their names; found the columns {listing(frame.columns.tolist())} and the rows "
+            f"{cpd.label}: a frame has a row for each state of the parents and a column for each state of the child, "
+            f"by their names; found the columns {listing(frame.columns.tolist())} and the rows "
             f"{listing(frame.index.tolist())}."
         )
     turned = fits == [False, True] or (all(fits) and frame.index.name == cpd.child.name)
@@ -282,7 +287,7 @@ def _named_rows(cpd: TableCPD, rows: Any) -> dict[Any, Any]:
     labels = rows.index.tolist()
     repeated = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
     if repeated is not None:
-        raise ModelError(f"{cpd!r} was given the row {repeated!r} twice.")
+        raise ModelError(f"{cpd.label} was given the row {repeated!r} twice.")
     return dict(zip(labels, named, strict=True))
 
 
@@ -298,12 +303,12 @@ def _from_mapping(cpd: TableCPD, table: Mapping[Any, Any]) -> Floats:
     for states, row in table.items():
         place = _place(cpd, states)
         if given[place]:
-            raise ModelError(f"{cpd!r} was given the row {cpd.describe(place)} twice.")
+            raise ModelError(f"{cpd.label} was given the row {cpd.describe(place)} twice.")
         rows[place], given[place] = row_of(cpd.child, row, cpd), True
     if not given.all():
         missing = int(np.flatnonzero(~given)[0])
         raise ModelError(
-            f"{cpd!r} was given {given.sum()} of {len(rows)} rows; the row {cpd.describe(missing)} is missing."
+            f"{cpd.label} was given {given.sum()} of {len(rows)} rows; the row {cpd.describe(missing)} is missing."
         )
     return rows.reshape(-1)
 
@@ -311,7 +316,7 @@ def _from_mapping(cpd: TableCPD, table: Mapping[Any, Any]) -> Floats:
 def _place(cpd: TableCPD, states: object) -> int:
     listed = states if isinstance(states, tuple) else (states,)
     if len(listed) != len(cpd.parents):
-        raise ScopeError(f"{cpd!r} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
+        raise ScopeError(f"{cpd.label} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
     place = 0
     for parent, state in zip(cpd.parents, listed, strict=True):
         place = place * parent.num_states + parent.code(state)
@@ -326,14 +331,14 @@ def row_of(child: Discrete, row: object, owner: object) -> Floats:
             values[child.code(state)] = value
         if np.isnan(values).any():
             absent = child.states[int(np.flatnonzero(np.isnan(values))[0])]
-            raise StateError(f"{owner!r}: a row has no probability for {child.name}={absent!r}.")
+            raise StateError(f"{name_of(owner)}: a row has no probability for {child.name}={absent!r}.")
         return values
     try:
         values = np.array(row, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{owner!r} needs rows of {child.num_states} numbers; found {row!r}.") from error
+        raise ModelError(f"{name_of(owner)} needs rows of {child.num_states} numbers; found {row!r}.") from error
     if values.shape != (child.num_states,):
-        raise ModelError(f"{owner!r} needs rows of {child.num_states} numbers; found {values.shape}: {row!r}.")
+        raise ModelError(f"{name_of(owner)} needs rows of {child.num_states} numbers; found {values.shape}: {row!r}.")
     return values
 
 

@@ -31,7 +31,8 @@ def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[AnyA
     """One array per variable, by name; names and variables must match."""
     by_name = {key if isinstance(key, str) else getattr(key, "name", key): cells for key, cells in codes.items()}
     absent = [v.name for v in scope if v.name not in by_name]
-    extra = [name for name in by_name if name not in set(scope.names)]
+    known = set(scope.names)
+    extra = [name for name in by_name if name not in known]
     if absent or extra:
         raise DataError(f"Codes and variables must match; without codes: {listing(absent)}; unknown: {listing(extra)}.")
     return [np.asarray(by_name[v.name]) for v in scope]

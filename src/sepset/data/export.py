@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints, Objects
 from sepset.base.extras import require
 from sepset.base.frames import library_name
+from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import DataError
 from sepset.variables.universe import Variables
@@ -242,7 +243,7 @@ def _put_polars(column: Any, places: Ints, cells: list[Any]) -> Any:
     _refuse_fractions(column.dtype.is_integer(), cells)
     if isinstance(column.dtype, pl.Enum):
         known = column.dtype.categories.to_list()
-        column = column.cast(pl.Enum([*known, *(c for c in dict.fromkeys(cells) if c not in set(known))]))
+        column = column.cast(pl.Enum([*known, *without(dict.fromkeys(cells), known)]))
     return column.clone().scatter(places, pl.Series(cells, dtype=column.dtype))
 
 
@@ -261,6 +262,6 @@ def _put_arrow(column: Any, places: Ints, cells: list[Any]) -> Any:
     if not is_coded:
         return full
     known = whole.dictionary.to_pylist()
-    states = pa.array([*known, *(c for c in dict.fromkeys(cells) if c not in set(known))], type=own)
+    states = pa.array([*known, *without(dict.fromkeys(cells), known)], type=own)
     codes = pc.index_in(full, value_set=states).cast(kind.index_type)
     return pa.DictionaryArray.from_arrays(codes, states, ordered=kind.ordered)

@@ -10,6 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.data.binding import absent_message, has_floats, infer_variable
 from sepset.data.columns import has_absent
@@ -218,7 +219,7 @@ def require_columns(data: object, rows: Dataset, weights: Weights = None) -> Non
     """
     empty = [name for name, missing in rows.num_missing.items() if missing == rows.num_rows]
     names = names_of(data) if empty else []
-    absent = [name for name in empty if name not in names]
+    absent = without(empty, names)
     if absent and len(absent) == len(rows.variables):
         found = f"columns are {listing(names)}" if names else "there are no columns"
         near = nearest(absent[0], names)

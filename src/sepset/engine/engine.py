@@ -12,6 +12,7 @@ from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.lazy import lazy
+from sepset.base.membership import among, without
 from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
 from sepset.engine.jointfindings import takes_joints
@@ -117,7 +118,7 @@ class Engine(RowQuestions):
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
-        fixed = [v for v in positions if v in set(evidence.observed)]
+        fixed = among(positions, evidence.observed)
         if not fixed:
             return free
         if len(positions) == 1:
@@ -245,7 +246,7 @@ class Engine(RowQuestions):
             observed = resolve(given, self.known).observed
         else:
             observed = tuple(sorted(self.positions(given)))
-        positions = [v for v in self.positions(targets if over is None else over) if v not in set(observed)]
+        positions = without(self.positions(targets if over is None else over), observed)
         if over is None:
             return self.prepared.plan(positions, observed)
         if listed(targets):
@@ -270,7 +271,7 @@ class Engine(RowQuestions):
         ('merging', 10)
         """
         evidence = self.evidence(given)
-        positions = [v for v in self.positions(targets) if v not in set(evidence.observed)]
+        positions = without(self.positions(targets), evidence.observed)
         prepared = self.prepared
         if not prepared.problem.variables.all_discrete or not can(prepared, Calibrates):
             raise NotApplicable(

@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown, Tabulated
+from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
@@ -157,7 +158,7 @@ def _given_each_state(
 ) -> dict[int, Floats]:
     """For each candidate its distribution given each possible joint state of the targets, one per row."""
     rows: dict[int, list[Floats]] = {c: [] for c in chosen}
-    weights = {v: row for v, row in evidence.weights.items() if v not in set(asked)}
+    weights = {v: evidence.weights[v] for v in without(evidence.weights, asked)}
     for cell in np.argwhere(prior > 0).tolist():
         codes = {**evidence.codes, **dict(zip(asked, cell, strict=True))}
         read, _ = engine.prepared.marginals(Evidence(codes, weights, {}, evidence.reals))

@@ -12,6 +12,7 @@ import numpy as np
 from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated, text_table
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.membership import without
 from sepset.errors import BrokenInvariant, ModelError
 from sepset.factors.algebra import Factor
 from sepset.factors.canonical import EPS
@@ -92,7 +93,7 @@ def _built(engine: Engine, evidence: Evidence) -> Engine:
     prepared, problem = engine.prepared, engine.prepared.problem
     if not any(form.is_deferred for form in problem.forms) or not can(prepared, Rewrites):
         return engine
-    hidden = [v for v in range(problem.num_visible) if v not in set(evidence.observed)]
+    hidden = without(range(problem.num_visible), evidence.observed)
     return type(engine)(engine.model, engine.method, prepared=prepared.for_sums(evidence, hidden))
 
 

@@ -18,7 +18,7 @@ from sepset.base.text import joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
-from sepset.factors.labels import short
+from sepset.factors.labels import FEW, one_line, short
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike, listed
 
@@ -254,14 +254,14 @@ class DiscreteFactor(Frozen, Tabulated):
         for row, value in zip(codes.tolist(), values.tolist(), strict=True):
             yield tuple(v.states[code] for v, code in zip(self.scope, row, strict=True)), value
 
-    def in_words(self, limit: int = 6) -> str:
+    def in_words(self, limit: int = FEW) -> str:
         """The first values with their states in one line.
 
         >>> from sepset.factors.table import Table
         >>> Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]).in_words()
         'head 0.25, tail 0.75'
         """
-        parts = [" ".join([*map(str, states), f"{value:.4g}"]) for states, value in self._entries(limit)]
+        parts = [" ".join([*map(one_line, states), f"{value:.4g}"]) for states, value in self._entries(limit)]
         return ", ".join([*parts, *(["..."] if self.size > limit else [])])
 
     def _shown(self) -> Shown:
@@ -270,7 +270,7 @@ class DiscreteFactor(Frozen, Tabulated):
         bars = self._bars([value for _, value in entries]) if len(self.scope) == 1 else ()
         more = f"first {MOST_SHOWN} of {self.size} entries" if self.size > MOST_SHOWN else ""
         head = (*(v.name for v in self.scope), "value")
-        return Shown(head, cells, repr(self), more, words=len(self.scope), bars=bars)
+        return Shown(head, cells, short(self), more, words=len(self.scope), bars=bars)
 
     def _bars(self, values: list[float]) -> list[float]:
         """Each value as a share of one, or of the largest if that is more."""

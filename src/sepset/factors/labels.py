@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from sepset.variables.variable import Discrete, Vector
 
@@ -25,6 +25,54 @@ def _labels(scope: Sequence[Discrete | Vector], limit: int = 8) -> str:
 def short(factor: Any) -> str:
     """`Table(grade[3], sat[2])`, after the class and scope of any factor."""
     return f"{type(factor).__name__}({_labels(factor.scope)})"
+
+
+FEW = 6
+"""The largest number of values in a line."""
+
+
+def one_line(state: object) -> str:
+    r"""A state as text without line breaks.
+
+    >>> one_line("two\nlines"), one_line(3)
+    ("'two\\nlines'", '3')
+    """
+    text = str(state)
+    return text if text.isprintable() else repr(text)
+
+
+@runtime_checkable
+class Labeled(Protocol):
+    """A factor or CPD that has a name without numbers, for errors."""
+
+    @property
+    def label(self) -> str:
+        """The kind and the scope, as in `TableCPD(grade[3] | sat[2])`."""
+
+
+def name_of(owner: object) -> str:
+    """The name of a CPD in errors: its label if it has one, else its representation."""
+    return owner.label if isinstance(owner, Labeled) else repr(owner)
+
+
+def in_rows(values: Sequence[float], size: int, width: int) -> str:
+    """The first values of an array in one line, a row of `width` after the other.
+
+    >>> in_rows([0.3, 0.7, 0.6, 0.4], 4, 2), in_rows(range(6), 24, 3)
+    ('0.3 0.7, 0.6 0.4', '0 1 2, 3 4 5, ...')
+    """
+    shown = [f"{value:.4g}" for value in values[:FEW]]
+    rows = [" ".join(shown[start : start + width]) for start in range(0, len(shown), max(width, 1))]
+    return ", ".join([*rows, *(["..."] if size > FEW else [])])
+
+
+def with_numbers(scope: str, numbers: str) -> str:
+    """The text of `short` or `conditional` with numbers before the closing parenthesis.
+
+    >>> with_numbers("Table(sat[2])", "low 0.25, high 0.75")
+    'Table(sat[2]; low 0.25, high 0.75)'
+    """
+    return f"{scope.removesuffix(')')}; {numbers})" if numbers else scope
 
 
 def conditional(

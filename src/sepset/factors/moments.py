@@ -30,7 +30,7 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.labels import short
+from sepset.factors.labels import FEW, short, with_numbers
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 MODE_STEPS = 1000
@@ -178,7 +178,7 @@ class Gaussian:
         return GaussianMixture(self.scope, [1.0], means=self.mu[None], covariances=self.covariance[None])
 
     def __repr__(self) -> str:
-        return short(self)
+        return with_numbers(short(self), self.in_words())
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
@@ -380,8 +380,9 @@ class GaussianMixture:
 
 
 def _moments_in_words(mean: Floats, covariance: Floats) -> str:
-    parts = zip(mean.tolist(), np.sqrt(np.diagonal(covariance)).tolist(), strict=True)
-    return "; ".join(f"mean {mu:.4g}, deviation {sigma:.4g}" for mu, sigma in parts)
+    deviations = np.sqrt(np.diagonal(covariance)[:FEW]).tolist()
+    parts = [f"mean {m:.4g}, deviation {s:.4g}" for m, s in zip(mean[:FEW].tolist(), deviations, strict=True)]
+    return "; ".join([*parts, *(["..."] if mean.size > FEW else [])])
 
 
 def check_covariances(

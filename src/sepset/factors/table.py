@@ -23,7 +23,7 @@ from sepset.factors import information
 from sepset.factors.algebra import Assignment, Columns, arrange, check_size, discrete_scope, num_entries, split, union
 from sepset.factors.bits import RANGE_BITS, Bits, is_safe, linear_ends, log_ends, sum_bits, widened
 from sepset.factors.discrete import DiscreteFactor
-from sepset.factors.labels import conditional
+from sepset.factors.labels import FEW, conditional, in_rows, short, with_numbers
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
 
@@ -49,7 +49,7 @@ class Table(DiscreteFactor):
     >>> a, b = Discrete("a", 2), Discrete("b", ("x", "y"))
     >>> t = Table((a, b), [[1, 2], [3, 4]])
     >>> t, t[{"a": 1, "b": "y"}], t.marginalize("a").values
-    (Table(a[2], b[2]), 4.0, array([4., 6.]))
+    (Table(a[2], b[2]; 1 2, 3 4), 4.0, array([4., 6.]))
     """
 
     __slots__ = ("__weakref__", "_bits", "_bounds", "exponent", "flat", "scope", "space")
@@ -207,7 +207,16 @@ class Table(DiscreteFactor):
             place, code = np.divmod(place, size)
             columns.append(code)
         codes = np.stack(columns[::-1], axis=1) if columns else np.zeros((num, 0), np.int64)
-        return codes, self.values.reshape(-1)[:num]
+        return codes, self._first(num)
+
+    def _first(self, num: int) -> Floats:
+        """The first values in C order."""
+        with np.errstate(over="ignore"):
+            return np.exp(self.flat[:num]) if self.space == "log" else np.ldexp(self.flat[:num], self.exponent)
+
+    def __repr__(self) -> str:
+        width = self.shape[-1] if self.shape else 1
+        return with_numbers(short(self), in_rows(self._first(FEW).tolist(), self.size, width))
 
     def log_at(self, codes: AnyInts) -> Floats:
         """The logarithm of the value at each row of codes, one column per variable of the scope."""

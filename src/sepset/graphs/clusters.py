@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sepset.base.frozen import fill
+from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
@@ -371,7 +372,7 @@ def strong_order(
     """
     graph = undirected(graph)
     gamma = [graph.nodes[i] for i in graph.ids(continuous)]
-    delta = [name for name in graph.nodes if name not in set(gamma)]
+    delta = without(graph.nodes, gamma)
     states = {name: 2 if cards is None else cards if isinstance(cards, int) else cards.get(name) for name in delta}
     known = {name: card for name, card in states.items() if card is not None}
     return elimination_order(graph, {**known, **dict.fromkeys(gamma, 1)}, method=method, groups=[gamma, delta])

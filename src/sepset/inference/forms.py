@@ -22,6 +22,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.data.missingness import members
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns
@@ -270,7 +271,7 @@ class PreparedForms:
     ) -> EliminationPlan:
         """The plan with the factors that are not built, which tells their size."""
         order, _ = elimination_settings(self.method)
-        relevant = self.problem.relevant([v for v in targets if v not in set(observed)], observed, constants=True)
+        relevant = self.problem.relevant(without(targets, observed), observed, constants=True)
         return make_plan(self.problem, relevant, method=order, targets=last, observed=observed, last=last, joint=joint)
 
     def with_values(self, values: Values) -> Prepared:

@@ -21,6 +21,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, SepsetError, StateError
 from sepset.factors.algebra import Scope
+from sepset.factors.labels import short, with_numbers
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
@@ -64,6 +65,9 @@ class Status(Enum):
     def __repr__(self) -> str:
         return self.name
 
+
+FEW_SHOWN = 3
+"""The largest number of variables in a line about an answer."""
 
 MOST_SHOWN = 50
 """The largest number of variables that an answer lists when it is printed."""
@@ -228,8 +232,9 @@ class QueryResult(Result):
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part}: {guarantee.value}" for part, guarantee in self.guarantees.items())
-        numbers = f"; {self.distribution.in_words()}" if isinstance(self.distribution, InWords) else ""
-        return f"QueryResult({self.distribution!r}; {parts}{numbers})"
+        found = self.distribution
+        numbers = f"; {found.in_words()}" if isinstance(found, InWords) else ""
+        return f"QueryResult({short(found) if numbers else repr(found)}; {parts}{numbers})"
 
 
 def _states_of(variable: Any) -> tuple[State, ...]:
@@ -352,7 +357,9 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         return _restored, (tuple(self._place), known, self.log_partition, self._about)
 
     def __repr__(self) -> str:
-        return f"MarginalsResult({len(self)} variables)"
+        shown = "; ".join(f"{name}: {self[name].in_words()}" for name in itertools.islice(self, FEW_SHOWN))
+        more = "; ..." if len(self) > FEW_SHOWN else ""
+        return with_numbers(f"MarginalsResult({len(self)} variables)", shown + more)
 
     def _shown(self) -> Shown:
         rows = [(name, self[name].in_words()) for name in itertools.islice(self, MOST_SHOWN)]

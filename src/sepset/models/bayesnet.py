@@ -19,6 +19,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
+from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.models.drawing import BLANK, Drawing
 from sepset.models.model import NamedModel, is_cpd
@@ -353,7 +354,9 @@ def _by_child(cpds: Iterable[CPD]) -> dict[str, CPD]:
     for cpd in cpds:
         known = found.setdefault(cpd.child.name, cpd)
         if known is not cpd:
-            raise ModelError(f"{cpd.child.name!r} has two CPDs, {known!r} and {cpd!r}. Each variable has one.")
+            raise ModelError(
+                f"{cpd.child.name!r} has two CPDs, {name_of(known)} and {name_of(cpd)}. Each variable has one."
+            )
     return found
 
 
@@ -363,17 +366,17 @@ def _check_parents(cpd: CPD, by_name: Mapping[str, CPD]) -> None:
         source = by_name.get(parent.name)
         if source is None:
             raise ModelError(
-                f"{cpd!r} has the parent {parent.name!r}, which has no CPD.{nearest(parent.name, by_name)} "
+                f"{name_of(cpd)} has the parent {parent.name!r}, which has no CPD.{nearest(parent.name, by_name)} "
                 f"The network has CPDs of {listing(by_name)}."
             )
         if source.child != parent:
             raise ModelError(
-                f"{cpd!r} has the parent {parent!r}, but {source!r} is about {source.child!r}. "
+                f"{name_of(cpd)} has the parent {parent!r}, but {name_of(source)} is about {source.child!r}. "
                 "Give both the same states, or rename one."
             )
         if isinstance(cpd.child, Discrete) and not isinstance(parent, Discrete):
             raise ModelError(
-                f"{cpd!r} has a discrete child with the continuous parent {parent.name!r}; its posterior has no "
+                f"{name_of(cpd)} has a discrete child with the continuous parent {parent.name!r}; its posterior has no "
                 "closed form. Discretize the parent, or reverse the dependence."
             )
 

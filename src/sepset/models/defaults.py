@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sepset.base.membership import among
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -144,7 +145,7 @@ def _inferred(data: object, names: list[str]) -> Inferred:
         rows = Dataset({n: data[n] for n in names if n in data})
     else:
         opened = opened_frame(data)
-        rows = Dataset(opened.select([n for n in opened.columns if n in set(names)]).to_native())
+        rows = Dataset(opened.select(among(opened.columns, names)).to_native())
     if rows.variables:
         require_rows(rows, PURPOSE)
     require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])

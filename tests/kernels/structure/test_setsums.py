@@ -15,15 +15,20 @@ NEVER = np.zeros(1, np.uint8)
 
 @pytest.mark.parametrize(("alpha", "is_divided"), [(0.0, False), (1.5, False), (2.0, True)])
 @pytest.mark.parametrize("max_size", [1, 2, 4])
-def test_against_counts(alpha, is_divided, max_size):
+@pytest.mark.parametrize("part", [0.0, 0.5])
+def test_against_counts(alpha, is_divided, max_size, part):
     rng = np.random.default_rng(max_size)
     cards = np.array([2, 3, 1, 4])
     codes = np.unique(np.stack([rng.integers(0, c, 25) for c in cards]), axis=1).astype(np.int8)
-    weights = rng.integers(1, 4, codes.shape[1]) + 0.5 * (rng.random(codes.shape[1]) < 0.2)
+    weights = rng.integers(1, 4, codes.shape[1]) + part * (rng.random(codes.shape[1]) < 0.2)
+    numbers = np.zeros(0) if part else np.arange(weights.sum() + 1)
+    logs = numbers * np.log(np.maximum(numbers, 1.0))
     kinds, place = np.unique(weights, return_inverse=True)
     count = sum(math.comb(4, k) for k in range(max_size + 1))
     masks, values = np.zeros(count, np.int64), np.zeros(count)
-    set_sums(codes, cards, weights, place.astype(np.int64), kinds, alpha, is_divided, max_size, masks, values, NEVER)
+    set_sums(
+        codes, cards, weights, place.astype(np.int64), kinds, logs, alpha, is_divided, max_size, masks, values, NEVER
+    )
     assert sorted(masks) == [m for m in range(16) if m.bit_count() <= max_size]
     for mask, value in zip(masks.tolist(), values.tolist(), strict=True):
         columns = [i for i in range(4) if mask >> i & 1]
@@ -39,5 +44,18 @@ def test_cancelled_before_it_is_done():
     codes = np.array([[0, 1], [1, 0]], np.int8)
     masks, values = np.full(4, -1, np.int64), np.zeros(4)
     ones = np.ones(2)
-    set_sums(codes, np.array([2, 2]), ones, np.zeros(2, np.int64), ones[:1], 0.0, False, 2, masks, values, NEVER + 1)
+    set_sums(
+        codes,
+        np.array([2, 2]),
+        ones,
+        np.zeros(2, np.int64),
+        ones[:1],
+        np.zeros(0),
+        0.0,
+        False,
+        2,
+        masks,
+        values,
+        NEVER + 1,
+    )
     assert (masks[1:] == -1).all()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.learning.structure import familyscores
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer, check_kinds
 from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
@@ -104,3 +105,20 @@ def test_a_score_must_fit_the_columns() -> None:
         Scorer(mixed, ss.K2())
     with pytest.raises(ss.errors.NotApplicable, match="score="):
         check_kinds("bic", mixed)
+
+
+@pytest.mark.parametrize("num_rows", [1, 63, 64, 65, 200])
+def test_sets_of_rows_count_as_rows_do(monkeypatch: pytest.MonkeyPatch, num_rows: int) -> None:
+    rng = np.random.default_rng(num_rows)
+    cells = {f"v{k}": rng.integers(0, k % 4 + 1, num_rows) for k in range(9)}
+    columns = Columns.of({**cells, "row": np.arange(num_rows)})
+    assert columns.is_unit
+    for score in (BIC(), ss.BDeu(2.0)):
+        by_bits = Scorer(columns, score)
+        found = [by_bits.additions(0, p) for p in ((), (1,), (2, 3))]
+        with monkeypatch.context() as patch:
+            patch.setattr(familyscores, "CELLS_BY_BITS", -1)
+            by_rows = Scorer(columns, score)
+            expected = [by_rows.additions(0, p) for p in ((), (1,), (2, 3))]
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -16,6 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats
 from sepset.base.cache import Cache
+from sepset.base.membership import without
 from sepset.base.text import listing, readable
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor
@@ -288,7 +289,7 @@ class PreparedCutset:
         plan = plan_without(cutset)
         most = self._most_cases
         while not self._fits(plan):
-            more = self._more(plan, [v for v in candidates if v not in set(cutset)], most)
+            more = self._more(plan, without(candidates, cutset), most)
             if not more:
                 raise self._refused(plan)
             cutset += more
@@ -334,7 +335,7 @@ class PreparedCutset:
         """The cases that no single factor rules out."""
         plan.check_cost(self.method.steps)
         cutset = [self.problem.variables.id(name) for name in plan.cutset]
-        weights = {v: w for v, w in evidence.weights.items() if v not in set(cutset)}
+        weights = {v: evidence.weights[v] for v in without(evidence.weights, cutset)}
         rest = replace(evidence, weights=weights)
         states = observed_states(self.problem, evidence)
         touched = [i for i in plan.relevant.factors if not set(cutset).isdisjoint(self.problem.scope(i))]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.base.membership import without
 from sepset.base.threads import NEVER
 from sepset.graphs import costs as bits
 from sepset.inference import costs
@@ -121,7 +122,7 @@ def target_groups(
     Guarantee: answers unchanged; never more expensive than one tree, by its own count.
     Tested by: inference/compiled/test_targetgroups.py::test_groups_never_cost_more_than_one_tree
     """
-    hidden = tuple(v for v in range(len(problem.variables)) if v not in set(observed))
+    hidden = tuple(without(range(len(problem.variables)), observed))
     if not problem.is_normalized or not hidden:
         return (hidden,) if hidden else ()
     below = ancestry.closure([*observed, *touched])

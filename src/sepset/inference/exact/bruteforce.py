@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.membership import without
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
@@ -74,7 +75,7 @@ class PreparedBruteForce:
         return product([*factors, Table.ones([v for v in hidden if v not in mentioned and v.is_discrete])])  # type: ignore[misc]
 
     def _hidden(self, evidence: Evidence) -> list[int]:
-        return [v for v in range(len(self.problem.variables)) if v not in set(evidence.observed)]
+        return without(range(len(self.problem.variables)), evidence.observed)
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -85,7 +86,7 @@ class PreparedBruteForce:
             return Answer(joint, log_partition)
         if any(not v.is_discrete for v in keep):
             return Answer(joint.to_distribution(keep), log_partition, Guarantee.EXACT)
-        rest = [v for v in joint.scope if v not in set(keep)]
+        rest = without(joint.scope, keep)
         continuous = [v for v in rest if not v.is_discrete]
         marginal = joint.marginalize(continuous).marginalize(rest) if continuous else joint.marginalize(rest)
         return Answer(marginal.normalize().align(keep), log_partition)
@@ -102,7 +103,7 @@ class PreparedBruteForce:
         """The most probable values of `over`, all other variables summed out first."""
         joint: Any = self.joint(evidence)
         keep = [self.problem.variables[v] for v in over]
-        rest = [v for v in joint.scope if v not in set(keep)]
+        rest = without(joint.scope, keep)
         conditional, value = joint.marginalize(rest).eliminate(keep, MAX)
         if value.log_total == -np.inf:
             return Best({}, -np.inf)

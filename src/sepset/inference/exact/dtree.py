@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.graphs.elimination import GraphElimination
 from sepset.inference import costs
 
@@ -130,7 +131,7 @@ def balanced_parents(elimination: GraphElimination, outside: Sequence[str] = ())
                 above = name
         if len(part) > 1:
             waiting.extend((node, above) for node, up in reversed(part) if up < 0 or not is_open(node, up))
-    return {name: up for name, up in parents.items() if name not in set(outside)}
+    return {name: parents[name] for name in without(parents, outside)}
 
 
 def _part(start: int, links: Sequence[Sequence[int]], is_open: Callable[[int, int], bool]) -> list[tuple[int, int]]:

@@ -18,6 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
@@ -287,7 +288,7 @@ class PreparedElimination:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
-        hidden = [v for v in range(len(self.problem.variables)) if v not in set(evidence.observed)]
+        hidden = without(range(len(self.problem.variables)), evidence.observed)
         if (moments := self.by_moments(hidden, evidence)) is not None:
             return moments.sample(num_rows, evidence, rng)
         plan = self._plan(hidden, evidence, [], joint=False)
@@ -303,7 +304,7 @@ class PreparedElimination:
         """
         evidence = Evidence(dict.fromkeys(observed, 0))
         if not targets:
-            everything = [v for v in range(len(self.problem.variables)) if v not in set(observed)]
+            everything = without(range(len(self.problem.variables)), observed)
             return _sized(self._plan(everything, evidence, [], joint=False, shown=(), to_run=to_run))
         continuous = any(not self.problem.variables[v].is_discrete for v in targets)
         keep = [*self._mixing(targets, evidence), *targets] if continuous else targets

@@ -19,6 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.base.text import readable
 from sepset.data.duplicates import group_words
 from sepset.errors import NotApplicable, TooLarge
@@ -239,7 +240,7 @@ class PreparedConditioning:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior, from the dtree's roots down."""
-        hidden = [v for v in range(len(self.problem.variables)) if v not in set(evidence.observed)]
+        hidden = without(range(len(self.problem.variables)), evidence.observed)
         plan = self._plan(hidden, evidence)
         recursion = self._recursion(plan, self._tables(plan, evidence))
         codes, _ = self._descend(recursion, range(len(plan.tree)), num_rows, rng)
@@ -272,7 +273,7 @@ class PreparedConditioning:
         evidence = Evidence(dict.fromkeys(observed, 0))
         if targets:
             return self._plan(targets, evidence, outside=targets, to_run=False)
-        everything = [v for v in range(self.problem.num_visible) if v not in set(observed)]
+        everything = without(range(self.problem.num_visible), observed)
         return self._plan(everything, evidence, shown=(), to_run=False)
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> ConditioningPlan:

@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference.exact.elimination import VariableElimination
@@ -182,7 +183,7 @@ class PreparedTree:
         everyone = range(len(self.problem.variables))
         moments = self.by_moments(everyone, evidence)
         if moments is not None:
-            hidden = [v for v in range(self.problem.num_visible) if v not in set(evidence.observed)]
+            hidden = without(range(self.problem.num_visible), evidence.observed)
             place = {self.problem.variables[v].name: v for v in hidden}
             return AskedPairs(tuple(place), lambda a, b: moments.query([place[a], place[b]], evidence).distribution)
         return self._joints.pairs(evidence, self.calibrate(evidence))

@@ -25,6 +25,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable, num_entries
@@ -241,7 +242,7 @@ class Frontier:
         w, mean, covariance = self.moments
         at = places(self.reals, reals)
         mean, covariance = mean[:, at], covariance[:, at[:, None], at]
-        rest = [v for v in self.states if v not in set(by)]
+        rest = without(self.states, by)
         shape = [v.num_states for v in self.states]
         order = np.arange(len(w)).reshape(shape).transpose([self.states.index(v) for v in (*by, *rest)]).reshape(-1)
         merged = mixed(w[order], mean[order], covariance[order], num_entries(by))

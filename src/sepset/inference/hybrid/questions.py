@@ -23,6 +23,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.membership import without
 from sepset.base.text import listing, readable
 from sepset.errors import NotClosed, TooLarge
 from sepset.factors.algebra import num_entries
@@ -115,7 +116,7 @@ class RegressionQuestions:
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of an elimination for the same question; without targets, of all variables."""
-        asked = targets or [v for v in range(len(self.problem.variables)) if v not in set(observed)]
+        asked = targets or without(range(len(self.problem.variables)), observed)
         relevant = self.problem.relevant(asked, observed, constants=True)
         order, _ = elimination_settings(self.method)
         return make_plan(
@@ -161,7 +162,7 @@ class RegressionQuestions:
         found = tuple(sorted(evidence.reals))
 
         def make() -> tuple[Component, ...]:
-            asked = [i for i in self._own(wanted).tolist() if i not in set(self._own(found).tolist())]
+            asked = without(self._own(wanted).tolist(), self._own(found).tolist())
             return components(self.coordinates, asked, self._own(found).tolist(), codes)
 
         return self._layouts.get((tuple(sorted(wanted)), found, tuple(codes.items())), make)

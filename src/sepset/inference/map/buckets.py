@@ -93,7 +93,7 @@ class Pool(Generic[S]):
     >>> a, b = Discrete("a"), Discrete("b")
     >>> pool = Pool([Table(a, [1, 2]), Table((a, b), [[1, 2], [3, 4]]), Table(b, [1, 1])])
     >>> pool.take(a), pool.rest()
-    ([Table(a[2]), Table(a[2], b[2])], [Table(b[2])])
+    ([Table(a[2]; 1 2), Table(a[2], b[2]; 1 2, 3 4)], [Table(b[2]; 1 1)])
     """
 
     def __init__(self, factors: Iterable[S]) -> None:

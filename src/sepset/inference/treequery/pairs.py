@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.membership import among, without
 from sepset.base.text import nearest, readable
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.table import Table
@@ -217,9 +218,9 @@ class _Transition:
     r"""Maps rows $P(x \mid \mathbf S)$ to $P(x, \mathbf T)$ in a clique: one matrix per state of shared variables."""
 
     def __init__(self, scope: Sequence[Discrete], source: Sequence[str], target: Sequence[str]) -> None:
-        shared = [name for name in source if name in set(target)]
-        left = [name for name in source if name not in set(shared)]
-        right = [name for name in target if name not in set(shared)]
+        shared = among(source, target)
+        left = without(source, shared)
+        right = without(target, shared)
         self._counts = _Counts(scope, [*shared, *left, *right])
         self._shape = tuple(_entries(scope, names) for names in (shared, left, right))
         self._source = _columns(scope, source, [*shared, *left])
@@ -240,7 +241,8 @@ class _Transition:
 
 
 def _entries(scope: Sequence[Discrete], names: Sequence[str]) -> int:
-    return math.prod(v.num_states for v in scope if v.name in set(names))
+    known = frozenset(names)
+    return math.prod(v.num_states for v in scope if v.name in known)
 
 
 def _columns(scope: Sequence[Discrete], names: Sequence[str], order: Sequence[str]) -> Ints | slice:
@@ -389,7 +391,7 @@ class PairSweep:
         names = self.tree.clusters[clique]
         sepset = self._upward[clique].sepset if clique in self._upward else ()
         scope = tuple(self._known[name][0] for name in names if self._known[name][0].num_states > 1)
-        own = [(name, self._known[name][1]) for name in names if name not in set(sepset)]
+        own = [(name, self._known[name][1]) for name in without(names, sepset)]
         pairs = ((a, b) for i, a in enumerate(own) for b in own[i + 1 :])
         return _Node(
             clique,

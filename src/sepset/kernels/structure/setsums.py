@@ -21,11 +21,13 @@ def _work(codes: AnyInts, *args: object) -> float:
 
 
 @kernel(inline=True)
-def _term(count: float, pseudo: float) -> float:
-    """m log m without a pseudo-count a; otherwise log Gamma(a + m) - log Gamma(a)."""
-    if pseudo == 0.0:
-        return count * math.log(count)
-    return math.lgamma(pseudo + count) - math.lgamma(pseudo)
+def _term(count: float, pseudo: float, below: float, logs: Floats) -> float:
+    """m log m without a pseudo-count a; otherwise log Gamma(a + m) - log Gamma(a), the latter given as `below`."""
+    if pseudo > 0.0:
+        return math.lgamma(pseudo + count) - below
+    if logs.size:
+        return float(logs[int(count)])
+    return count * math.log(count)
 
 
 @kernel(work=_work)
@@ -35,6 +37,7 @@ def set_sums(
     weights: Floats,
     kinds: Ints,
     kind_weights: Floats,
+    logs: Floats,
     alpha: float,
     is_divided: bool,
     max_size: int,
@@ -50,6 +53,7 @@ def set_sums(
         weights: the weight of each row, above zero.
         kinds: the number of each row's weight among the distinct weights.
         kind_weights: the distinct weights.
+        logs: the numbers m log m up to the total weight, if weights are whole; otherwise empty.
         alpha: the pseudo-count a of a cell; zero for m log m.
         is_divided: whether a is divided by the number of joint states of the set.
         max_size: the largest number of columns in a set.
@@ -66,12 +70,14 @@ def set_sums(
     mask = np.zeros(max_size + 1, dtype=np.int64)
     cells = np.ones(max_size + 1)
     tally = np.zeros(cards.max() + 1, dtype=np.int64)
+    sums = np.zeros(cards.max() + 1)
+    terms = np.zeros(kind_weights.size)
     rows[0] = np.arange(num_rows)
     parts[0] = 1 if num_rows else 0
     starts[0, 1] = num_rows
     total = 0
     depth = 0
-    values[0] = _value(rows[0], starts[0], parts[0], singles[0], kind_weights, weights, alpha)
+    values[0] = _value(rows[0], starts[0], parts[0], singles[0], kind_weights, weights, logs, alpha)
     masks[0] = 0
     total = 1
     column[0] = -1
@@ -84,6 +90,17 @@ def set_sums(
             continue
         if cancel[0]:
             return
+        here = mask[depth] | (1 << j)
+        size = cells[depth] * cards[j]
+        pseudo = alpha / size if is_divided else alpha
+        masks[total] = here
+        if j == n - 1 or depth + 1 == max_size:  # the last column on this path: counts alone are needed
+            values[total] = _split_value(
+                rows[depth], starts[depth], parts[depth], codes[j], cards[j], kinds, kind_weights, weights, logs,
+                pseudo, singles[depth], sums, terms,
+            )  # fmt: skip
+            total += 1
+            continue
         depth += 1
         singles[depth] = singles[depth - 1]
         parts[depth] = _refine(
@@ -98,16 +115,54 @@ def set_sums(
             starts[depth],
             singles[depth],
         )
-        mask[depth] = mask[depth - 1] | (1 << j)
-        cells[depth] = cells[depth - 1] * cards[j]
-        pseudo = alpha / cells[depth] if is_divided else alpha
-        values[total] = _value(rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, pseudo)
-        masks[total] = mask[depth]
+        mask[depth] = here
+        cells[depth] = size
+        values[total] = _value(
+            rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, logs, pseudo
+        )
         total += 1
-        if depth < max_size:
-            column[depth + 1] = j
-        else:
-            depth -= 1
+        column[depth + 1] = j
+
+
+@kernel
+def _split_value(
+    rows: Ints,
+    starts: Ints,
+    parts: int,
+    codes: AnyInts,
+    card: int,
+    kinds: Ints,
+    kind_weights: Floats,
+    weights: Floats,
+    logs: Floats,
+    pseudo: float,
+    singles: Ints,
+    sums: Floats,
+    terms: Floats,
+) -> float:
+    """The sum after one more column has split the parts, which are not kept."""
+    below = math.lgamma(pseudo) if pseudo > 0.0 else 0.0
+    found = 0.0
+    for k in range(singles.size):
+        terms[k] = _term(kind_weights[k], pseudo, below, logs)
+        found += singles[k] * terms[k]
+    for p in range(parts):
+        first, last = starts[p], starts[p + 1]
+        if last - first == 2:
+            a, b = rows[first], rows[first + 1]
+            if codes[a] != codes[b]:
+                found += terms[kinds[a]] + terms[kinds[b]]
+            else:
+                found += _term(weights[a] + weights[b], pseudo, below, logs)
+            continue
+        for c in range(card):
+            sums[c] = 0.0
+        for i in range(first, last):
+            sums[codes[rows[i]]] += weights[rows[i]]
+        for c in range(card):
+            if sums[c] > 0.0:
+                found += _term(sums[c], pseudo, below, logs)
+    return found
 
 
 @kernel
@@ -166,15 +221,23 @@ def _refine(
 
 @kernel
 def _value(
-    rows: Ints, starts: Ints, parts: int, singles: Ints, kind_weights: Floats, weights: Floats, pseudo: float
+    rows: Ints,
+    starts: Ints,
+    parts: int,
+    singles: Ints,
+    kind_weights: Floats,
+    weights: Floats,
+    logs: Floats,
+    pseudo: float,
 ) -> float:
+    below = math.lgamma(pseudo) if pseudo > 0.0 else 0.0
     found = 0.0
     for k in range(singles.size):
         if singles[k]:
-            found += singles[k] * _term(kind_weights[k], pseudo)
+            found += singles[k] * _term(kind_weights[k], pseudo, below, logs)
     for p in range(parts):
         count = 0.0
         for i in range(starts[p], starts[p + 1]):
             count += weights[rows[i]]
-        found += _term(count, pseudo)
+        found += _term(count, pseudo, below, logs)
     return found

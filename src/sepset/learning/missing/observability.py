@@ -21,6 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator
+from sepset.base.membership import without
 from sepset.base.text import nearest
 from sepset.cpds.deterministic import DeterministicCPD
 from sepset.cpds.discrete import is_discrete
@@ -202,7 +203,7 @@ def is_mar(model: ObservabilityModel, *, by: By = "enumeration") -> bool:
         return True
     hidden = list(model.hidings)
     if by == "separation":
-        always = [n for n in model.model.dag.nodes if n not in set(hidden)]
+        always = without(model.model.dag.nodes, hidden)
         return d_separated(model.dag, [o.name for o in model.indicators], hidden, given=always)
     support, chance = _enumerated(model)
     place = {v.name: axis for axis, v in enumerate(model.model.variables)}

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s, UInt64s
 from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
@@ -20,7 +20,7 @@ from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.sources import Weights, as_dataset, bind
 from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable
-from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine
+from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -28,6 +28,9 @@ Missing = Literal["refuse", "available"]
 
 MOST_CELLS = 1 << 27
 """The largest table of counts, in cells."""
+
+MOST_BIT_BYTES = 1 << 28
+"""The memory of rows as bits."""
 
 KEPT_CONTEXTS = 64
 """How many numberings of contexts are kept."""
@@ -38,6 +41,13 @@ class Contexts(NamedTuple):
 
     ids: UInt32s
     size: int
+
+
+class StateBits(NamedTuple):
+    """The rows of every state as bits, and the first state of each column."""
+
+    bits: UInt64s
+    offsets: Ints
 
 
 class RealMoments(NamedTuple):
@@ -148,6 +158,18 @@ class Columns(Frozen):
     def is_unit(self) -> bool:
         """Whether every row counts once."""
         return self.weights.dtype.kind == "i" and bool((self.weights == 1).all())
+
+    @lazy
+    def state_bits(self) -> StateBits | None:
+        """The rows of every state as bits, where each row counts once, no cell is missing, and they fit in memory."""
+        words = (self.num_rows + 63) // 64
+        if not (self.is_unit and self.is_complete) or int(self.cards.sum()) * words * 8 > MOST_BIT_BYTES:
+            return None
+        offsets = np.concatenate([[0], np.cumsum(self.cards)]).astype(np.int64)
+        bits = np.zeros((int(offsets[-1]), words), np.uint64)
+        for column, codes in enumerate(self.codes):
+            set_bits(codes, bits[offsets[column] : offsets[column + 1]])
+        return StateBits(bits, offsets)
 
     @lazy
     def is_mixed(self) -> bool:

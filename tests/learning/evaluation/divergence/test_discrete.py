@@ -11,7 +11,8 @@ from hypothesis import given, settings, strategies as st
 import oracle
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.engine.engine import Engine
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.divergence.discrete import Truth, cpd_distance, parameter_distance
 from sepset.learning.evaluation.divergence.relativeentropy import divergence
@@ -167,3 +168,19 @@ def test_equal_structure_costs_nothing_whatever_the_order_of_parents():
     swapped = first.with_cpds(TableCPD(c, values.transpose(1, 0, 2), given=(b, a)))
     assert divergence(first, swapped).total == 0.0
     assert parameter_distance(first, swapped) == 0.0
+
+
+def test_the_deepest_family_is_asked_first(monkeypatch):
+    net = BayesNet.random(DAG.parse("c -> b; b -> a; d -> a; d -> e"), seed=1)
+    truth = Truth(net)
+    assert truth._deepest_first[0] == "a"
+    asked = []
+
+    def refuse(targets, **others):
+        asked.append(tuple(targets))
+        raise TooLarge("beyond the memory")
+
+    monkeypatch.setattr(Engine, "query", lambda self, targets, **others: refuse(targets))
+    with pytest.raises(TooLarge):
+        truth.parts(BayesNet.random(net.dag, seed=2))
+    assert asked == [("a", "b", "d")]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import is_discrete
@@ -77,9 +78,17 @@ class Truth:
     def parts(self, model: BayesNet) -> Parts:
         """The divergence by its parts: the graph, and the parameters of each family."""
         model = _matched(self.network, model, _require_kind)
-        gaps = [self._graph_gap(cpd.child.name, model) for cpd in model.cpds]
-        families = {cpd.child.name: self._parameter_gap(cpd.child.name, model) for cpd in model.cpds}
-        return Parts(max(math.fsum(gaps), 0.0), families)
+        gaps = [self._graph_gap(child, model) for child in self._deepest_first]
+        families = {child: self._parameter_gap(child, model) for child in self._deepest_first}
+        return Parts(max(math.fsum(gaps), 0.0), {cpd.child.name: families[cpd.child.name] for cpd in model.cpds})
+
+    @lazy
+    def _deepest_first(self) -> list[str]:
+        """The variables, those at the end of the longest paths first: if one is refused, then before the others run."""
+        dag, depth = self.network.dag, dict[str, int]()
+        for name in dag.topological_order:
+            depth[name] = 1 + max((depth[parent] for parent in dag.parents(name)), default=0)
+        return sorted(depth, key=lambda name: -depth[name])
 
     @property
     def entropy(self) -> float:

@@ -305,7 +305,9 @@ class _Rows:
         count = sum(math.comb(n, k) for k in range(max_size + 1))
         kinds, place = np.unique(self.weights, return_inverse=True)
         found, values = np.zeros(count, np.int64), np.zeros(count)
-        arguments = (self.codes, self.cards, self.weights, place.reshape(-1).astype(np.int64), kinds)
+        whole = np.arange(self.weights.sum() + 1) if np.array_equal(kinds, np.rint(kinds)) else np.zeros(0)
+        logs = whole * np.log(np.maximum(whole, 1.0))
+        arguments = (self.codes, self.cards, self.weights, place.reshape(-1).astype(np.int64), kinds, logs)
         interruptible(lambda cancel: set_sums(*arguments, alpha, is_divided, max_size, found, values, cancel))
         masks = np.zeros_like(found)
         for i, column in enumerate(self.order.tolist()):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.membership import without
 
 TIE = 1e-12
 """The relative difference below which gains count as equal."""
@@ -86,7 +87,7 @@ def _arborescence(weights: Floats, root: int) -> Ints:
     cycle = _cycle(parents, root)
     if not cycle:
         return parents
-    kept = [v for v in range(n) if v not in set(cycle)]
+    kept = without(range(n), cycle)
     inner = weights[parents[cycle], cycle]
     small = np.full((len(kept) + 1, len(kept) + 1), -np.inf)
     small[:-1, :-1] = weights[np.ix_(kept, kept)]

@@ -22,7 +22,7 @@ from sepset.learning.structure.search.stochastic import moves
 class BasinFlooding(SearchInRounds):
     """From a local optimum, expand the best graph seen but not expanded, until one is better than the optimum.
 
-    Each round climbs, then floods around the optimum.
+    Each round ascends, then floods around the optimum.
 
     Args:
         most: how many graphs are expanded around an optimum before the search ends.
@@ -41,7 +41,7 @@ class BasinFlooding(SearchInRounds):
         whole("BasinFlooding(most=)", self.most, least=1)
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """A climb, and a better graph near its end if one is found."""
+        """A local optimum, and a better graph near it if one is found."""
         graph = climbed(task, state.parents)
         optimum, level = graph.parents_of(), graph.score
         seen, heap = {_key(optimum)}, [(-level, _key(optimum))]
@@ -104,7 +104,7 @@ class PlateauWalk(SearchInRounds):
         whole("PlateauWalk(most=)", self.most, least=1)
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """A climb, and a member of the class from which a climb goes on, if one is found."""
+        """A local optimum, and an improved member of its class, if one is found."""
         task.require_equivalent("PlateauWalk")
         optimum = climbed(task, state.parents).parents_of()
         seen, pending = {_key(optimum)}, [_key(optimum)]
@@ -153,7 +153,7 @@ class OptimalReinsertion(SearchInRounds):
         whole("OptimalReinsertion(candidates=)", self.candidates, least=1)
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """A climb, then every column reinserted once in a random order, then a climb."""
+        """Hill climbing, then every column reinserted once in a random order, then hill climbing."""
         parents = climbed(task, state.parents).parents_of()
         before = task.scorer.total(parents)
         for x in rng.permutation(task.scorer.n).tolist():
@@ -188,7 +188,7 @@ class OptimalReinsertion(SearchInRounds):
 
 @dataclass(frozen=True, slots=True)
 class SparseCandidate(SearchInRounds):
-    """Climbs in which each column has few possible parents, which are chosen again given each result.
+    """Hill climbing in which each column has few possible parents, which are chosen again given each result.
 
     Candidates are the present parents, and the columns that gain most when added to them.
 
@@ -196,7 +196,7 @@ class SparseCandidate(SearchInRounds):
         candidates: how many possible parents each column has.
 
     Reference: Friedman, Nachman & Pe'er (1999).
-    Guarantee: a local optimum: no single move improves the result, since an unrestricted climb ends it.
+    Guarantee: a local optimum: no single move improves the result, since unrestricted hill climbing ends it.
     Tested by: learning/structure/search/test_rounds.py::test_no_move_improves
 
     >>> SparseCandidate(5)
@@ -209,7 +209,7 @@ class SparseCandidate(SearchInRounds):
         whole("SparseCandidate(candidates=)", self.candidates, least=1)
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """A climb among the candidates."""
+        """Hill climbing among the candidates."""
         allowed, scorer = task.allowed, task.scorer
         forbidden = np.ones_like(allowed.forbidden)
         for y, given in enumerate(state.parents):

@@ -40,7 +40,7 @@ class RoundState:
         best_score: its score.
         rounds: how many were made.
         idle: how many of the last found nothing better.
-        has_ended: whether no round follows; the best graph is then climbed from.
+        has_ended: whether no round follows; hill climbing from the best graph is left.
     """
 
     parents: Parents
@@ -67,7 +67,7 @@ class RoundStateCodec:
 
 
 class SearchInRounds:
-    """The base of searches in rounds; they end with a climb, so that no single move improves the result."""
+    """The base of searches in rounds; they end with hill climbing, so that no single move improves the result."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ class SearchInRounds:
         return RoundState(parents, parents, task.scorer.total(parents))
 
     def step(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> tuple[RoundState, Info]:
-        """One round, or the climb at the end."""
+        """One round, or the hill climbing at the end."""
         if state.has_ended:
             graph = climbed(task, state.best)
             ended = replace(state, best=graph.parents_of(), best_score=graph.score)

@@ -23,7 +23,7 @@ class FirstAscent(SearchInRounds):
     """Hill climbing by the first improving move that is met in a random order, not the best one.
 
     Args:
-        restarts: how many more climbs from the same graph, with other draws.
+        restarts: how many more ascents from the same graph, with other draws.
 
     Reference: Koller & Friedman, section 18.4.3.
     Guarantee: a local optimum: no single move improves the result.
@@ -39,7 +39,7 @@ class FirstAscent(SearchInRounds):
         whole("FirstAscent(restarts=)", self.restarts, least=0)
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """One climb."""
+        """One ascent."""
         graph = SearchedGraph(task.scorer, task.allowed, task.start_parents())
         while (move := first_improving(graph, rng)) is not None:
             graph.make(move)
@@ -73,7 +73,7 @@ class Annealing(SearchInRounds):
         moves: the number of proposals at each temperature; ten per column by default.
 
     Reference: Kirkpatrick, Gelatt & Vecchi (1983); Koller & Friedman, appendix A.4.2.
-    Guarantee: a local optimum: no single move improves the result, since a climb ends it.
+    Guarantee: a local optimum: no single move improves the result, since hill climbing ends it.
     Tested by: learning/structure/search/test_rounds.py::test_no_move_improves
 
     >>> Annealing(rounds=50)
@@ -94,7 +94,7 @@ class Annealing(SearchInRounds):
             whole("Annealing(moves=)", self.moves, least=1, otherwise="None")
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """The proposals at one temperature; the first round starts from a climb."""
+        """The proposals at one temperature; the first round starts from a local optimum."""
         graph = climbed(task, state.parents) if not state.rounds else None
         graph = graph or SearchedGraph(task.scorer, task.allowed, state.parents)
         heat = self.temperature * self.decay**state.rounds
@@ -110,9 +110,9 @@ class Annealing(SearchInRounds):
 
 @dataclass(frozen=True, slots=True)
 class DataPerturbation(SearchInRounds):
-    r"""Climbs on perturbed data: rows get weights $w_m \sim \text{Gamma}$ of mean 1 and variance $t$, which decays.
+    r"""Hill climbing on perturbed data: rows get weights $w_m \sim \text{Gamma}$ of mean 1 and variance $t$, which decays.
 
-    Each round climbs on the perturbed data from the present graph, then on the data itself; the best graph on the data
+    Each round ascends on the perturbed data from the present graph, then on the data itself; the best graph on the data
     is kept.
 
     Args:
@@ -139,7 +139,7 @@ class DataPerturbation(SearchInRounds):
         fraction("DataPerturbation(decay=)", self.decay, ends=True)
 
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
-        """A climb on the data in the first round; on perturbed data and then on the data in others."""
+        """Hill climbing on the data in the first round; on perturbed data and then on the data in others."""
         parents = state.parents
         if state.rounds:
             variance = self.variance * self.decay ** (state.rounds - 1)

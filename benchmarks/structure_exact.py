@@ -1,0 +1,101 @@
+"""Exact structure learning with its proof, and chains over structures against exact sums."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from benchmarks.measure import now, peak_memory
+from benchmarks.report import Comparison, Report
+from benchmarks.worker import Lab
+
+ROWS = 1_000
+PATIENCE = 900.0  # seconds for a structure that is searched once
+ALL_SUBSETS = 20  # columns of dynamic programming
+FEW_PARENTS = (("insurance", 25), ("insurance", 26), ("alarm", 30))  # networks and columns, up to four parents each
+AVERAGED = 15  # columns of chains
+SAMPLES = {"OrderMCMC": 3_000, "OrderMCMC corrected": 20_000, "PartitionMCMC": 6_000}
+
+
+class Found(NamedTuple):
+    """Seconds, the peak memory, and the gap that is left."""
+
+    seconds: float
+    memory: int
+    gap: float
+
+
+def rows_of(network: str, columns: int, rows: int = ROWS) -> Any:
+    """The first columns of rows drawn from a network, without those of one state."""
+    import sepset as ss
+
+    frame = ss.datasets.load(network).sample(rows, seed=0).to_frame("pandas")
+    varied = [name for name in frame if frame[name].nunique() > 1]
+    return frame[varied[:columns]].astype(str)
+
+
+def search(network: str, columns: int, method: str, max_parents: int | None) -> Found:
+    """The best structure by BIC; kernels are compiled first, on the first few columns."""
+    import sepset as ss
+
+    chosen = ss.ExactSearch(method)  # type: ignore[arg-type]
+    constraints = ss.structure.Constraints(max_parents=max_parents)
+    ss.learn_structure(rows_of(network, 6), method=chosen, constraints=constraints)
+    frame = ss.Dataset(rows_of(network, columns))
+    start = now()
+    found = ss.learn_structure(frame, method=chosen, constraints=constraints, until=ss.Until(None, None, seconds=600.0))
+    return Found(now() - start, peak_memory(), found.gap)
+
+
+class Averaged(NamedTuple):
+    """Seconds, the largest error of an edge, and steps per second."""
+
+    seconds: float
+    error: float
+    speed: float
+
+
+def chain(name: str) -> Averaged:
+    """A chain against the exact sum that it converges to."""
+    import sepset as ss
+
+    data = ss.Dataset(rows_of("alarm", AVERAGED))
+    orders = name == "OrderMCMC"
+    exact = ss.structure.KoivistoSood(0) if orders else ss.structure.TianHe(0)
+    truth = ss.structure_posterior(data, method=exact).edges
+    kind = ss.PartitionMCMC if name == "PartitionMCMC" else ss.OrderMCMC
+    options: dict[str, Any] = {"is_corrected": True} if name.endswith("corrected") else {}
+    ss.structure_posterior(data, method=kind(num_samples=2, **options))
+    method = kind(num_samples=SAMPLES[name], thin=10 * AVERAGED, **options)
+    start = now()
+    found = ss.structure_posterior(data, method=method)
+    seconds = now() - start
+    steps = len(found.trace) * 10 * AVERAGED * method.num_chains
+    return Averaged(seconds, float(abs(found.edges - truth).max()), steps / seconds)
+
+
+def run(lab: Lab) -> list[Report]:
+    """Searches with their seconds and memory, then chains with their errors."""
+    searches, memory, errors, speeds = [], [], [], []
+    cases = [(f"ALARM, {ALL_SUBSETS} columns, any parents", "alarm", ALL_SUBSETS, "dynamic", None)]
+    cases += [(f"{n.upper()}, {k} columns, 4 parents", n, k, "auto", 4) for n, k in FEW_PARENTS]
+    wanted = set(lab.wanted(case[0] for case in cases))
+    for case, network, columns, method, parents in cases[: 1 if lab.quick else None]:
+        if case in wanted:
+            found = lab.ask("sepset", search, network, columns, method, parents, fresh=True, limit=PATIENCE)
+            known = isinstance(found, Found)
+            gap = f", gap {found.gap:.3g}" if known else ""
+            searches.append(Comparison(case + gap, found.seconds if known else found))
+            memory.append(Comparison(case, found.memory if known else found, kind="B"))
+    for name in lab.wanted(() if lab.quick else SAMPLES):
+        averaged = lab.ask("sepset", chain, name, limit=PATIENCE)
+        known = isinstance(averaged, Averaged)
+        errors.append(Comparison(name, averaged.error if known else averaged, kind="error", target="0.02"))
+        pace = f", {averaged.speed:,.0f} steps per second" if known else ""
+        speeds.append(Comparison(name + pace, averaged.seconds if known else averaged, target="60 s"))
+    columns = f"{AVERAGED} columns of ALARM"
+    return [
+        Report("Exact structures: seconds", searches, f"{ROWS:,} rows, BIC, with the proof.", has_mean=False),
+        Report("Exact structures: peak memory", memory, "Of the whole process.", has_mean=False),
+        Report("Averages over structures: error", errors, f"Largest error of an edge, {columns}.", has_mean=False),
+        Report("Averages over structures: seconds", speeds, f"{columns}, two chains.", has_mean=False),
+    ]
