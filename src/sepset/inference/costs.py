@@ -13,6 +13,9 @@ from __future__ import annotations
 USES_BEFORE_SEARCH = 2
 """Questions about one observed set before a longer search for a cheaper plan for all its marginals."""
 
+FACTORS_AT_ONCE = 2_000
+"""Factors up to which a question is compiled in one call, without checks for interrupts."""
+
 ENTRIES_PLANNED_OUTRIGHT = 4_000
 """Entries of all factors up to which a single tree is planned first; above, one greedy order gives its size."""
 
@@ -91,6 +94,10 @@ MOST_TREE_WORDS = 2**22
 """Words of the scopes of all products up to which a tree is rearranged."""
 
 # Running: one compiled call.
+
+WORK_OF_A_SHORT_RUN = 60_000
+"""Multiplications (about 50 microseconds) up to which other threads wait for a run: to get the GIL back from one of
+them takes as long."""
 
 WORK_ON_ANY_BLAS = 1_000_000
 """Multiplications up to which a run has no matrix products that BLAS threads could slow down."""
