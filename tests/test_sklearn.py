@@ -371,3 +371,14 @@ def test_columns_without_any_value_are_refused():
 def test_missing_labels_are_refused_by_row(labels, row):
     with pytest.raises(ValueError, match=f"y contains NaN or None .first in row {row}"):
         BayesNetClassifier().fit(np.array([[0.5], [1.5], [2.5]]), labels)
+
+
+def test_a_structure_can_be_learned():
+    data = ss.datasets.load("asia").sample(3_000, seed=5).to_frame("pandas")
+    X, y = data.drop(columns="dysp"), data["dysp"]
+    found = BayesNetClassifier(ss.HillClimb(tabu=5), random_state=0).fit(X, y)
+    expected = ss.learn_structure(data[[*X.columns, "dysp"]], method=ss.HillClimb(tabu=5))
+    assert set(found.model_.dag.edges) == set(expected.graph.edges)
+    assert found.score(X, y) > BayesNetClassifier().fit(X, y).score(X, y) - 0.02
+    gaps = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    assert not pd.DataFrame(BayesNetImputer(ss.HillClimb(), random_state=0).fit_transform(gaps)).isna().any().any()

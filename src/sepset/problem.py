@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Bools, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import carry_over, lazy
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
     from sepset.factors.decomposition import Decomposable
     from sepset.factors.regression import Regression
+
+
+NONE = np.zeros(0, np.int64)
+"""No positions."""
 
 
 class Block(Protocol):
@@ -308,14 +312,20 @@ class Problem:
         Guarantee: answers unchanged.
         Tested by: test_problem.py::test_pruned_posterior_is_the_unpruned_one
         """
-        observed, targets = np.asarray(list(observed), np.int64), np.asarray(list(targets), np.int64)
-        kept = np.ones(self.num_factors, bool)
-        if prune:
-            kept = self._not_barren(np.concatenate([targets, observed, np.asarray(list(touched), np.int64)]))
-            if not constants:
-                kept &= self._connected(kept, targets, observed)
-        alone = self._isolated if constants or not prune else np.zeros(0, np.int64)
-        return self._read(kept, np.concatenate([targets, alone]), observed)
+        from sepset.kernels.graphs.reachability import relevant_parts
+
+        asked, found, soft = (np.array(list(part), np.int64) for part in (targets, observed, touched))
+        if not prune:
+            used = np.zeros(len(self.variables), bool)
+            for part in (self.scopes[1], asked, self._isolated):
+                used[part] = True
+            used[found] = False
+            return Relevant(np.arange(self.num_factors), np.flatnonzero(used))
+        alone, homes = (self._isolated, (NONE, NONE)) if constants else (NONE, self._homes)
+        seeds = np.concatenate([soft, self._ungrouped_variables])
+        rows, members, child = self._families
+        scopes = *self.scopes, *homes, rows
+        return Relevant(*relevant_parts(*scopes, members, child, seeds, asked, found, alone, constants))
 
     @lazy
     def _isolated(self) -> Ints:
@@ -325,16 +335,6 @@ class Problem:
         if alone.any():
             alone[[v for group in self.conditionals for v in (group.child, *group.auxiliaries)]] = False
         return np.flatnonzero(alone)
-
-    def _not_barren(self, seeds: Ints) -> Bools:
-        """The factors that stay: conditionals whose child is a seed or an ancestor of one, and all other factors."""
-        from sepset.kernels.graphs.reachability import mark_ancestors
-
-        if not self.conditionals:
-            return np.ones(self.num_factors, bool)
-        start, members, child = self._families
-        needed = mark_ancestors(start, members, np.concatenate([seeds, self._ungrouped_variables]))
-        return np.asarray((child < 0) | (needed[child] > 0))
 
     @lazy
     def _families(self) -> tuple[Ints, Int32s, Ints]:
@@ -361,27 +361,12 @@ class Problem:
         """The number of variables of each factor."""
         return np.diff(self.scopes[0])
 
-    def _connected(self, kept: Bools, targets: Ints, observed: Ints) -> Bools:
-        """The kept factors in the same component as a target once observed variables are removed."""
-        from sepset.kernels.graphs.reachability import mark_connected
-
-        open_variable = np.ones(len(self.variables), bool)
-        open_variable[observed] = False
-        return mark_connected(*self.scopes, *self._homes, kept, open_variable, targets)
-
     @lazy
     def _homes(self) -> tuple[Ints, Ints]:
         """For each variable the factors with it in scope, as compressed rows."""
         from sepset.kernels.compiled.planning import transposed
 
         return transposed(*self.scopes, len(self.variables))
-
-    def _read(self, kept: Bools, targets: Ints, observed: Ints) -> Relevant:
-        used = np.zeros(len(self.variables), bool)
-        used[self.scopes[1][np.repeat(kept, self._arities)]] = True
-        used[targets] = True
-        used[observed] = False
-        return Relevant(np.flatnonzero(kept), np.flatnonzero(used))
 
     def __repr__(self) -> str:
         return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"

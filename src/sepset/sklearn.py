@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.api.learning import fit
+from sepset.api.structure import learn_structure
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints, Objects
 from sepset.base.checks import one_of
 from sepset.base.extras import require
@@ -32,6 +33,7 @@ from sepset.learning.estimation.weakpriors import weak_line_priors
 from sepset.learning.fit import LearningMethod
 from sepset.learning.missing.imputation import impute
 from sepset.learning.structure.exact.spanning import spanning_tree
+from sepset.learning.structure.learned import StructureMethod
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, State, Vector
 
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
 else:
     BaseEstimator, ClassifierMixin, TransformerMixin = base.BaseEstimator, base.ClassifierMixin, base.TransformerMixin
 
-Structure: TypeAlias = Literal["naive", "tan"] | DAG | BayesNet
-Tree: TypeAlias = Literal["tree"] | DAG | BayesNet
+Structure: TypeAlias = Literal["naive", "tan"] | DAG | BayesNet | StructureMethod[Any]
+Tree: TypeAlias = Literal["tree"] | DAG | BayesNet | StructureMethod[Any]
 Unknown: TypeAlias = Literal["raise", "missing"]
 
 
@@ -73,8 +75,8 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
     $$\hat y = \arg\max_y P(y \mid \mathbf x)$$
 
     Args:
-        structure: "naive" for naive Bayes, "tan" for tree-augmented naive Bayes, a graph, or a network whose CPDs keep
-            their form.
+        structure: "naive" for naive Bayes, "tan" for tree-augmented naive Bayes, a graph, a network whose CPDs keep
+            their form, or a method that learns the structure, such as `HillClimb()` (by BIC).
         method: how parameters are learned; by default the posterior mean under weak priors (one imaginary row per cell
             of a table), found by expectation-maximization if cells are missing.
         target: the name of the class in the network; by default the name of `y`, or "class".
@@ -135,7 +137,7 @@ class BayesNetClassifier(ClassifierMixin, _TakesMissing):  # type: ignore[misc] 
         self.variables_ = _variables(columns, self.structure)
         codes = _codes_of(self.classes_, self.target_)[which]
         rows = _with_target(Dataset(columns, self.variables_), self.target_, codes, weights)
-        template = _graph(self.structure, rows, self.target_)
+        template = _graph(_learned(self.structure, rows, self.random_state), rows, self.target_)
         method = _default_method(rows, template) if self.method is None else self.method
         self.fit_ = fit(template, rows, method, seed=_seed(self.random_state), progress=False)
         self.model_ = self.fit_.model
@@ -164,7 +166,7 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
 
     Args:
         structure: "tree" for the best tree over the columns (Chow & Liu, from pairs of observed cells), a graph over
-            their names, or a network.
+            their names, a network, or a method that learns the structure, such as `HillClimb()`.
         method: how parameters are learned; by default the posterior mean under weak priors, found by
             expectation-maximization if cells are missing.
         kind: the values imputed: "mean" (for a discrete cell the most probable state), "mode", "map" (the most
@@ -208,7 +210,8 @@ class BayesNetImputer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  #
         columns = _columns(self, X, reset=True)
         self.variables_ = _variables(columns, self.structure)
         rows = Dataset(columns, self.variables_)
-        template = best_tree(rows) if isinstance(self.structure, str) else self.structure
+        given = _learned(self.structure, rows, self.random_state)
+        template = best_tree(rows) if isinstance(given, str) else given
         _require_structure(template, ("tree",))
         method = _default_method(rows, template) if self.method is None else self.method
         self.fit_ = fit(template, rows, method, seed=_seed(self.random_state), progress=False)
@@ -292,6 +295,13 @@ def _filled_roughly(rows: Dataset) -> Dataset:
     return Dataset.from_codes(rows.variables, columns, weights=rows.weights)
 
 
+def _learned(structure: Any, rows: Dataset, seed: int | None) -> Any:
+    """The graph that a method of structure learning finds, from the rows in which each family is observed."""
+    if not isinstance(structure, StructureMethod):
+        return structure
+    return learn_structure(rows, method=structure, missing="available", seed=_seed(seed), progress=False).dag
+
+
 def _graph(structure: Any, rows: Dataset, target: Discrete) -> DAG | BayesNet:
     if structure == "naive":
         return naive_bayes(target, [v for v in rows.variables if v != target])
@@ -318,7 +328,8 @@ def _complete(rows: Dataset) -> Dataset:
 def _require_structure(structure: object, words: Sequence[str]) -> None:
     if not isinstance(structure, DAG | BayesNet):
         raise ModelError(
-            f"structure is {listing(words)}, a DAG or a BayesNet; found {structure!r}.{nearest(structure, words)}"
+            f"structure is {listing(words)}, a DAG, a BayesNet or a method of structure learning; "
+            f"found {structure!r}.{nearest(structure, words)}"
         )
 
 
@@ -442,7 +453,7 @@ def _name_of(y: Any) -> str | None:
 
 def _unused(name: str, columns: Mapping[str, Any], structure: Any) -> str:
     """The name of the class, changed if a feature has the same name and no given structure depends on it."""
-    while name in columns and isinstance(structure, str):
+    while name in columns and isinstance(structure, str | StructureMethod):
         name += "_"
     return name
 

@@ -153,6 +153,10 @@ from sepset.learning.structure.search.escapes import (
 from sepset.learning.structure.search.hillclimb import (
     HillClimb as HillClimb,
 )
+from sepset.learning.structure.search.permutations import (
+    GRaSP as GRaSP,
+    OBS as OBS,
+)
 from sepset.learning.structure.search.stochastic import (
     Annealing as Annealing,
     DataPerturbation as DataPerturbation,
@@ -236,6 +240,7 @@ __all__ = [
     "G",
     "GES",
     "GIES",
+    "GRaSP",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -254,6 +259,7 @@ __all__ = [
     "MMHC",
     "MMPC",
     "MoreData",
+    "OBS",
     "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",

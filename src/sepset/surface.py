@@ -225,6 +225,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.search.boss": "BOSS",
         "learning.structure.search.escapes": "BasinFlooding OptimalReinsertion PlateauWalk SparseCandidate",
         "learning.structure.search.hillclimb": "HillClimb",
+        "learning.structure.search.permutations": "GRaSP OBS",
         "learning.structure.search.stochastic": "Annealing DataPerturbation FirstAscent",
         "learning.structure.skeletons.blankets": "FastIAMB GrowShrink IAMB InterIAMB",
         "learning.structure.skeletons.candidates": "HPC MMHC MMPC",

@@ -77,7 +77,7 @@ def test_the_marginal_over_every_factor(seed, draw):
         return
     problem = case.model.problem()
     position = {v: r for r, v in enumerate(question.ids)}
-    for i, number in enumerate(question.plan.relevant.factors):
+    for i, number in enumerate(question.numbers.tolist()):
         scope = sorted((v for v in problem.scope(number) if v in position), key=position.__getitem__)
         expected = oracle.conditional(case.factors, case.cards, [problem.variables[v].name for v in scope], given)
         with run_dense(question, values, evidence) as run:

@@ -103,6 +103,7 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(kernels, "run", interrupt)
+        patch.setattr(kernels, "run_briefly", interrupt)
         with pytest.raises(KeyboardInterrupt):
             engine.marginals(given=given)["lung"]
     found = engine.marginals(given=given)
@@ -118,7 +119,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     seen = []
 
     def endless(*arguments):
-        cancel = arguments[13]
+        cancel = arguments[14]
         for _ in range(30_000):  # about half a minute, and then the test fails
             if cancel[0]:
                 break
@@ -129,6 +130,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(costs, "WORK_OF_A_SHORT_RUN", -1)
     monkeypatch.setattr(costs, "WORK_ON_ANY_BLAS", -1)
     monkeypatch.setattr(costs, "WORK_UNINTERRUPTED", -1)
     before = signal.signal(signal.SIGALRM, interrupt)

@@ -24,6 +24,8 @@ def test_questions_need_no_other_signatures():
 
         engine = ss.prepare(ss.datasets.load("asia"))
         engine.marginals(given={"xray": "yes"})["lung"]
+        in_order = ss.CliqueTree(order=ss.graphs.MinFill())
+        ss.prepare(ss.datasets.load("asia"), method=in_order).marginals(given={"xray": "yes"})["lung"]
         engine.predict({"smoke": ["yes", "no", None], "dysp": [None, "no", "yes"]}, targets="lung")
         rows = ss.sample(ss.datasets.load("asia"), 20, seed=0)
         ss.fit(ss.datasets.load("asia").dag, rows, ss.Bayes(ss.BDeu(1)))

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from sepset.cli import learning, questions, structure, warm  # noqa: F401  # importing them registers their commands
-from sepset.cli.shared import app, one_line_errors
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from sepset.cli.quick import COMPLETION, quick
+from sepset.cli.shared import one_line_errors
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+    app: Typer
 
 __all__ = ["app", "main"]
 
 
+def __getattr__(name: str) -> Typer:
+    """The application, `app`, with all commands: loaded when it is needed."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from sepset.cli import learning, questions, structure, warm  # noqa: F401  # importing them registers their commands
+    from sepset.cli.application import app
+
+    return app
+
+
 def main() -> None:
-    """Run the command line."""
+    """Run the command line: a plain question at once, and any other line by the application."""
     with one_line_errors():
-        app()
+        call = None if COMPLETION in os.environ else quick(sys.argv[1:])
+        if call is not None:
+            call()
+        else:
+            __getattr__("app")()

@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sepset.base.text import listing, nearest
-from sepset.cli.shared import (
-    INTERRUPTED,
-    AsJson,
-    File,
-    MissingText,
-    Seed,
-    Target,
-    app,
-    load,
-    require_model_file,
-    require_place,
-    require_rows_file,
-    show,
-)
+from sepset.cli.application import AsJson, File, MissingText, Seed, Target, app
+from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_place, require_rows_file, show
 from sepset.errors import DataError, NotApplicable, ScopeError
 
 if TYPE_CHECKING:

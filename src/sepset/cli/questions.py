@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sepset.base.display import Shown, rich_table, text_table
-from sepset.base.text import listing
+from sepset.cli import answers
+from sepset.cli.answers import MethodName
+from sepset.cli.application import AsJson, File, Seed, Target, app
 from sepset.cli.completion import findings, variables
-from sepset.cli.shared import AsJson, File, Seed, Target, app, load, require_model_file, require_rows_file, show
-from sepset.errors import NotApplicable, ScopeError, StateError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from sepset.inference.method import Method
-    from sepset.models.model import Model
-    from sepset.variables.evidence import Finding
-    from sepset.variables.universe import Variables
-    from sepset.variables.variable import Discrete, State
-
-
-MOST_SHOWN = 50
-"""The most variables or rows that are listed on the terminal."""
-
-
-class MethodName(StrEnum):
-    """The algorithms that the command line offers."""
-
-    auto = "auto"
-    elimination = "elimination"
-    clique_tree = "clique-tree"
-    brute_force = "brute-force"
-    belief_update = "belief-update"
-    shafer_shenoy = "shafer-shenoy"
-    recursive_conditioning = "recursive-conditioning"
-    cutset_conditioning = "cutset-conditioning"
-
 
 Given = Annotated[
     list[str] | None,
@@ -73,22 +43,7 @@ Chosen = Annotated[MethodName, typer.Option("--method", "-m", help="The algorith
 @app.command()
 def info(file: File, as_json: AsJson = False) -> None:
     """A summary of a model: variables, states, factors, and the cost of inference."""
-    model = load(file)
-    from sepset.api.questions import plan
-
-    cost = plan(model)
-    facts = {
-        "name": model.name or Path(file).name,
-        "kind": type(model).__name__,
-        "variables": len(model.variables),
-        "factors": model.problem().num_factors,
-        "largest domain": int(model.variables.cards.max(initial=0)),
-        "width": cost.width,
-        "table entries": cost.total_size,
-        "notes": list(model.notes),
-    }
-    states = {v.name: list(getattr(v, "states", ())) for v in model.variables}
-    show({**facts, "states": states}, as_json, lambda: _facts_and_states(facts, states))
+    answers.info(file, as_json)
 
 
 @app.command()
@@ -96,10 +51,7 @@ def convert(
     source: File, target: Annotated[Path, typer.Argument(help="The file to write; its suffix gives the format.")]
 ) -> None:
     """Read a model in one format and write it in another."""
-    from sepset.io.files import write
-
-    require_model_file(target)
-    write(load(source), target)
+    answers.convert(source, target)
 
 
 @app.command()
@@ -113,20 +65,7 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """The joint distribution of the targets given the evidence; without a target, every marginal."""
-    from sepset.api import questions as verbs
-
-    model = load(file)
-    evidence = _evidence(model, given, likelihood, soft)
-    if not target:
-        answers = verbs.marginals(model, given=evidence, method=_method(method))
-        tables = [answers[name] for name in answers]
-        payload: dict[str, Any] = {"marginals": [_answer_json(t) for t in tables]}
-        show(payload, as_json, lambda: _marginals_table(tables))
-        return
-    answer = verbs.query(model, target, given=evidence, method=_method(method))
-    guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
-    payload = {**_answer_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
-    show(payload, as_json, lambda: _answer_view(answer))
+    answers.query(file, target, given, likelihood, soft, method, as_json)
 
 
 @app.command(name="map")
@@ -144,18 +83,7 @@ def map_(
     as_json: AsJson = False,
 ) -> None:
     """The most probable assignment given the evidence."""
-    from sepset.api import questions as verbs
-
-    model = load(file)
-    evidence = _evidence(model, given, likelihood, soft)
-    best = verbs.map_assignment(model, given=evidence, over=over or None, k=k, method=_method(method))
-    payload = {
-        "assignments": [dict(one) for one in best.assignments],
-        "log_values": list(best.log_values),
-        "probability": best.probability,
-        "guarantees": {part: guarantee.value for part, guarantee in best.guarantees.items()},
-    }
-    show(payload, as_json, best.__rich__)
+    answers.best(file, given, likelihood, soft, over, k, method, as_json)
 
 
 @app.command()
@@ -172,22 +100,7 @@ def sample(
     as_json: AsJson = False,
 ) -> None:
     """Independent draws from the model given the evidence."""
-    from sepset.api import questions as verbs
-
-    if out is not None:
-        require_rows_file(out)
-    model = load(file)
-    drawn = verbs.sample(model, rows, given=_evidence(model, given, likelihood, soft), seed=seed)
-    if out is not None:
-        from sepset.data.files import write_dataset
-
-        write_dataset(drawn, out)
-        return
-    show(
-        {"rows": list(drawn.rows())} if as_json else {},
-        as_json,
-        lambda: _rows_table(list(drawn.rows()), model.variables.names),
-    )
+    answers.sample(file, rows, given, likelihood, soft, seed, out, as_json)
 
 
 @app.command()
@@ -200,187 +113,4 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """The cost of a question, without computing it."""
-    from sepset.api import questions as verbs
-
-    model = load(file)
-    observed = [_split_finding(model.variables, g)[0] if "=" in g else g for g in given or ()]
-    found = verbs.plan(model, target or (), given=observed)
-    payload = {
-        "width": found.width,
-        "largest": found.largest,
-        "total_size": found.total_size,
-        "memory_bytes": found.memory,
-        "cost": found.cost,
-        "order": list(found.order),
-    }
-    show(payload, as_json, lambda: str(found))
-
-
-def _method(name: MethodName) -> Method | None:
-    from sepset.inference.cliquetree.cutset import CutsetConditioning
-    from sepset.inference.cliquetree.method import CliqueTree
-    from sepset.inference.exact.beliefupdate import BeliefUpdate
-    from sepset.inference.exact.bruteforce import BruteForce
-    from sepset.inference.exact.elimination import VariableElimination
-    from sepset.inference.exact.recursive import RecursiveConditioning
-    from sepset.inference.exact.shafershenoy import ShaferShenoy
-
-    makers: dict[MethodName, Callable[[], Method]] = {
-        MethodName.elimination: VariableElimination,
-        MethodName.clique_tree: CliqueTree,
-        MethodName.brute_force: BruteForce,
-        MethodName.belief_update: BeliefUpdate,
-        MethodName.shafer_shenoy: ShaferShenoy,
-        MethodName.recursive_conditioning: RecursiveConditioning,
-        MethodName.cutset_conditioning: CutsetConditioning,
-    }
-    return makers[name]() if name in makers else None
-
-
-def _evidence(
-    model: Model,
-    given: Sequence[str] | None,
-    likelihoods: Sequence[str] | None = None,
-    soft: Sequence[str] | None = None,
-) -> dict[str, Finding]:
-    """Texts as evidence: `NAME=STATE`, and weights or posterior probabilities `NAME=NUMBER,NUMBER`."""
-    from sepset.variables.evidence import Likelihood, Soft
-
-    found = _findings(model, given)
-    for texts, kind in ((likelihoods, Likelihood), (soft, Soft)):
-        for text in texts or ():
-            name, numbers = _numbers_per_state(model, text)
-            _refuse_twice(name, found)
-            found[name] = kind(numbers)
-    return found
-
-
-def _numbers_per_state(model: Model, text: str) -> tuple[str, dict[State, float]]:
-    """A variable with a number for each of its states, in their order or by state: `NAME=0.2,0.8`, `NAME=yes:0.8`."""
-    name, excluded, value = _split_finding(model.variables, text)
-    variable: Any = model.variables[name]
-    if excluded or not variable.is_discrete:
-        raise StateError(f"Numbers per state are written NAME=NUMBER,NUMBER for a discrete variable; found {text!r}.")
-    parts = [part.rpartition(":") for part in value.split(",")]
-    if all(colon for _, colon, _ in parts):
-        return name, {_state(variable, state): _number(number, name) for state, _, number in parts}
-    numbers = [_number(part, name) for part in value.split(",")]
-    if len(numbers) != variable.num_states:
-        raise StateError(f"{name} has {variable.num_states} states; found {len(numbers)} numbers in {text!r}.")
-    return name, dict(zip(variable.states, numbers, strict=True))
-
-
-def _refuse_twice(name: str, found: Mapping[str, Finding]) -> None:
-    if name in found:
-        raise ScopeError(f"{name} appears twice in the evidence. Give one finding for it, as in {name}=STATE|STATE.")
-
-
-def _findings(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
-    """`NAME=STATE` texts as evidence; states are matched by their printed form."""
-    from sepset.variables.evidence import Not
-
-    found: dict[str, Finding] = {}
-    for text in given or ():
-        name, excluded, value = _split_finding(model.variables, text)
-        _refuse_twice(name, found)
-        variable: Any = model.variables[name]
-        if not variable.is_discrete:
-            if excluded:
-                raise StateError(f"{name} is continuous and cannot be {text!r}. Give a number, as in {name}=1.5.")
-            found[name] = _number(value, f"{name} is continuous and")
-            continue
-        whole = {str(s): s for s in variable.states}
-        states = [whole[value]] if value in whole else [_state(variable, part) for part in value.split("|")]
-        found[name] = Not(*states) if excluded else (states[0] if len(states) == 1 else frozenset(states))
-    return found
-
-
-def _split_finding(variables: Variables, text: str) -> tuple[str, bool, str]:
-    """A finding as (name, excluded, value): the first `=` after which the left side is a known name."""
-    for place, char in enumerate(text):
-        name = text[:place].removesuffix("!")
-        if char == "=" and (name in variables or text[:place] in variables):
-            known = text[:place] in variables
-            return (text[:place] if known else name), not known, text[place + 1 :]
-    name = text.partition("=")[0].removesuffix("!")
-    if "=" in text:
-        variables.id(name)
-    raise ScopeError(f"Evidence is written NAME=STATE; found {text!r}.")
-
-
-def _state(variable: Discrete, text: str) -> State:
-    for state in variable.states:
-        if str(state) == text:
-            return state
-    variable.code(text)
-    raise StateError(f"Unknown state {text!r} for {variable.name}.")
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise StateError(f"{what} was given {text!r}. Give a number.") from None
-
-
-def _answer_json(answer: Any) -> dict[str, Any]:
-    """A distribution as JSON data: a table of probabilities, or the moments of a Gaussian or of each component."""
-    names = [v.name for v in answer.scope]
-    if hasattr(answer, "weights"):
-        parts = {"weights": answer.weights, "means": answer.means, "covariances": answer.covariances}
-    elif hasattr(answer, "to_mixture"):
-        mixture = answer.to_mixture()
-        states = [list(getattr(v, "states", ())) for v in answer.scope]
-        parts = {"weights": mixture.weights, "means": mixture.means, "covariances": mixture.covariances}
-        return {"variables": names, "states": states, **{part: numbers.tolist() for part, numbers in parts.items()}}
-    elif hasattr(answer, "covariance"):
-        parts = {"mean": answer.mu, "covariance": answer.covariance}
-    elif hasattr(answer, "values"):
-        return {"variables": names, "states": [list(v.states) for v in answer.scope], "values": answer.values.tolist()}
-    else:
-        raise NotApplicable(f"The joint of {listing(names)} has no JSON form. Query its variables one at a time.")
-    return {"variables": names, **{part: numbers.tolist() for part, numbers in parts.items()}}
-
-
-def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
-    from rich.console import Group
-
-    told = [(key, str(value)) for key, value in facts.items() if value not in ("", [])]
-    rows = []
-    for name, values in list(states.items())[:MOST_SHOWN]:
-        more = f", ... ({len(values)})" if len(values) > 8 else ""
-        rows.append((name, ", ".join(map(str, values[:8])) + more or "real"))
-    caption = f"first {MOST_SHOWN} of {len(states)} variables" if len(states) > MOST_SHOWN else ""
-    return Group(text_table(Shown((), told)), rich_table(Shown(("variable", "states"), rows, caption=caption, words=2)))
-
-
-def _answer_view(answer: Any) -> RenderableType:
-    """The table of a discrete answer, or the moments of a continuous one."""
-    if all(v.is_discrete for v in answer.scope):
-        view: RenderableType = answer.__rich__()
-        return view
-    if len(answer.scope) == 1:
-        return _marginals_table([answer.distribution])
-    return "\n".join(f"{part:<12} {numbers}" for part, numbers in _answer_json(answer.distribution).items())
-
-
-def _marginals_table(tables: Sequence[Any]) -> RenderableType:
-    rows: list[tuple[str, str, str]] = []
-    bars: list[float] = []
-    for table in tables:
-        variable = table.scope[0]
-        if variable.is_discrete:
-            states = zip(variable.states, table.values.tolist(), strict=True)
-            rows += [(variable.name, str(state), f"{value:.6g}") for state, value in states]
-            bars += table.values.tolist()
-            continue
-        for name, part, value in ((variable.name, "mean", table.mean()), ("", "variance", table.variance())):
-            rows.append((name, part, f"{value:.6g}" if variable.size == 1 else str(value)))
-            bars.append(0.0)
-    return rich_table(Shown(("variable", "state", "probability"), rows, words=2, bars=bars))
-
-
-def _rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
-    caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
-    cells = [[str(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
-    return rich_table(Shown(names, cells, caption=caption, words=len(names)))
+    answers.plan(file, target, given, as_json)

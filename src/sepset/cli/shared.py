@@ -1,4 +1,4 @@
-"""Shared parts of the commands: the application, models by file or name, output as tables or JSON, errors."""
+"""Shared parts of the commands: models by file or name, output as tables or JSON, errors."""
 
 from __future__ import annotations
 
@@ -9,55 +9,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from sepset.base.text import nearest
-from sepset.cli.completion import networks, variables
 from sepset.errors import FileFormatError, ScopeError, SepsetError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sepset.models.model import Model
-
-app = typer.Typer(
-    help="Probabilistic graphical models: fit them to data and query them; every answer states its guarantee.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-@app.callback(invoke_without_command=True)
-def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
-) -> None:
-    """Probabilistic graphical models: fit them to data and query them; every answer states its guarantee."""
-    if version:
-        from sepset import __version__
-
-        typer.echo(f"sepset {__version__}")
-        raise typer.Exit
-
-
-File = Annotated[
-    str,
-    typer.Argument(
-        help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.",
-        autocompletion=networks,
-    ),
-]
-Target = Annotated[
-    list[str] | None,
-    typer.Option("--target", "-t", help="A target variable. Repeatable.", autocompletion=variables),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-MissingText = Annotated[
-    list[str] | None, typer.Option("--missing", help="A text that means an empty cell, such as NA. Repeatable.")
-]
-Seed = Annotated[int, typer.Option("--seed", "-s", min=0, help="The same seed gives the same rows.")]
 
 IN_WORDS = {
     r"(say |give all its states: )?variables=\[Discrete\([^]]*\)\]": "say --states NAME=STATE,STATE",
@@ -86,7 +46,7 @@ def load(file: str) -> Model:
 def show(payload: dict[str, Any], as_json: bool, render: Callable[[], RenderableType]) -> None:
     """Print the answer as JSON, or as text and tables."""
     if as_json:
-        typer.echo(json.dumps(payload, ensure_ascii=False, default=plain))
+        print(json.dumps(payload, ensure_ascii=False, default=plain))
         return
     from rich.console import Console
 

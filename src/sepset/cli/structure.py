@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sepset.cli.application import AsJson, MissingText, Seed, app
 from sepset.cli.learning import Bar, Estimator, Rows, estimator_of, read_rows
-from sepset.cli.shared import INTERRUPTED, AsJson, MissingText, Seed, app, require_model_file, show
+from sepset.cli.shared import INTERRUPTED, require_model_file, show
 from sepset.errors import ScopeError
 
 if TYPE_CHECKING:

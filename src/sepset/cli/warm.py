@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from sepset.cli.shared import AsJson, app, show
+from sepset.cli.application import AsJson, app
+from sepset.cli.shared import show
 
 
 @app.command()

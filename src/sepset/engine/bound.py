@@ -120,8 +120,8 @@ class Bound:
         return total
 
     @lazy
-    def _place(self) -> dict[str, int]:
-        return {name: i for i, name in enumerate(self.model.variables.names)}
+    def _place(self) -> Mapping[str, int]:
+        return self.model.variables.positions
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled with its plans and programs if the method has them to send, so that a worker need not make them."""

@@ -7,7 +7,7 @@ exact; a table whose smallest positive value over its largest would leave the ra
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -91,17 +91,23 @@ class Table(DiscreteFactor):
         table._set(scope, flat, exponent, space, bounds)
         return table
 
-    @classmethod
-    def _single(cls, scope: tuple[Discrete, ...], flat: Floats) -> Table:
-        """A linear table of plain numbers that are read-only already: what reading a marginal costs."""
-        table: Table = _NEW(cls)
-        _SET_SCOPE(table, scope)
-        _SET_FLAT(table, flat)
-        _SET_EXPONENT(table, 0)
-        _SET_SPACE(table, "linear")
-        _SET_BITS(table, None)
-        _SET_BOUNDS(table, None)
-        return table
+    @staticmethod
+    def _reader(
+        scopes: Sequence[tuple[Discrete, ...]], flat: Floats, places: Mapping[int, slice]
+    ) -> Callable[[int], Table]:
+        """From a position to the linear table of its place in plain numbers that are read-only already."""
+
+        def read(position: int) -> Table:
+            table: Table = _NEW(Table)
+            _SET_SCOPE(table, scopes[position])
+            _SET_FLAT(table, flat[places[position]])
+            _SET_EXPONENT(table, 0)
+            _SET_SPACE(table, "linear")
+            _SET_BITS(table, None)
+            _SET_BOUNDS(table, None)
+            return table
+
+        return read
 
     @classmethod
     def from_log(cls, scope: Iterable[Discrete] | Discrete, logs: ArrayLike) -> Table:

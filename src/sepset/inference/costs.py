@@ -13,6 +13,9 @@ from __future__ import annotations
 USES_BEFORE_SEARCH = 2
 """Questions about one observed set before a longer search for a cheaper plan for all its marginals."""
 
+FACTORS_AT_ONCE = 2_000
+"""Factors up to which a question is compiled in one call, without checks for interrupts."""
+
 ENTRIES_PLANNED_OUTRIGHT = 4_000
 """Entries of all factors up to which a single tree is planned first; above, one greedy order gives its size."""
 
@@ -47,8 +50,8 @@ PATIENT_FACTOR = 64
 
 # Planning: contraction trees rearranged.
 
-ENTRIES_BEFORE_TREE_SEARCH = 400_000
-"""Entries that all steps read and write (about half a millisecond) up to which their tree is left as it is."""
+ENTRIES_BEFORE_TREE_SEARCH = 500_000
+"""Entries that all steps read and write (about a millisecond) up to which their tree is left as it is."""
 
 NANOSECONDS_PER_PRODUCT, NANOSECONDS_PER_MAXIMIZED_PRODUCT = 0.08, 0.4
 """Time of a multiplication in a step: in matrix products, or in loops that maximize."""
@@ -63,8 +66,12 @@ NANOSECONDS_PER_STEP = 1000.0
 NANOSECONDS_PER_ROTATION, NANOSECONDS_PER_ROTATED_WORD = 85.0, 5.0
 """Time to try a rotation of a tree, and of each word of a scope in it."""
 
-SWEEPS_DOWNHILL = 16
-"""Rotations tried for each product, none of them uphill, before a tree is annealed."""
+SWEEPS_DOWNHILL, SWEEPS_ANNEALED = 10, 30
+"""Rotations tried for each product, none of them uphill, before a tree is annealed; and the least for annealing it."""
+
+GAIN_BEFORE_ANNEALING = 0.99
+"""The estimated time after the rotations downhill, relative to that before, from which a first plan is not annealed:
+such trees hardly ever improve."""
 
 SHARE_OF_TREE_SEARCH, LATER_SHARE_OF_TREE_SEARCH = 0.25, 1.0
 """The time of annealing a tree, as a share of the estimated time of its steps: at first, and after repeated
@@ -87,6 +94,10 @@ MOST_TREE_WORDS = 2**22
 """Words of the scopes of all products up to which a tree is rearranged."""
 
 # Running: one compiled call.
+
+WORK_OF_A_SHORT_RUN = 60_000
+"""Multiplications (about 50 microseconds) up to which other threads wait for a run: to get the GIL back from one of
+them takes as long."""
 
 WORK_ON_ANY_BLAS = 1_000_000
 """Multiplications up to which a run has no matrix products that BLAS threads could slow down."""

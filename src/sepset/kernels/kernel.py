@@ -31,6 +31,7 @@ class Options(NamedTuple):
     reassociate: bool
     inline: bool
     borrows: bool
+    holds: bool = False
 
 
 class Kernel:
@@ -88,7 +89,12 @@ _PLAIN: dict[str, dict[str, Any]] = {}
 def kernel(function: F) -> F: ...
 @overload
 def kernel(
-    *, reassociate: bool = False, inline: bool = False, borrows: bool = False, work: Work | None = None
+    *,
+    reassociate: bool = False,
+    inline: bool = False,
+    borrows: bool = False,
+    holds: bool = False,
+    work: Work | None = None,
 ) -> Callable[[F], F]: ...
 def kernel(
     function: F | None = None,
@@ -96,6 +102,7 @@ def kernel(
     reassociate: bool = False,
     inline: bool = False,
     borrows: bool = False,
+    holds: bool = False,
     work: Work | None = None,
 ) -> F | Callable[[F], F]:
     """A function that is compiled once that is worth it: nopython, nogil, cached on disk. Division by zero is inf.
@@ -106,10 +113,12 @@ def kernel(
         inline: inline the function into its callers; one that is called once then compiles faster.
         borrows: the function neither creates nor returns arrays; references to its arguments are then not counted,
             which would take longer than a short function.
+        holds: keep other Python threads waiting: for calls of microseconds, after which getting the GIL back from one
+            of them would take longer than the call.
         work: about how many passes its loops take for given arguments. Without it, a call from outside always loads
             the compiled kernels; calls from other kernels are a part of theirs.
     """
-    options = Options(reassociate, inline, borrows)
+    options = Options(reassociate, inline, borrows, holds)
     if function is None:
         return lambda f: _decorated(f, options, work)
     return _decorated(function, options, work)

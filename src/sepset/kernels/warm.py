@@ -38,6 +38,7 @@ TYPES = {
 }
 KERNELS = {
     "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
+    "compiled.contraction.run_briefly": "ffIIIiibIIiiI?bIIf",
     "compiled.layout.assemble": "fiifIiiiiiiiiiii",
     "compiled.axes.axis_strides": "fiifIni?",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",
@@ -47,6 +48,7 @@ KERNELS = {
     "compiled.planning.eliminate": "iiifxn",
     "compiled.planning.scope_graph": "iiiiin",
     "compiled.planning.maximal_cliques": "iiin",
+    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxxfb",
     "compiled.stores.settle": "fiiiinn",
     "data.counting.count_rows": "Cn?iiiiI",
     "data.grouping.group_rows": "S?iii",

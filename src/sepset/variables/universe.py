@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
 import numpy as np
@@ -192,6 +192,15 @@ class Variables(Sequence[Discrete | Vector]):
     def names(self) -> tuple[str, ...]:
         """The names in order."""
         return tuple(v.name for v in self)
+
+    @lazy
+    def positions(self) -> Mapping[str, int]:
+        """The position of each name, in order; not to be changed.
+
+        >>> Variables([Discrete("a"), Discrete("b")]).positions
+        {'a': 0, 'b': 1}
+        """
+        return self._single if self._is_flat else {name: i for i, name in enumerate(self.names)}
 
     @lazy
     def cards(self) -> Ints:

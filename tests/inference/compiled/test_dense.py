@@ -58,6 +58,7 @@ def test_an_interrupted_run_keeps_its_workspace_to_itself(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sepset.kernels.compiled.contraction.run", stop)
+    monkeypatch.setattr("sepset.kernels.compiled.contraction.run_briefly", stop)
     with pytest.raises(KeyboardInterrupt):
         run_dense(question, values, Evidence())
     assert question.pool.take(values.store) is None

@@ -20,7 +20,7 @@ def program_of(net, columns, targets, observed=()):
 def test_what_no_finding_reaches_is_shared():
     net = ss.datasets.load("student")
     _, masks = program_of(net, (2, 3), (0,))
-    num_factors = len(masks.question.plan.relevant.factors)
+    num_factors = len(masks.question.numbers)
     assert not masks.varies[: num_factors + 1].any()
     assert masks.varies[num_factors + 1 : num_factors + 3].all()
     assert masks.varies[masks.question.contraction.roots].all()

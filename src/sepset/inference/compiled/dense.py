@@ -15,6 +15,7 @@ from sepset.inference.compiled.program import INPUT_SPAN, Workspace
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
+from sepset.kernels.compiled import contraction as kernels
 from sepset.variables.evidence import Evidence
 
 NO_READS = np.zeros((0, 3), dtype=np.int64)
@@ -95,8 +96,6 @@ def run_dense(question: Question, values: FactorValues, evidence: Evidence, *, r
             limited. If only a joint or single marginals are read, a wide tensor is kept with the middle of its range
             at one, and it is the products of two tensors that must be in the range of floats.
     """
-    from sepset.kernels.compiled.contraction import run
-
     program, store, codes = question.program, values.store, question.codes(evidence)
     space = _workspace(question, store)
     _put_likelihoods(question, space, evidence)
@@ -104,12 +103,14 @@ def run_dense(question: Question, values: FactorValues, evidence: Evidence, *, r
     copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
     spans = NO_SPANS if reads_tensors else space.spans
     parts = *copied, program.ops, program.groups, space.exponents, space.flags, spans, question.maximize
-    if program.work <= costs.WORK_ON_ANY_BLAS:
-        log_partition = run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
+    if program.work <= costs.WORK_OF_A_SHORT_RUN:
+        log_partition = kernels.run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
+    elif program.work <= costs.WORK_ON_ANY_BLAS:
+        log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     else:
         with SINGLE_BLAS:
             log_partition = _long_run(
-                program.work, lambda c: run(space.values, store.values, *parts, c, program.roots, reads, out)
+                program.work, lambda c: kernels.run(space.values, store.values, *parts, c, program.roots, reads, out)
             )
     space.codes[:] = codes  # not after an interrupt, which may leave the workspace half filled: it is then discarded
     if question.reads_singles:

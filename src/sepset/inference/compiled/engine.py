@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.graphs.costs import SMALL_GRAPH
+from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
@@ -22,7 +25,7 @@ from sepset.inference.compiled.run import Run
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan
-from sepset.problem import Problem
+from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 from sepset.inference import costs
 from sepset.inference.compiled.planner import Pattern
-from sepset.inference.compiled.question import compile_question
+from sepset.inference.compiled.question import Attempt, compile_greedily, compile_question
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.supports import Supports
 
@@ -102,11 +105,13 @@ class TableEngine:
         with self._run(question, evidence) as done:
             log_partition, is_log = done.log_partition, done.is_log
             values = done.log_singles() if is_log else done.singles()
-        scopes, places, single = self._scopes, question.places, Table._settled if is_log else Table._single
+        scopes, places = self._scopes, question.places
         if question.spread is not None:
             zero = -np.inf if is_log else 0.0
             values, places = question.spread.read(values, zero=zero), question.spread.places
-        return lambda v: single(scopes[v], values[places[v]]), log_partition
+        if is_log:
+            return lambda v: Table._settled(scopes[v], values[places[v]]), log_partition
+        return Table._reader(scopes, values, places), log_partition
 
     def _read_groups(self, groups: Sequence[Positions], evidence: Evidence) -> Reader:
         """A reader that runs each group when its first target is read."""
@@ -222,12 +227,13 @@ class AllMarginals:
 
     Attributes:
         uses: the number of requests.
-        groups: the targets in groups; None before the search for groups.
-        question: a single question that answers for all of them, or None.
+        entries: the table entries of a single tree, if one greedy order was tried for it.
+        found: the targets in groups, and the question that answers for all of them or None; None before any request.
     """
 
     def __init__(self) -> None:
         self.uses = 0
+        self.entries: float | None = None
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
 
 
@@ -271,13 +277,13 @@ class Compiler:
         uses = asked.uses = asked.uses + 1  # threads may lose a count, but the threshold is reached all the same
         found = asked.found
         if found is None:
-            found = asked.found = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
+            found = asked.found = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
-            groups, question = self._grouped(pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
+            groups, question = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
             if question is None:
                 question = self._bundled(pattern, groups)
             elif question.is_expensive:
-                question = self._improved("marginals", groups[0], pattern)
+                question = self._improved("marginals", self.planner.hidden(pattern), pattern)
             found = asked.found = groups, question
         return found
 
@@ -303,9 +309,49 @@ class Compiler:
         self._questions.put(_key(kind, targets, pattern), other)
         return other
 
-    def _grouped(self, pattern: Pattern, entries_per_sink: int) -> tuple[tuple[Positions, ...], Question | None]:
-        groups = self.planner.groups(pattern, entries_per_sink)
+    def _grouped(
+        self, asked: AllMarginals, pattern: Pattern, entries_per_sink: int
+    ) -> tuple[tuple[Positions, ...], Question | None]:
+        relevant = self.planner.relevant("marginals", (), pattern)
+        if asked.entries is None and self._is_quick("marginals", relevant):
+            most = self.planner.most_in_one_tree(entries_per_sink)
+            attempt = self._attempt("marginals", (), pattern, relevant, most=most)
+            asked.entries, made = attempt.entries, attempt.question
+            if made is not None:
+                return (), self._questions.get(_key("marginals", (), pattern), lambda: made)
+        groups = self.planner.groups(pattern, entries_per_sink, whole=asked.entries)
         return groups, self.question("marginals", groups[0], pattern) if len(groups) == 1 else None
+
+    def _is_quick(self, kind: Kind, relevant: Relevant) -> bool:
+        """Whether a question is first compiled in one call; best values and draws, only with the order that the search
+        on a small graph begins with: rows of findings have the same, which breaks ties."""
+        most = costs.FACTORS_AT_ONCE if kind in ("joint", "group", "marginals") else SMALL_GRAPH
+        return len(relevant.numbers) <= most and self.planner.settings.order == DEFAULT_ORDER
+
+    def _attempt(
+        self, kind: Kind, targets: Positions, pattern: Pattern, relevant: Relevant, *, most: float = math.inf
+    ) -> Attempt:
+        """The question in one compiled call, if no search is worth its time."""
+        planner = self.planner
+        asked = relevant.places if kind == "marginals" else np.array(targets, dtype=np.int64)
+        return compile_greedily(
+            planner.layout(pattern.states),
+            cards=planner.cards(pattern.states),
+            numbers=relevant.numbers,
+            hidden=relevant.places,
+            observed=pattern.observed,
+            touched=_inside(pattern.touched, relevant),
+            kept=targets if kind == "joint" else (),
+            marginals=asked if kind in ("marginals", "group") else None,
+            factors=kind == "factors",
+            maximize=kind == "mode",
+            memory=planner.settings.memory,
+            states=pattern.states,
+            reads_tensors=kind not in ("joint", "marginals", "group"),
+            most=most,
+            effort=costs.FIRST_ORDER_PASSES,
+            search=kind != "group",
+        )
 
     def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
         """The groups as one program that shares intermediate results; None if it is too large."""
@@ -314,6 +360,12 @@ class Compiler:
         return bundle(total, parts, self.planner.layout(pattern.states))
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+        relevant = self.planner.relevant(kind, targets, pattern)
+        is_tried = kind == "marginals" and self._marginals.get(pattern, AllMarginals).entries is not None
+        if not is_tried and self._is_quick(kind, relevant):
+            question = self._attempt(kind, targets, pattern, relevant).question
+            if question is not None:
+                return question
         try:
             return self._planned(kind, targets, pattern)
         except TooLarge:
@@ -331,13 +383,12 @@ class Compiler:
         effort = costs.LATER_ORDER_PASSES if later else costs.FIRST_ORDER_PASSES
         share = costs.LATER_SHARE_OF_TREE_SEARCH if later else costs.SHARE_OF_TREE_SEARCH
         plan = self.planner.plan(kind, targets, pattern, effort=effort)
-        inside = set(plan.relevant.variables) if pattern.touched else ()
         return compile_question(
             self.planner.layout(pattern.states),
             plan,
             cards=self.planner.cards(pattern.states),
             observed=pattern.observed,
-            touched=[v for v in pattern.touched if v in inside],
+            touched=_inside(pattern.touched, plan.relevant),
             kept=targets if kind == "joint" else (),
             marginals=targets if kind in ("marginals", "group") else None,
             factors=kind == "factors",
@@ -347,3 +398,11 @@ class Compiler:
             states=pattern.states,
             search=0.0 if kind == "group" else share,
         )
+
+
+def _inside(touched: Positions, relevant: Relevant) -> Positions:
+    """The positions with likelihoods that are relevant."""
+    if not touched:
+        return touched
+    inside = set(relevant.variables)
+    return tuple([v for v in touched if v in inside])

@@ -120,7 +120,7 @@ class Derivatives:
         logs = _log_masses(run)
         root_of, adjoint_of = _roots(run), _adjoints(run)
         parts: dict[int, tuple[Floats, float]] = {}
-        for place, number in enumerate(run.question.plan.relevant.factors):
+        for place, number in enumerate(run.question.numbers.tolist()):
             adjoint, root = adjoint_of[place], root_of(place + 1)
             others = sum(log for r, log in logs.items() if r != root)
             array, log_scale = run.scaled(adjoint)
@@ -186,7 +186,7 @@ def factor_marginals(run: TensorRun, store: FactorStore, evidence: Evidence) -> 
     """The marginal over every factor's scope, in the layout of the store; observed variables are point masses."""
     question = run.question
     flat = np.zeros(len(store.values))
-    for place, number in enumerate(question.plan.relevant.factors):
+    for place, number in enumerate(question.numbers.tolist()):
         scope = question.contraction.scopes[place + 1]
         cards = [question.contraction.cards[r] for r in scope]
         cells = _cells(store, number, [question.ids[r] for r in scope], cards, evidence)

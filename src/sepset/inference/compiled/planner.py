@@ -90,7 +90,11 @@ class Planner:
 
     def cards(self, states: States | None) -> Ints:
         """The number of states of each variable in tables."""
-        return self.problem.variables.cards if states is None else states.cards
+        return self._cards if states is None else states.cards
+
+    @lazy
+    def _cards(self) -> Ints:
+        return self.problem.variables.cards.copy()  # kernels are given writable arrays, so that each is compiled once
 
     def layout(self, states: States | None) -> Layout:
         """The layout of a store over these states."""
@@ -123,7 +127,7 @@ class Planner:
         asked = targets if kind == "joint" else ()
         return make_plan(
             self.problem,
-            self._relevant(kind, targets, pattern),
+            self.relevant(kind, targets, pattern),
             method=self.settings.order,
             targets=asked,
             observed=pattern.observed,
@@ -133,29 +137,58 @@ class Planner:
             effort=effort,
         )
 
-    def _relevant(self, kind: Kind, targets: Positions, pattern: Pattern) -> Relevant:
-        if kind == "marginals":
-            return Relevant(np.arange(self.problem.num_factors), self.hidden(pattern))
+    def relevant(self, kind: Kind, targets: Positions, pattern: Pattern) -> Relevant:
+        """The factors and unobserved variables that a question needs."""
+        if kind not in ("joint", "group"):
+            return Relevant(self._numbers, self._hidden(pattern))
         observed, touched, _ = pattern
         return self.problem.relevant(targets, observed, touched=touched, constants=kind == "joint")
 
+    @lazy
+    def _numbers(self) -> Ints:
+        return np.arange(self.problem.num_factors)
+
+    @lazy
+    def _places(self) -> Ints:
+        return np.arange(len(self.problem.variables))
+
+    def _hidden(self, pattern: Pattern) -> Ints:
+        if not pattern.observed:
+            return self._places
+        is_hidden = np.ones(len(self._places), bool)
+        is_hidden[list(pattern.observed)] = False
+        return self._places[is_hidden]
+
     def hidden(self, pattern: Pattern) -> Positions:
         """The unobserved positions."""
-        hidden = list(range(len(self.problem.variables)))
-        for v in reversed(pattern.observed):
-            del hidden[v]
-        return tuple(hidden)
+        return tuple(self._hidden(pattern).tolist())
 
-    def groups(self, pattern: Pattern, entries_per_sink: int) -> tuple[Positions, ...]:
+    def most_in_one_tree(self, entries_per_sink: int) -> float:
+        """The entries of a single tree up to which no groups of targets are considered."""
+        if self.problem.is_normalized and self.problem.num_visible <= costs.VARIABLES_ALWAYS_PLANNED:
+            return float(entries_per_sink * max(self._num_sinks, 1))
+        return math.inf
+
+    @lazy
+    def _num_sinks(self) -> int:
+        """The number of variables without children."""
+        num, groups = len(self.problem.variables), self.problem.conditionals
+        if len(groups) == num == self.problem.num_factors:  # a variable without children is in one factor only
+            return int((np.bincount(self.problem.scopes[1], minlength=num) == 1).sum())
+        return num - len({p for group in groups for p in group.parents})
+
+    def groups(self, pattern: Pattern, entries_per_sink: int, *, whole: float | None = None) -> tuple[Positions, ...]:
         """The unobserved positions in groups of least total cost; one group if that is cheapest.
 
         Args:
             entries_per_sink: the size of the single tree, per variable without children, from which groups are
                 considered.
+            whole: the entries of the single tree, if they are known.
         """
-        if self.problem.is_normalized and self.problem.num_visible <= costs.VARIABLES_ALWAYS_PLANNED:
-            whole = self._size_of_one_tree(pattern)
-            if whole > entries_per_sink and whole > entries_per_sink * self._ancestry.num_sinks:
+        most = self.most_in_one_tree(entries_per_sink)
+        if most < math.inf:
+            whole = self._size_of_one_tree(pattern) if whole is None else whole
+            if whole > most:
                 cards = None if pattern.states is None else pattern.states.cards
                 observed, touched, _ = pattern
                 return target_groups(self.problem, self._ancestry, observed, touched, whole=whole, cards=cards)
@@ -166,7 +199,7 @@ class Planner:
         try:
             if len(self.store.values) <= costs.ENTRIES_PLANNED_OUTRIGHT:
                 return self.plan("marginals", (), pattern).total_size
-            relevant, cards = self._relevant("marginals", (), pattern), self.cards(pattern.states)
+            relevant, cards = self.relevant("marginals", (), pattern), self.cards(pattern.states)
             limit = self.settings.memory
             return make_plan(self.problem, relevant, method=MinFill(), cards=cards, limit=limit).total_size
         except TooLarge:

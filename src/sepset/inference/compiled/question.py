@@ -11,6 +11,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.threads import NEVER
+from sepset.graphs import costs as pace
 from sepset.inference import costs
 from sepset.inference.compiled.bounds import least_entries
 from sepset.inference.compiled.contraction import (
@@ -39,7 +41,6 @@ class Question:
     """A compiled question: an executor runs it with findings, and answers are read from the run.
 
     Attributes:
-        plan: its plan, with the cost.
         cards: the number of states of every variable of the problem in tables.
         order: the variable position at each rank.
         observed: observed positions, in order; a run takes their codes.
@@ -56,7 +57,6 @@ class Question:
         pool: workspaces of earlier runs.
     """
 
-    plan: EliminationPlan
     cards: Ints = field(repr=False)
     order: Ints = field(repr=False)
     observed: tuple[int, ...]
@@ -118,10 +118,9 @@ class Question:
     @lazy
     def places(self) -> Mapping[int, slice]:
         """From variable position to its slice of the single marginals: the targets, then the findings."""
-        reads = self.program.reads
-        starts = reads[:, 1]
-        slices = map(slice, starts.tolist(), (starts + reads[:, 2]).tolist())
-        return dict(zip((*self.targets.tolist(), *self.observed), slices, strict=True))
+        rows = self.program.reads.tolist()
+        positions = (*self.targets.tolist(), *self.observed)
+        return {v: slice(start, start + size) for v, (_, start, size) in zip(positions, rows, strict=True)}
 
     @lazy
     def width(self) -> int:
@@ -147,10 +146,11 @@ class Question:
     def workspace(self, store: FactorStore, values: Floats) -> Workspace:
         """A new workspace in the given array, with the constant tensors filled in."""
         values[0] = 1.0
-        if self.contraction.num_inputs > len(self.numbers) + len(self.touched):
+        num = len(self.numbers)
+        if self.contraction.num_inputs > num + len(self.touched):
             values[self.free] = 1.0
         exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
-        exponents[1 : len(self.numbers) + 1] = store.exponents[self.numbers]
+        exponents[1 : num + 1] = store.exponents if num == store.num_factors else store.exponents[self.numbers]
         return Workspace.of(values, exponents, len(self.observed))
 
     @property
@@ -231,7 +231,105 @@ def compile_question(
     if memory is not None and need > memory:
         plan.check(memory, need)
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
-    return Question(plan, cards, ids, tuple(observed), tuple(touched), *about, need=need)
+    return Question(cards, ids, tuple(observed), tuple(touched), *about, need=need)
+
+
+class Attempt(NamedTuple):
+    """A question compiled with one greedy order.
+
+    Attributes:
+        question: None if it is too large, or a better order or tree is worth a search.
+        total: log2 of the entries of the order's tables.
+    """
+
+    question: Question | None
+    total: float
+
+    @property
+    def entries(self) -> float:
+        """The entries of the order's tables."""
+        return float(2.0 ** min(self.total, 1000.0))
+
+
+TIMES = np.array(
+    [
+        pace.NANOSECONDS_PER_TRY,
+        pace.NANOSECONDS_PER_READ,
+        pace.NANOSECONDS_PER_ENTRY,
+        pace.NANOSECONDS_PER_NODE,
+    ]
+)
+
+
+def compile_greedily(
+    layout: Layout,
+    *,
+    cards: Ints,
+    numbers: Ints,
+    hidden: Ints,
+    observed: Sequence[int],
+    touched: Sequence[int] = (),
+    kept: Sequence[int] = (),
+    marginals: Ints | None = None,
+    factors: bool = False,
+    maximize: bool = False,
+    reads_tensors: bool = True,
+    memory: int,
+    states: States | None = None,
+    most: float = math.inf,
+    effort: float = 1.0,
+    search: bool = True,
+) -> Attempt:
+    """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise.
+
+    Args:
+        numbers: the numbers of the relevant factors.
+        hidden: the relevant variables that are not observed, ascending.
+        most: the entries of all tables up to which it is compiled.
+        effort: how long to search for an order, in passes over its tables: if this one is found sooner, it is not
+            compiled.
+        search: whether one that is expensive enough for a search over contraction trees is left to that.
+    """
+    from sepset.kernels.compiled.onepass import compile_greedily as compiled
+
+    targets = NO_CODES if marginals is None else marginals
+    asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
+    limit, is_free = memory / ENTRY_BYTES, not (reads_tensors or factors)
+    free_from = float(costs.ENTRIES_FOR_FREE_AXES) if is_free else math.inf
+    is_made, total, order, ranked, cliques, traced, parts = compiled(
+        *layout.rows,
+        layout.offsets,
+        cards,
+        *asked,
+        len(numbers) if factors else 0,
+        most,
+        limit,
+        free_from,
+        effort,
+        TIMES,
+        NEVER,
+    )
+    if not is_made:
+        return Attempt(None, total)
+    bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
+    made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
+    instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
+    program = Program(*instructions, made)
+    need = int(ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states)))
+    moved_at_most = 3 * program.work  # entries that the steps read and write
+    is_costly = search and moved_at_most > costs.ENTRIES_BEFORE_TREE_SEARCH and is_searched(made)
+    if need > memory or is_costly:
+        return Attempt(None, total)
+    first = len(order) - len(kept)
+    about = Groups(*cliques), program, numbers, targets, tuple(range(first, len(order))), maximize, states
+    question = Question(
+        cards, order, tuple(observed), tuple(touched), *about, reads_singles=marginals is not None, need=need
+    )
+    return Attempt(question, total)
+
+
+def _places(positions: Sequence[int]) -> Ints:
+    return np.array(positions, dtype=np.int64) if positions else NO_CODES
 
 
 class Asked(NamedTuple):

@@ -43,7 +43,6 @@ def bundle(first: Question, rest: Sequence[Question], layout: Layout) -> Questio
     seen[found] = np.arange(len(found))
     program = assemble(contraction, layout, made.numbers, made.rank, seen, len(targets), first.cards[found])
     return Question(
-        first.plan,
         first.cards,
         made.order,
         first.observed,

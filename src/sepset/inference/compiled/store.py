@@ -70,7 +70,10 @@ class FactorStore:
     def _made(cls, problem: Problem) -> FactorStore:
         tables = [factor if type(factor) is Table else _dense(factor) for factor in _factors(problem)]
         is_linear = "log" not in {table.space for table in tables}
-        flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
+        if is_linear:
+            flat = [table.flat for table in tables]
+        else:
+            flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
         values = np.concatenate(flat) if flat else np.zeros(0)
         offsets = np.array([0, *itertools.accumulate(map(len, flat))], dtype=np.int64)
         made = cls.settled(problem, values, offsets, np.array([table.exponent for table in tables], dtype=np.int64))
@@ -84,7 +87,7 @@ class FactorStore:
         start, members = problem.scopes
         cards = problem.variables.cards.copy()
         shifts, strides, is_safe = settle(values, offsets, start, members, cards, NEAR_BITS, SAFE_BITS)
-        if np.logical_or.reduce(shifts):
+        if shifts.any():
             values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
             exponents = exponents + shifts
         return cls(values, offsets, exponents, (start, members, strides), is_safe)
@@ -155,7 +158,10 @@ def _logs(problem: Problem) -> Floats:
 
 def _factors(problem: Problem) -> list[Factor]:
     """Every factor; a `Single` is taken as it is."""
-    found: list[Factor] = []
+    found: list[Factor] = [block.value for block in problem.blocks if type(block) is Single]
+    if len(found) == len(problem.blocks):
+        return found
+    found = []
     for block in problem.blocks:
         if isinstance(block, Single):
             found.append(block.value)

@@ -75,21 +75,17 @@ def _mask(positions: Iterable[int]) -> int:
 def _parents_first(problem: Problem) -> list[ConditionalGroup]:
     """The conditionals, parents before children."""
     of = {group.child: group for group in problem.conditionals}
-    waiting = {child: {p for p in group.parents if p in of} for child, group in of.items()}
-    below: dict[int, list[int]] = {}
-    for child, parents in waiting.items():
-        for p in parents:
-            below.setdefault(p, []).append(child)
-    ready = [child for child, parents in waiting.items() if not parents]
-    ordered: list[ConditionalGroup] = []
-    while ready:
-        v = ready.pop()
-        ordered.append(of[v])
-        for child in below.get(v, ()):
-            waiting[child].discard(v)
-            if not waiting[child]:
-                ready.append(child)
-    return ordered
+    ordered: dict[int, ConditionalGroup] = {}
+    for last in of:
+        waiting = [last]
+        while waiting:
+            v = waiting[-1]
+            missing = [] if v in ordered else [p for p in of[v].parents if p not in ordered and p in of]
+            if missing:
+                waiting += missing
+            else:
+                ordered.setdefault(waiting.pop(), of[v])
+    return list(ordered.values())
 
 
 def members(mask: int) -> list[int]:

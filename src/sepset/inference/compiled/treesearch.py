@@ -96,7 +96,8 @@ def cheaper_tree(
     downhill = _annealed(rows, given, np.full(4, np.inf), costs.SWEEPS_DOWNHILL * len(rows))
     per_rotation = costs.NANOSECONDS_PER_ROTATION + costs.NANOSECONDS_PER_ROTATED_WORD * given.scopes.shape[1]
     num_rotations = int(min(costs.MOST_ROTATIONS, share * downhill.cost / per_rotation))
-    if num_rotations < costs.SWEEPS_DOWNHILL * len(rows):
+    is_stuck = share < 1.0 and downhill.cost > costs.GAIN_BEFORE_ANNEALING * downhill.first
+    if is_stuck or num_rotations < costs.SWEEPS_ANNEALED * len(rows):
         return downhill
     return _annealed(downhill.tree.rows, given, _schedule(num_rotations, len(rows)), num_rotations, downhill.first)
 

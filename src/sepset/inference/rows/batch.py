@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.threads import in_order, num_threads
 from sepset.errors import TooLarge
+from sepset.graphs.costs import SMALL_GRAPH
+from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Pattern, Planner, Positions
-from sepset.inference.compiled.question import Question, compile_question
+from sepset.inference.compiled.question import Question, compile_greedily, compile_question
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
 from sepset.inference.plan import make_plan
 from sepset.inference.rows.modes import LoadedModes, ModeProgram, mode_program
@@ -284,15 +286,20 @@ class RowCompiler:
         asked = [v for v in range(len(problem.variables)) if v not in hidden] if counted else targets
         kept, limit = targets if len(targets) == 1 else (), memory // costs.LANES[-1]
         relevant = problem.relevant(asked, observed, touched=masked, constants=True)
-        return compile_question(
-            self._planner.layout(None),
-            make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept, limit=limit),
-            cards=problem.variables.cards,
-            observed=observed,
-            touched=masked,
-            kept=kept,
-            marginals=targets if len(targets) > 1 else None,
-            factors=counted,
-            memory=limit,
-            search=0.0,
-        )
+        layout, cards, read = self._planner.layout(None), self._planner.cards(None), np.array(targets, np.int64)
+        about: dict[str, Any] = {
+            "observed": observed,
+            "touched": masked,
+            "kept": kept,
+            "marginals": read if len(targets) > 1 else None,
+            "factors": counted,
+            "memory": limit,
+        }
+        if order == DEFAULT_ORDER and len(relevant.places) <= SMALL_GRAPH:
+            numbers, places = relevant.numbers, relevant.places
+            compiled = compile_greedily(layout, cards=cards, numbers=numbers, hidden=places, search=False, **about)
+            question = compiled.question
+            if question is not None:
+                return question
+        plan = make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept, limit=limit)
+        return compile_question(layout, plan, cards=cards, search=0.0, **about)

@@ -75,7 +75,7 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
     fixed = [(place[question.observed[c]], s) for c, s in question.program.fixed.T.tolist()]
     singles = list(question.singles.items())
     starts = np.concatenate([[0], np.cumsum([sizes[t] for _, t in singles])]).astype(np.int64)
-    first = len(question.plan.relevant.factors) + 1
+    first = len(question.numbers) + 1
     return RowProgram(
         question,
         lanes,
@@ -109,7 +109,7 @@ def _varying(question: Question) -> Bools:
     """Which tensors depend on findings: masks, reduced factors, and what is computed from them."""
     from sepset.kernels.compiled import contraction as kernels
 
-    num_factors = len(question.plan.relevant.factors)
+    num_factors = len(question.numbers)
     varies = np.zeros(question.program.num_tensors, dtype=np.bool_)
     varies[question.moving + 1] = True
     varies[num_factors + 1 : num_factors + 1 + len(question.touched)] = True

@@ -530,3 +530,29 @@ def run(
         return 0.0
     _read(w, reads, codes, out, flags)
     return _log_total(w, exponents, roots)
+
+
+@kernel(holds=True, work=_run_work)
+def run_briefly(
+    w: Any,
+    store: Any,
+    rows: Any,
+    copies: Any,
+    fixed: Any,
+    codes: Any,
+    old: Any,
+    dirty: Any,
+    ops: Any,
+    groups: Any,
+    exponents: Any,
+    flags: Any,
+    spans: Any,
+    maximize: Any,
+    cancel: Any,
+    roots: Any,
+    reads: Any,
+    out: Any,
+) -> float:
+    """The same for a short program, while other Python threads wait."""
+    copied = rows, copies, fixed, codes, old, dirty
+    return run(w, store, *copied, ops, groups, exponents, flags, spans, maximize, cancel, roots, reads, out)

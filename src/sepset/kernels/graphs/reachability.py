@@ -116,3 +116,51 @@ def mark_connected(
                     stack[top] = u
                     top += 1
     return found
+
+
+@kernel(work=sizes)
+def relevant_parts(
+    start: Ints,
+    members: Ints,
+    home_start: Ints,
+    homes: Ints,
+    family_start: Ints,
+    families: Int32s,
+    child: Ints,
+    seeds: Ints,
+    targets: Ints,
+    observed: Ints,
+    alone: Ints,
+    constants: bool,
+) -> tuple[Ints, Ints]:
+    """The factors that a question needs, and the unobserved variables in their scopes; both ascending.
+
+    Args:
+        start, members: the variables of each factor, as compressed rows.
+        home_start, homes: the factors of each variable, as compressed rows; they are read without `constants` only.
+        family_start, families: for each variable the members of its conditional, as compressed rows.
+        child: for each factor the child of its conditional, or -1 if it belongs to none.
+        seeds: variables, besides targets and observed ones, of which a conditional is not barren.
+        alone: variables that are needed although no factor has them in scope.
+        constants: keep the parts that observed variables separate from every target.
+    """
+    num = len(family_start) - 1
+    needed = mark_ancestors(family_start, families, np.concatenate((targets, observed, seeds)))
+    kept = np.zeros(len(child), np.bool_)
+    for f in range(len(child)):
+        kept[f] = child[f] < 0 or needed[child[f]] > 0
+    is_open = np.ones(num, np.bool_)
+    for v in observed:
+        is_open[v] = False
+    if not constants:
+        kept &= mark_connected(start, members, home_start, homes, kept, is_open, targets)
+    used = np.zeros(num, np.bool_)
+    for f in range(len(child)):
+        if kept[f]:
+            for k in range(start[f], start[f + 1]):
+                used[members[k]] = True
+    for v in targets:
+        used[v] = True
+    for v in alone:
+        used[v] = True
+    return np.flatnonzero(kept), np.flatnonzero(used & is_open)

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -99,6 +99,7 @@ class StructureTask:
             )
 
 
+@runtime_checkable
 class StructureMethod(Protocol[G]):
     """A frozen value of settings that can learn a structure."""
 

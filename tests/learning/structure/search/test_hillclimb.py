@@ -137,6 +137,16 @@ def test_bad_settings(settings: dict[str, int]) -> None:
         HillClimb(**settings)
 
 
+def test_random_ties() -> None:
+    rows = {name: [0, 0, 1, 1] * 5 for name in "abcd"}
+    graphs = {str(ss.learn_structure(rows, method=HillClimb(ties="random"), seed=seed).graph) for seed in range(8)}
+    assert len(graphs) > 1
+    first = ss.learn_structure(rows, method=HillClimb())
+    assert ss.learn_structure(rows, method=HillClimb(ties="random")).score == pytest.approx(first.score)
+    with pytest.raises(ss.SepsetError, match="ties"):
+        HillClimb(ties="last")
+
+
 def test_scores_of_an_independent_climb() -> None:
     """The climb of an independent implementation on rows that everyone has: scores to one decimal."""
     path = Path(__file__).parents[5] / "shared/data/structure/insurance_5000.csv.gz"

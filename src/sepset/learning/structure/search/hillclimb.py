@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Bools
-from sepset.base.checks import whole
+from sepset.base.checks import one_of, whole
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Info, as_until, run
 from sepset.inference.result import Guarantee, Status
@@ -84,13 +84,14 @@ class HillClimb:
         patience: with a tabu list, how many moves without a new best graph end the search, or lead to a restart.
         restarts: how many times to continue from a perturbed best graph.
         perturb: the number of random moves of a restart; a quarter of the number of columns by default.
+        ties: "first" in column order, or "random".
 
     Reference: Koller & Friedman, section 18.4.3; Glover (1986).
     Guarantee: a local optimum: no single move improves the result.
     Tested by: learning/structure/search/test_hillclimb.py::test_no_move_improves
 
     >>> HillClimb(tabu=20, restarts=5)
-    HillClimb(tabu=20, patience=20, restarts=5, perturb=None)
+    HillClimb(tabu=20, patience=20, restarts=5, perturb=None, ties='first')
     """
 
     tabu: int = 0
@@ -98,8 +99,10 @@ class HillClimb:
     patience: int = 20
     restarts: int = 0
     perturb: int | None = None
+    ties: str = "first"
 
     def __post_init__(self) -> None:
+        one_of("HillClimb(ties=)", self.ties, ("first", "random"))
         whole("HillClimb(tabu=)", self.tabu, least=0)
         whole("HillClimb(patience=)", self.patience, least=1)
         whole("HillClimb(restarts=)", self.restarts, least=0)
@@ -132,6 +135,8 @@ class HillClimb:
         graph = _graph(task, state)
         aspiration = state.best_score - graph.score + TOLERANCE
         move = graph.best(state.recent, state.step, aspiration)
+        if move is not None and self.ties == "random":
+            move = _drawn(graph, move, rng)
         is_uphill = move is not None and move.gain > TOLERANCE
         goes_on = move is not None and (is_uphill or (self.tabu > 0 and state.since < self.patience))
         if not goes_on or move is None:
@@ -171,6 +176,16 @@ class HillClimb:
             guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
             info={"moves": state.step, "restarts": state.restarts},
         )
+
+
+def _drawn(graph: SearchedGraph, move: Move, rng: np.random.Generator) -> Move:
+    """One of the moves of the same kind whose gain is the same, at random."""
+    pairs = graph.edges if move.kind != ADD else ~graph.edges
+    gains = graph.gains if move.kind != REVERSE else graph.gains + graph.gains.T
+    tied = np.argwhere(pairs & (np.abs(gains - move.gain) <= TOLERANCE)).tolist()
+    found = [move, *(Move(move.kind, x, y, move.gain) for x, y in tied if (x, y) != (move.source, move.target))]
+    legal = [one for one in found if one == move or graph.is_legal(one)]
+    return legal[int(rng.integers(len(legal)))]
 
 
 def random_move(graph: SearchedGraph, rng: np.random.Generator) -> Move | None:

@@ -185,8 +185,12 @@ def climb(task: StructureTask, parents: list[list[int]]) -> tuple[list[list[int]
 
 
 def order_score(families: GrowShrink, order: Sequence[int]) -> float:
-    """The score of the graph of an order."""
-    return math.fsum(family.score for family in families.order(order))
+    """The score of the graph of an order; minus infinity if a required edge points backward in it."""
+    scores, before = [], 0
+    for y in order:
+        scores.append(_score(families, y, before))
+        before |= 1 << y
+    return math.fsum(scores)
 
 
 def order_of(parents: Sequence[Sequence[int]]) -> list[int]:

@@ -110,7 +110,7 @@ class Annealing(SearchInRounds):
 
 @dataclass(frozen=True, slots=True)
 class DataPerturbation(SearchInRounds):
-    r"""Hill climbing on perturbed data: rows get weights $w_m \sim \text{Gamma}$ of mean 1 and variance $t$, which decays.
+    r"""Hill climbing on perturbed data: rows get Gamma weights of mean 1 and variance $t$, which decays.
 
     Each round ascends on the perturbed data from the present graph, then on the data itself; the best graph on the data
     is kept.
