@@ -127,8 +127,7 @@ class Workspace:
         dirty.fill(1)
         codes = np.empty(num_findings, dtype=np.int64)
         codes.fill(-1)
-        spans = np.zeros((len(exponents), 2), dtype=np.int64)
-        spans[1:] = INPUT_SPAN
+        spans = np.zeros((len(exponents), 2), dtype=np.int64)  # right for tensors of ones; others are filled in
         return cls(values, exponents, dirty, codes, np.zeros(3, dtype=np.int64), spans)
 
 
