@@ -222,6 +222,10 @@ class TableEngine:
         return FactorValues(self.problem, states.store(self.store), states.cells)
 
 
+UNSEARCHED: frozenset[Kind] = frozenset({"group", "mode", "draws"})
+"""Questions whose steps keep the order of elimination: it is shared, or decides between ties and draws."""
+
+
 class AllMarginals:
     """The way to all marginals for one pattern, and the number of requests.
 
@@ -288,9 +292,12 @@ class Compiler:
         return found
 
     def asked(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
-        """The compiled question, which is improved if it is expensive and asked repeatedly."""
+        """The compiled question, which is improved if it is expensive and asked repeatedly.
+
+        Best values and draws are not: their order breaks ties and uses up random numbers, and stays what it was.
+        """
         question = self.question(kind, targets, pattern)
-        if not question.is_expensive or kind == "group":
+        if not question.is_expensive or kind in UNSEARCHED:
             return question
         counted = self._uses.get((kind, targets, pattern), Uses)
         counted.num += 1
@@ -350,7 +357,7 @@ class Compiler:
             reads_tensors=kind not in ("joint", "marginals", "group"),
             most=most,
             effort=costs.FIRST_ORDER_PASSES,
-            search=kind != "group",
+            search=kind not in UNSEARCHED,
         )
 
     def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
@@ -396,7 +403,7 @@ class Compiler:
             reads_tensors=kind not in ("joint", "marginals", "group"),
             memory=self.planner.settings.memory,
             states=pattern.states,
-            search=0.0 if kind == "group" else share,
+            search=0.0 if kind in UNSEARCHED else share,
         )
 
 
