@@ -1065,6 +1065,7 @@ EXEMPT = {
     "learning.ExponentialFamily.fit": NO_ORDER,
     "classify.MultinomialNaiveBayes.*": "takes a matrix of counts, whose columns are the words in their order",
     "cpds.KernelCPD.decomposed": OWN,
+    "cpds.*.concave": OWN,
     "data.Dataset.take": NO_ORDER,
     "priors.*": "is about numbers of one variable, or of one regression",
     "evaluation.Holdout.*": NO_ORDER,

@@ -116,7 +116,7 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
         Search.ges: GES,
         Search.pc: lambda: PC(level=level),
-        Search.mmhc: lambda: MMHC(MMPC(level=level)),
+        Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
     }

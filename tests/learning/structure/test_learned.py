@@ -15,7 +15,7 @@ mpl.use("Agg")
 
 @pytest.fixture(scope="module")
 def found() -> ss.structure.Learned[ss.DAG]:
-    return ss.learn_structure(ss.datasets.load("sprinkler").sample(2_000, seed=1))
+    return ss.learn_structure(ss.datasets.load("sprinkler").sample(2_000, seed=1), method=ss.HillClimb())
 
 
 def test_everything_is_shown(found: ss.structure.Learned[ss.DAG]) -> None:

@@ -121,7 +121,7 @@ def compile_greedily(
         seen[observed[i]] = i
         found[i] = cards[observed[i]]
     tensors = ranked, bounds, pool, results, steps
-    moves = axis_strides(*tensors, num_forward, roots, np.sum(results) > free_from)
+    moves = axis_strides(*tensors, num_forward, roots, bool(np.sum(results) > free_from))
     stored = start, members, strides, places, numbers
     program = assemble(*tensors, moves, *stored, rank, seen, roots, reads[: len(targets)], found)
     contraction = bounds, pool, results, steps, roots, box_start, boxes, reads, num_inputs, num_forward

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools
 from sepset.base.checks import one_of
+from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import MixedGraph
 from sepset.inference.iterate import Info, as_until, run
@@ -136,7 +137,7 @@ class GES:
             raise ArgumentError(f"{type(self).__name__}(phases=) needs at least one of {', '.join(PHASES)}.")
         for phase in phases:
             one_of("phase", phase, tuple(PHASES))
-        object.__setattr__(self, "phases", phases)
+        fill(self, phases=phases)
 
     def learn(self, task: StructureTask) -> Learned[MixedGraph]:
         """The class that the search ends with."""
