@@ -132,7 +132,7 @@ def test_words_of_other_libraries_are_translated(call, name):
         pytest.param(lambda: ss.InfluenceDiagram, id="InfluenceDiagram"),
         pytest.param(lambda: ss.counterfactual, id="counterfactual"),
         pytest.param(lambda: ss.learn_structure, id="learn_structure"),
-        pytest.param(lambda: ss.HillClimbSearch, id="HillClimbSearch"),
+        pytest.param(lambda: ss.NOTEARS, id="NOTEARS"),
     ],
 )
 def test_what_is_not_there_yet_is_said_to_be_so(call):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -24,7 +25,9 @@ def test_everything_is_shown(found: ss.structure.Learned[ss.DAG]) -> None:
         assert word in shown
     assert f"{found.score:.7g}" in repr(found)
     assert "<table" in found._repr_html_()
-    assert len(found.plot().lines) == 1
+    axes = found.plot()
+    assert len(axes.lines) == 1
+    plt.close(axes.figure)
 
 
 def test_parameters_of_the_learned_structure(found: ss.structure.Learned[ss.DAG]) -> None:
