@@ -90,3 +90,19 @@ def test_loading_again_changes_nothing():
     first = load()
     assert load() is first
     assert answered() == {"tier": "compiled"}
+
+
+def test_a_kernel_that_is_not_on_disk_is_not_at_hand(tmp_path, monkeypatch):
+    from sepset.kernels import compile as compiling
+
+    class Cached:
+        overloads: dict[object, object] = {}  # noqa: RUF012
+        _cache = type("", (), {"_cache_file": type("", (), {"_index_path": str(tmp_path / "index")})})
+
+    monkeypatch.setattr(compiling, "_has_helper", lambda: True)
+    assert not compiling.is_ready(Cached)
+    monkeypatch.setattr(compiling, "_has_helper", lambda: False)
+    assert compiling.is_ready(Cached)
+    monkeypatch.setattr(compiling, "_has_helper", lambda: True)
+    (tmp_path / "index").write_bytes(b"")
+    assert compiling.is_ready(Cached)

@@ -115,10 +115,22 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
     _locator_classes = (_Locator,)
 
 
+def is_ready(kernel: Any) -> bool:
+    """Whether a kernel is compiled, or on disk, or nobody else will compile it."""
+    if kernel.overloads or not _has_helper():
+        return True
+    return Path(kernel._cache._cache_file._index_path).is_file()
+
+
+def _has_helper() -> bool:
+    """Whether another process may compile kernels in the background."""
+    is_python = "python" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
+    return os.environ.get("SEPSET_WARM") != "0" and is_python and (os.cpu_count() or 1) >= 2
+
+
 def _warm_up() -> None:
     """Start a process that compiles the other kernels in the background; `SEPSET_WARM=0` prevents it."""
-    is_python = "python" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
-    if os.environ.get("SEPSET_WARM") == "0" or not is_python or (os.cpu_count() or 1) < 2:
+    if not _has_helper():
         return
     running = lock("warm")
     if not running.acquire(wait=False):  # another process compiles

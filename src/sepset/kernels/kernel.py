@@ -176,6 +176,20 @@ def compiled_form(made: Kernel) -> Callable[..., Any]:
         return found[made]
 
 
+def is_at_hand(kernel: Any) -> bool:
+    """Whether a kernel runs without waiting for the compiler: interpreted, compiled before, or from the disk.
+
+    For kernels that only save time over others: what they return is the same, so that no answer depends on this.
+    """
+    if isinstance(kernel, Kernel):
+        if METER.compiled is None:
+            return True
+        kernel = compiled_form(kernel)
+    from sepset.kernels.compile import is_ready
+
+    return is_ready(kernel)
+
+
 def _compiled(made: Kernel) -> Callable[..., Any]:
     from sepset.kernels.compile import compiled
 

@@ -31,6 +31,7 @@ from sepset.inference.compiled.program import Program, Workspace, WorkspacePool,
 from sepset.inference.compiled.store import FactorStore, Layout
 from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
+from sepset.kernels.kernel import is_at_hand
 from sepset.variables.evidence import Evidence
 
 NO_CODES = np.zeros(0, dtype=np.int64)
@@ -238,17 +239,17 @@ class Attempt(NamedTuple):
     """A question compiled with one greedy order.
 
     Attributes:
-        question: None if it is too large, or a better order or tree is worth a search.
-        total: log2 of the entries of the order's tables.
+        question: None if it is too large, or a better order or tree is worth a search, or it was not tried.
+        total: log2 of the entries of the order's tables; None if it was not tried.
     """
 
     question: Question | None
-    total: float
+    total: float | None
 
     @property
-    def entries(self) -> float:
+    def entries(self) -> float | None:
         """The entries of the order's tables."""
-        return float(2.0 ** min(self.total, 1000.0))
+        return None if self.total is None else float(2.0 ** min(self.total, 1000.0))
 
 
 TIMES = np.array(
@@ -292,6 +293,8 @@ def compile_greedily(
     """
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
+    if not is_at_hand(compiled):  # a large kernel, which is compiled in the background; its stages answer meanwhile
+        return Attempt(None, None)
     targets = NO_CODES if marginals is None else marginals
     asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
     limit, is_free = memory / ENTRY_BYTES, not (reads_tensors or factors)
