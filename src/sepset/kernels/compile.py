@@ -116,7 +116,7 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
 
 
 def is_ready(kernel: Any) -> bool:
-    """Whether a kernel is compiled, or on disk, or nobody else will compile it."""
+    """Whether a kernel is compiled, or on disk, or no other process will compile it."""
     if kernel.overloads or not _has_helper():
         return True
     return Path(kernel._cache._cache_file._index_path).is_file()
