@@ -76,3 +76,15 @@ def test_the_posterior_of_edges() -> None:
     assert drawn.probability("a -> b") == pytest.approx(exact.probability("a -> b"), abs=0.1)
     again = ss.structure_posterior(rows, method=ss.PartitionMCMC(num_samples=300), seed=1)
     assert (again.edges == drawn.edges).all()
+
+
+def test_other_columns_are_left_out_of_a_score() -> None:
+    data = {"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [1, 0, 0, 1]}
+    graph, was_set = ss.DAG.parse("a -> b"), {"b": [True, False, False, False]}
+    part = {name: data[name] for name in "ab"}
+    for options in ({}, {"interventions": was_set}):
+        one = ss.structure.score(graph, data, **options)  # type: ignore[arg-type]
+        other = ss.structure.score(graph, part, **options)  # type: ignore[arg-type]
+        assert dict(one) == pytest.approx(dict(other))
+    with pytest.raises(ss.SepsetError, match="no column 'z'"):
+        ss.structure.score(ss.DAG.parse("a -> z"), data)

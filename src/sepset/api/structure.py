@@ -157,7 +157,7 @@ def score(
     """The score of a structure on data, family by family; `learn_structure` maximizes the same number.
 
     Args:
-        graph: a DAG with one node per column.
+        graph: a DAG whose nodes are columns.
         data: as `learn_structure` takes it; other columns are ignored.
         score: `BIC()` by default.
         structure_prior: uniform by default.
@@ -173,11 +173,13 @@ def score(
     >>> round(score(DAG.parse("a"), {"a": [0, 0, 1, 1]}).total, 4)
     -3.4657
     """
-    columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
-    method = BIC() if score is None else score
-    task = StructureTask(columns, method, structure_prior, start=graph)
     if not isinstance(graph, DAG):
         raise ArgumentError(f"A score belongs to a DAG; found {graph!r}. Use consistent_extension for a class.")
+    columns = Columns.of(
+        data, variables=variables, weights=weights, interventions=interventions, missing=missing, only=graph.nodes
+    )
+    method = BIC() if score is None else score
+    task = StructureTask(columns, method, structure_prior, start=graph)
     scorer: Scorer = task.scorer
     parents = task.start_parents()
     values = [scorer.family(child, given) for child, given in enumerate(parents)]

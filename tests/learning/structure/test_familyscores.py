@@ -122,3 +122,46 @@ def test_sets_of_rows_count_as_rows_do(monkeypatch: pytest.MonkeyPatch, num_rows
             expected = [by_rows.additions(0, p) for p in ((), (1,), (2, 3))]
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "score", [*SCORES, ss.structure.BDs(2.0), ss.structure.FNML(), ss.structure.LeaveOneOut()], ids=repr
+)
+def test_large_tables_count_only_cells_with_rows(
+    monkeypatch: pytest.MonkeyPatch, score: ss.structure.FamilyScore
+) -> None:
+    monkeypatch.setattr(familyscores, "MOST_CELLS", 0)
+    for seed in (0, 1):
+        columns = columns_of(seed)
+        sparse = Scorer(columns, score)
+        for child, parents in [(0, ()), (2, (0, 1)), (3, (0, 2)), (4, (1,))]:
+            expected = score.family(child, parents, columns)
+            assert sparse.family(child, parents) == pytest.approx(expected, rel=1e-10, abs=1e-9)
+
+
+def test_columns_with_as_many_states_as_rows() -> None:
+    rng = np.random.default_rng(0)
+    names = [str(k) for k in range(20_000)]
+    columns = Columns.of({"one": names, "two": rng.permutation(names).tolist(), "coin": rng.integers(0, 2, 20_000)})
+    scorer = Scorer(columns, LogLikelihood())
+    assert scorer.family(0, (1,)) == pytest.approx(0.0, abs=1e-6)
+    assert scorer.family(0, ()) == pytest.approx(-20_000 * np.log(20_000))
+    with pytest.raises(ss.TooLarge, match="cells"):
+        columns.counts(0, (1,))
+
+
+def test_scores_that_need_complete_rows_say_so() -> None:
+    rows = Columns.of({"x": [0.5, None, 1.5, 2.25], "y": [1.0, 2.5, 0.25, 3.5]}, missing="available")
+    with pytest.raises(ss.errors.NotApplicable, match="complete rows"):
+        Scorer(rows, ss.structure.BGe())
+    states = Columns.of({"x": [0, None, 1, 1], "y": [1, 0, 0, 1]}, missing="available")
+    with pytest.raises(ss.errors.NotApplicable, match="impute"):
+        Scorer(states, ss.structure.Holdout())
+
+
+def test_interventions_and_missing_cells_together() -> None:
+    a, b = [0, 0, 1, 1, 0, 1], [0, 1, None, 1, 0, 1]
+    was_set = [False, False, False, False, False, True]
+    columns = Columns.of({"a": a, "b": b}, missing="available", interventions={"b": was_set})
+    likelihood = 2 * np.log(2 / 3) + np.log(1 / 3)
+    assert Scorer(columns, LogLikelihood()).family(1, (0,)) == pytest.approx(likelihood * 5 / 4)

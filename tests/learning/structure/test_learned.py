@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import sepset as ss
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.learned import StructureMethod, StructureTask
 
 mpl.use("Agg")
 
@@ -62,3 +64,33 @@ def test_classes_need_equivalent_scores() -> None:
     StructureTask(columns, ss.BIC()).require_equivalent("GES")
     with pytest.raises(ss.errors.NotApplicable, match=r"K2\(\) is not"):
         StructureTask(columns, ss.K2()).require_equivalent("GES")
+
+
+METHODS = [ss.HillClimb(), ss.GES(), ss.structure.KES(), ss.structure.BOSS(), ss.structure.FirstAscent()]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_checkpoint_belongs_to_its_rows_and_settings(tmp_path: Path, method: StructureMethod[ss.DAG]) -> None:
+    rng = np.random.default_rng(0)
+    one, other = ({name: rng.integers(0, 2, 200) for name in "abc"} for _ in range(2))
+    file = tmp_path / "search"
+    first = ss.learn_structure(one, method=method, checkpoint=file)
+    assert ss.learn_structure(one, method=method, checkpoint=file).graph == first.graph
+    strict = ss.structure.Constraints(max_parents=1)
+    for data, options in (
+        (other, {}),
+        (one, {"constraints": strict}),
+        (one, {"score": ss.BDeu(3.0)}),
+        (one, {"seed": 7}),
+    ):
+        with pytest.raises(ss.errors.DataError, match="belongs to"):
+            ss.learn_structure(data, method=method, checkpoint=file, **options)  # type: ignore[call-overload]
+
+
+def test_a_chain_belongs_to_its_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    one, other = ({name: rng.integers(0, 2, 50) for name in "abc"} for _ in range(2))
+    chain, file = ss.OrderMCMC(num_samples=20), tmp_path / "chain"
+    ss.structure_posterior(one, method=chain, checkpoint=file)
+    with pytest.raises(ss.errors.DataError, match="belongs to"):
+        ss.structure_posterior(other, method=chain, checkpoint=file)

@@ -89,3 +89,12 @@ def test_few_rows_allow_few_parents() -> None:
     columns = Columns.of({f"x{k}": rng.normal(size=5) for k in range(6)})
     assert fitted(0, (1, 2, 3, 4), columns).log_likelihood == -np.inf
     assert ss.learn_structure({f"x{k}": rng.normal(size=5) for k in range(6)}).score > -np.inf
+
+
+def test_rows_set_by_intervention_do_not_count() -> None:
+    frame = mixed(3)
+    was_set = np.arange(len(frame)) % 3 == 0
+    natural = Columns.of(frame[~was_set])
+    marked = Columns.of(frame, interventions={"y": was_set})
+    for score in (ss.structure.LogLikelihood(), ss.structure.AIC()):
+        assert Scorer(marked, score).family(2, (0, 1)) == pytest.approx(Scorer(natural, score).family(2, (0, 1)))

@@ -301,3 +301,30 @@ def score_by_bits(
                 rest -= np.int64(count)
             room[cell] = rest
         out[c] = table_score(room[: card * size], num_contexts * card, r, kind, alphas[c], logs, regret)
+
+
+@kernel
+def sparse_score(
+    cells: Floats, owners: Ints, totals: Floats, r: int, kind: int, alpha: float, logs: Floats, regret: Floats
+) -> float:
+    """As `table_score`, from the cells that have rows, the context of each, and the rows of each context."""
+    a, score = alpha, 0.0
+    if kind == SPARSE_EVIDENCE:
+        num_contexts = int(np.count_nonzero(totals))
+        a = alpha / (max(num_contexts, 1) * r)
+    for c in range(len(cells)):
+        n = cells[c]
+        if n > 0.0:
+            if kind == LIKELIHOOD or kind == FACTORIZED:
+                score += xlogx(n, logs)
+            elif kind == LEAVE_ONE_OUT:
+                top, below = n - 1.0 + a, totals[owners[c]] - 1.0 + r * a
+                score += n * math.log(top / below) if top > 0.0 else -np.inf
+            else:
+                score += log_rise(a, n)
+    for total in totals:
+        if total > 0.0 and kind != LEAVE_ONE_OUT:
+            score -= xlogx(total, logs) if kind == LIKELIHOOD or kind == FACTORIZED else log_rise(r * a, total)
+            if kind == FACTORIZED:
+                score -= regret[round(total)]
+    return score

@@ -47,13 +47,13 @@ def about(method: object, task: Task, terms: object = ()) -> str:
         "settings": fingerprint((type(method).__name__, tuple(_settings(method, task)), terms)),
         "network": fingerprint(task.template.cpds),
         "rows": fingerprint(task.dataset),
-        "seed": fingerprint(_seed(task.rng)),
+        "seed": fingerprint(seed_of(task.rng)),
     }
     listed = ", ".join(f"{what} {value}" for what, value in prints.items())
     return f"{type(method).__name__} of {task.template!r} on {task.dataset.num_rows} rows ({listed})"
 
 
-def _seed(rng: np.random.Generator) -> object:
+def seed_of(rng: np.random.Generator) -> object:
     """The seed of a generator, whatever its state; None where the machine drew its seed."""
     sequence = rng.bit_generator.seed_seq
     if not isinstance(sequence, np.random.SeedSequence):

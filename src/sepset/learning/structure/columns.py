@@ -15,10 +15,10 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt3
 from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.sources import Weights, as_dataset, bind
-from sepset.errors import DataError, TooLarge
+from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
 from sepset.variables.universe import Variables
@@ -28,6 +28,9 @@ Missing = Literal["refuse", "available"]
 
 MOST_CELLS = 1 << 27
 """The largest table of counts, in cells."""
+
+MOST_MARKS = 1 << 20
+"""Pairs of a context and a state up to which those with rows are marked in an array; beyond, rows are sorted."""
 
 MOST_BIT_BYTES = 1 << 28
 """The memory of rows as bits."""
@@ -123,6 +126,7 @@ class Columns(Frozen):
         weights: Weights = None,
         interventions: object = None,
         missing: Missing = "refuse",
+        only: Iterable[str] | None = None,
     ) -> Columns:
         """The columns of any data that parameters can be learned from.
 
@@ -133,10 +137,18 @@ class Columns(Frozen):
             interventions: for each row the names of the variables that were set, as a sequence of collections; or a
                 mapping from names to masks of rows.
             missing: see the class.
+            only: the names of the columns to keep; all by default.
         """
         rows = bound_rows(data, variables, weights)
         marked = None if interventions is None else interventions_of(interventions, rows)
-        return cls(rows, intervened=marked, missing=missing)
+        if only is None:
+            return cls(rows, intervened=marked, missing=missing)
+        wanted = set(only)
+        if absent := sorted(wanted - set(rows.variables.names)):
+            raise ScopeError(f"The data has no column {listing(absent)}.{nearest(absent[0], rows.variables.names)}")
+        kept = [k for k, name in enumerate(rows.variables.names) if name in wanted]
+        part = rows.select([rows.variables.names[k] for k in kept])
+        return cls(part, intervened=None if marked is None else marked[kept], missing=missing)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -151,8 +163,7 @@ class Columns(Frozen):
     @lazy
     def is_complete(self) -> bool:
         """Whether no cell is missing, and every row counts in every family."""
-        is_missing = bool((self.codes < 0).any() or np.isnan(self.values).any())
-        return self.intervened is None and not is_missing
+        return self.intervened is None and not self.has_missing
 
     @lazy
     def is_unit(self) -> bool:
@@ -175,6 +186,17 @@ class Columns(Frozen):
     def is_mixed(self) -> bool:
         """Whether some columns are real and others are not."""
         return bool(self.is_real.any() and not self.is_real.all())
+
+    @lazy
+    def has_missing(self) -> bool:
+        """Whether some cell is missing."""
+        return bool((self.codes < 0).any() or np.isnan(self.values).any())
+
+    def total_of(self, child: int) -> float:
+        """The weight of the rows in which a column was not set by an intervention."""
+        if self.intervened is None:
+            return self.total
+        return float(self.weights[~self.intervened[child]].sum())
 
     def __len__(self) -> int:
         return len(self.variables)
@@ -208,6 +230,7 @@ class Columns(Frozen):
 
     def counts(self, child: int, parents: tuple[int, ...]) -> Floats:
         r"""The counts $M[\mathbf u, x]$ of the contexts that have rows, by the states of the child."""
+        self._require_cells(self.contexts(parents, child).size * int(self.cards[child]), (*parents, child))
         key, count = self.keys(child, parents)
         table = np.zeros(count * int(self.cards[child]), np.float64)
         count_cells(key, self.weights.astype(np.float64), table)
@@ -231,11 +254,7 @@ class Columns(Frozen):
         """The table of counts of some columns, one axis each in the order given, of the rows that count for a child."""
         cards = [int(self.cards[c]) for c in columns]
         size = int(np.prod(cards, dtype=object))
-        if size > MOST_CELLS:
-            names = listing([self.names[c] for c in columns])
-            raise TooLarge(
-                f"The counts of {names} have {size:,} cells; the most is {MOST_CELLS:,}. Count fewer columns."
-            )
+        self._require_cells(size, columns)
         key = self.contexts((), child).ids
         for column, card in zip(columns, cards, strict=True):
             out = np.empty_like(key)
@@ -245,6 +264,13 @@ class Columns(Frozen):
         count_cells(key, self.weights.astype(np.float64), table)
         return table.reshape(cards)
 
+    def _require_cells(self, size: int, columns: tuple[int, ...]) -> None:
+        if size > MOST_CELLS:
+            names = listing([self.names[c] for c in columns])
+            raise TooLarge(
+                f"The counts of {names} have {size:,} cells; the most is {MOST_CELLS:,}. Count fewer columns."
+            )
+
     def __repr__(self) -> str:
         return f"Columns({self.num_rows} rows of weight {self.total:g}, {len(self)} columns)"
 
@@ -252,7 +278,7 @@ class Columns(Frozen):
 def refined(before: Contexts, codes: AnyInts, card: int) -> Contexts:
     """The contexts split by one more column, numbered among those that have rows."""
     size = before.size * card
-    if size > MOST_CELLS:
+    if size > max(MOST_MARKS, 4 * len(before.ids)):
         return _refined_by_sorting(before, codes, card)
     out = np.empty(len(before.ids), np.uint32)
     count = refine(before.ids, codes, card, np.zeros(size, np.uint32), out)

@@ -21,8 +21,8 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.threads import NEVER, interruptible
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.result import Guarantee, Result
-from sepset.kernels.structure.familyscores import score_by_bits, score_candidates, set_bits
-from sepset.learning.structure.columns import Columns, StateBits
+from sepset.kernels.structure.familyscores import SKIPPED, score_by_bits, score_candidates, set_bits, sparse_score
+from sepset.learning.structure.columns import Columns, StateBits, refined
 from sepset.learning.structure.structureprior import StructurePrior
 
 LARGEST_LOGS = 1 << 16
@@ -30,6 +30,9 @@ LARGEST_LOGS = 1 << 16
 
 ROWS_UNINTERRUPTED = 1 << 22
 """Rows times candidates that are counted without looking for Ctrl-C."""
+
+MOST_CELLS = 1 << 24
+"""The largest table in which rows are counted; of larger ones only the cells with rows are."""
 
 CELLS_BY_BITS = 96
 """Cells beyond a candidate's first state up to which intersections of sets of rows are faster: 64 rows each 0.25 ns."""
@@ -107,7 +110,7 @@ class CellEvidence(Protocol):
 
 
 class Scorer:
-    """The scores of families among some columns, each computed once; it may be shared by searches and threads.
+    """The scores of families among some columns, each computed once; the searches of one thread may share it.
 
     Args:
         columns: the data.
@@ -126,6 +129,7 @@ class Scorer:
 
     def __init__(self, columns: Columns, score: FamilyScore, prior: StructurePrior | None = None) -> None:
         check_kinds(score, columns)
+        check_missing(score, columns)
         self.columns, self.score, self.n = columns, score, len(columns)
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
@@ -244,17 +248,14 @@ class Scorer:
         columns, form = self.columns, self._sum
         assert form is not None
         self.num_scores += len(candidates)
-        key, count = columns.keys(child, parents)
-        r = int(columns.cards[child])
-        cards = self._cards
+        count, r, cards = columns.contexts(parents, child).size, int(columns.cards[child]), self._cards
         codes = columns.codes if candidates[0] >= 0 else np.zeros((1, columns.num_rows), columns.codes.dtype)
         splits = cards[candidates]
         most = int(splits.max())
         q = math.prod([float(columns.cards[p]) for p in parents]) * splits
-        if most * count * r * 4 > (1 << 26) and len(candidates) > 1:
-            parts = [self._summed(child, parents, candidates[k : k + 1]) for k in range(len(candidates))]
-            self.num_scores -= len(candidates)
-            return np.concatenate(parts)
+        if most * count * r > MOST_CELLS:
+            return self._summed_sparsely(child, parents, candidates, q)
+        key = columns.keys(child, parents).ids
         rows = columns.state_bits if (most - 1) * count * r <= CELLS_BY_BITS and len(candidates) >= FEW else None
         if rows is not None:
             return self._summed_by_bits(rows, key, (count, r), candidates, q)
@@ -270,7 +271,27 @@ class Scorer:
 
         interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
         if columns.missing == "available":
-            out *= columns.total / np.maximum(totals, np.finfo(float).tiny)
+            out *= columns.total_of(child) / np.maximum(totals, np.finfo(float).tiny)
+        return out - form.penalties(q, r, columns.total)
+
+    def _summed_sparsely(self, child: int, parents: tuple[int, ...], candidates: Ints, q: Floats) -> Floats:
+        """As `_summed` for large tables, of which only the cells with rows are counted."""
+        columns, form, r = self.columns, self._sum, int(self.columns.cards[child])
+        assert form is not None
+        numbers, regret, out = form.cell_numbers(q, r), form.regrets(r, columns), np.empty(len(candidates))
+        for k, x in enumerate(candidates.tolist()):
+            contexts = columns.contexts(parents, child)
+            contexts = contexts if x < 0 else refined(contexts, columns.codes[x], int(columns.cards[x]))
+            cells = refined(contexts, columns.codes[child], r)
+            used = cells.ids != SKIPPED
+            places, owners, weights = cells.ids[used], contexts.ids[used].astype(np.int64), columns.weights[used]
+            owner_of = np.zeros(cells.size, np.int64)
+            owner_of[places] = owners
+            counts = np.bincount(places, weights, cells.size).astype(np.float64, copy=False)
+            totals = np.bincount(owners, weights, contexts.size).astype(np.float64, copy=False)
+            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], _logs(), regret)
+            if columns.missing == "available":
+                out[k] *= columns.total_of(child) / max(float(totals.sum()), np.finfo(float).tiny)
         return out - form.penalties(q, r, columns.total)
 
     def _summed_by_bits(
@@ -364,15 +385,28 @@ def check_kinds(score: object, columns: Columns) -> None:
             raise DataError(f"The column {name!r} has no states.")
 
 
+def check_missing(score: FamilyScore, columns: Columns) -> None:
+    """Raise unless scores of families over different rows can be compared."""
+    if columns.has_missing and not isinstance(score, CountSum | CellEvidence):
+        raise NotApplicable(
+            f"{score!r} needs complete rows, and cells are missing. Use BIC() or BDeu(10), impute the cells, or leave "
+            "those rows out."
+        )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyScores(Tabulated, Result, Mapping[str, float]):
     """The score of a structure, family by family.
 
     Attributes:
-        families: the score of each variable given its parents; without the structure prior.
-        total: their sum.
+        families: the score of each variable given its parents, the structure prior included.
+        parents: of each variable.
+        total: the sum of the scores.
 
-    >>> from sepset.graphs.graph import DAG
+    >>> import sepset as ss
+    >>> found = ss.structure.score(ss.DAG.parse("a -> b"), {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1]})
+    >>> found, round(found["b"], 4)
+    (FamilyScores(-4.852 of 2 families; BIC(penalty=1.0)), -1.3863)
     """
 
     families: Mapping[str, float] = field(default_factory=dict)

@@ -19,9 +19,11 @@ from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pag import PAG
-from sepset.inference.iterate import Until
+from sepset.inference.checkpoint import Codec
+from sepset.inference.iterate import Run, Until, as_until, run
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
+from sepset.learning.incomplete.checkpoint import fingerprint, seed_of
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Allowed, Constraints
 from sepset.learning.structure.familyscores import FamilyScore, Scorer
@@ -89,6 +91,17 @@ class StructureTask:
             )
         return parents
 
+    def about(self, method: object) -> str:
+        """The method and the task in words, with fingerprints of everything that a result depends on."""
+        prints = {
+            "settings": fingerprint((type(method).__name__, method, self.score, self.structure_prior)),
+            "constraints": fingerprint((self.constraints, self.start)),
+            "seed": fingerprint(seed_of(self.rng)),
+            "rows": fingerprint((self.columns.dataset, self.columns.intervened, self.columns.missing)),
+        }
+        listed = ", ".join(f"{what} {value}" for what, value in prints.items())
+        return f"{method!r} with {self.score!r} on {self.columns!r} ({listed})"
+
     def require_equivalent(self, method: str) -> None:
         """Raise unless the score is the same for all members of an equivalence class."""
         if not self.scorer.is_equivalent:
@@ -120,7 +133,10 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         trace: the score after each step.
         guarantees: what is known about the structure.
 
-    >>> from sepset.learning.structure.scores.likelihood import BIC
+    >>> import sepset as ss
+    >>> found = ss.learn_structure({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9}, method=ss.HillClimb())
+    >>> found.graph.edges, round(found.score, 3), found.guarantees["structure"]
+    ((('a', 'b'),), -30.329, LOCAL_OPTIMUM)
     """
 
     graph: G
@@ -199,6 +215,30 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "Learned")
+
+
+def iterated(
+    method: Any, task: StructureTask, codec: Codec[Any], *, until: Until = NO_LIMIT, settings: object = None
+) -> Run[Any]:
+    """The run of an iterative method on a task, by the task's own rules.
+
+    Args:
+        method: the method to iterate.
+        task: what it works on.
+        codec: converts its states for a checkpoint.
+        until: when it stops, where the task does not say.
+        settings: the method as a checkpoint knows it, if that is not `method` itself.
+    """
+    return run(
+        method,
+        task,
+        rng=task.rng,
+        until=as_until(task.until, until),
+        progress=task.progress,
+        checkpoint=task.checkpoint,
+        about="" if task.checkpoint is None else task.about(method if settings is None else settings),
+        codec=codec,
+    )
 
 
 def dag_of(columns: Columns, parents_of: Sequence[Sequence[int]]) -> DAG:

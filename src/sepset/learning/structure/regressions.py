@@ -28,7 +28,7 @@ class Fit(NamedTuple):
     Attributes:
         log_likelihood: of all contexts; minus infinity where a context has too few rows.
         num_parameters: of all contexts, also those without rows.
-        share: of the rows' weight that was used; less than one where cells are missing.
+        share: of the weight of the rows that count; less than one where cells are missing.
     """
 
     log_likelihood: float
@@ -51,7 +51,7 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     scatters = np.zeros((size, per_context - 1, per_context - 1))
     add_rows(places, rows, weights, counts, means, scatters)
     seen = counts > 0
-    share = float(counts.sum() / columns.total)
+    share = float(counts.sum() / columns.total_of(child))
     if (_num_rows(places, size)[seen] < per_context).any():
         return Fit(-math.inf, num_parameters, share)
     residuals = residual_sums(scatters[seen])

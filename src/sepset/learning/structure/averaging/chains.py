@@ -13,7 +13,7 @@ from sepset.base.checks import number, whole
 from sepset.base.frozen import fill
 from sepset.base.threads import interruptible
 from sepset.errors import ArgumentError, NotApplicable
-from sepset.inference.iterate import Info, Until, as_until, run
+from sepset.inference.iterate import Info, Until, run
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.candidates import (
     ALL_COLUMNS,
@@ -22,7 +22,7 @@ from sepset.learning.structure.averaging.candidates import (
     first_candidates,
 )
 from sepset.learning.structure.averaging.posterior import StructurePosterior
-from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.learned import StructureTask, iterated
 
 EXPANSION_SAMPLES = 100
 """The draws of each round in which candidates are added."""
@@ -114,17 +114,8 @@ class Chains:
         """The posterior, from the draws of all chains."""
         table = self._candidate_table(task)
         bound = replace(self, _table=table)
-        made = run(
-            bound,
-            task,
-            rng=task.rng,
-            until=as_until(task.until, Until(steps=self._dropped + self.num_samples, tolerance=None)),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=f"{self!r} with {task.score!r} on {task.columns!r}",
-            codec=ChainCodec(),
-        )
-        found = made.result(bound, task)
+        until = Until(steps=self._dropped + self.num_samples, tolerance=None)
+        found = iterated(bound, task, ChainCodec(), until=until, settings=self).result(bound, task)
         status = Status.COMPLETED if found.status is Status.STEP_LIMIT and task.until is None else found.status
         return replace(found, method=self, status=status)
 

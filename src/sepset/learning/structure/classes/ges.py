@@ -13,14 +13,14 @@ from sepset.base.checks import one_of
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import MixedGraph
-from sepset.inference.iterate import Info, as_until, run
+from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.essential import EssentialGraph
 from sepset.learning.structure.classes.knowledge import constrained_graph, permitted_member
 from sepset.learning.structure.classes.operators import DELETE, INSERT, TURN, Operator, Possible, applied
 from sepset.learning.structure.classes.queue import OperatorQueue
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask
+from sepset.learning.structure.learned import Learned, StructureTask, iterated
 
 PHASES = {"forward": INSERT, "backward": DELETE, "turning": TURN}
 
@@ -143,17 +143,7 @@ class GES:
         """The class that the search ends with."""
         task.require_equivalent(type(self).__name__)
         self._cut(task.columns)
-        made = run(
-            self,
-            task,
-            rng=task.rng,
-            until=as_until(task.until, NO_LIMIT),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=f"{self!r} with {task.score!r} on {task.columns!r}",
-            codec=ClassStateCodec(),
-        )
-        return made.result(self, task)
+        return iterated(self, task, ClassStateCodec()).result(self, task)
 
     def _cut(self, columns: Columns) -> Bools | None:
         """The pairs that interventions tell apart: none, since rows with interventions are refused."""

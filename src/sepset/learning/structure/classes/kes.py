@@ -10,13 +10,13 @@ import numpy as np
 
 from sepset.base.checks import fraction, whole
 from sepset.graphs.graph import MixedGraph
-from sepset.inference.iterate import Info, as_until, run
+from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.essential import EssentialGraph
 from sepset.learning.structure.classes.ges import GES, ClassSearch, kept_search
 from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.familyscores import TOLERANCE
-from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask
+from sepset.learning.structure.learned import Learned, StructureTask, iterated
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +87,7 @@ class KES:
         """The best class of all runs."""
         task.require_equivalent("KES")
         GES()._cut(task.columns)
-        made = run(
-            self,
-            task,
-            rng=task.rng,
-            until=as_until(task.until, NO_LIMIT),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=f"{self!r} with {task.score!r} on {task.columns!r}",
-            codec=RunsStateCodec(),
-        )
-        return made.result(self, task)
+        return iterated(self, task, RunsStateCodec()).result(self, task)
 
     def init(self, task: StructureTask, rng: np.random.Generator) -> RunsState:
         """The class to begin with."""

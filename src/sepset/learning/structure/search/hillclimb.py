@@ -11,11 +11,11 @@ import numpy as np
 from sepset.base.arraytypes import Bools
 from sepset.base.checks import one_of, whole
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info, as_until, run
+from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.structure.climbing import ADD, DELETE, REVERSE
 from sepset.learning.structure.familyscores import TOLERANCE
-from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask, dag_of
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
 from sepset.learning.structure.search.moves import Move, SearchedGraph, parents_in
 
 
@@ -112,17 +112,7 @@ class HillClimb:
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best graph of the search."""
         task.scorer  # noqa: B018  # a score that does not fit is refused before anything else
-        made = run(
-            self,
-            task,
-            rng=task.rng,
-            until=as_until(task.until, NO_LIMIT),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=f"{self!r} with {task.score!r} on {task.columns!r}",
-            codec=StateCodec(),
-        )
-        return made.result(self, task)
+        return iterated(self, task, StateCodec()).result(self, task)
 
     def init(self, task: StructureTask, rng: np.random.Generator) -> State:
         """The graph to begin with."""

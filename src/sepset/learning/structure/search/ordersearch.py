@@ -15,11 +15,11 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info, as_until, run
+from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.ges import GES, ClassSearch
 from sepset.learning.structure.familyscores import TOLERANCE
-from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask, dag_of
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
 from sepset.learning.structure.search.growshrink import GrowShrink
 from sepset.learning.structure.search.moves import SearchedGraph
 
@@ -86,17 +86,7 @@ class OrderSearch:
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best graph of all starts."""
         task.scorer  # noqa: B018  # a score that does not fit is refused before anything else
-        made = run(
-            self,
-            task,
-            rng=task.rng,
-            until=as_until(task.until, NO_LIMIT),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=f"{self!r} with {task.score!r} on {task.columns!r}",
-            codec=OrderStateCodec(),
-        )
-        return made.result(self, task)
+        return iterated(self, task, OrderStateCodec()).result(self, task)
 
     def init(self, task: StructureTask, rng: np.random.Generator) -> OrderState:
         """The graph to begin with."""

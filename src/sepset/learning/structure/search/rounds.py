@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info, as_until, run
+from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.familyscores import TOLERANCE
-from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask, dag_of
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
 from sepset.learning.structure.search.moves import SearchedGraph
 
 Parents = list[list[int]]
@@ -74,17 +74,7 @@ class SearchInRounds:
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best graph of all rounds."""
         task.scorer  # noqa: B018  # a score that does not fit is refused before anything else
-        made = run(
-            self,
-            task,
-            rng=task.rng,
-            until=as_until(task.until, NO_LIMIT),
-            progress=task.progress,
-            checkpoint=task.checkpoint,
-            about=f"{self!r} with {task.score!r} on {task.columns!r}",
-            codec=RoundStateCodec(),
-        )
-        return made.result(self, task)
+        return iterated(self, task, RoundStateCodec()).result(self, task)
 
     def init(self, task: StructureTask, rng: np.random.Generator) -> RoundState:
         """The graph to begin with."""
