@@ -121,6 +121,13 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.treelearner import (
+    LearnedTree as LearnedTree,
+    learn_tree as learn_tree,
+)
+from sepset.learning.structure.local.treescore import (
+    TreeScore as TreeScore,
+)
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
     LeaveOneOut as LeaveOneOut,
@@ -254,6 +261,7 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Learned",
+    "LearnedTree",
     "LeaveOneOut",
     "LogLikelihood",
     "MMHC",
@@ -283,6 +291,7 @@ __all__ = [
     "StructurePosterior",
     "TianHe",
     "TreePosterior",
+    "TreeScore",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -293,6 +302,7 @@ __all__ = [
     "feature_confidence",
     "independence_test",
     "k_best",
+    "learn_tree",
     "num_dags",
     "parent_set_scores",
     "score",
