@@ -126,9 +126,9 @@ def sort_rows(codes: AnyInts, value: int, order: Ints, room: Ints, ends: Ints) -
         ends[b] += ends[b - 1]
     for i in range(len(order) - 1, -1, -1):
         code = np.int64(codes[order[i]])
-        b = code if value < 0 else np.int64(code != value)
-        ends[b] -= 1
-        room[ends[b]] = order[i]
+        branch = code if value < 0 else np.int64(code != value)
+        ends[branch] -= 1
+        room[ends[branch]] = order[i]
     for i in range(len(order)):
         order[i] = room[i]
     for b in range(len(ends) - 1):
