@@ -83,6 +83,23 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.hidden.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.hidden.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.hidden.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.hidden.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidence as LogEvidence,
+    evidence as evidence,
+)
+from sepset.learning.structure.hidden.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
     Bonferroni as Bonferroni,
@@ -215,8 +232,10 @@ __all__ = [
     "Branching",
     "Callback",
     "CandidateGraph",
+    "CheesemanStutz",
     "Cheng",
     "ChowLiu",
+    "CompletionSum",
     "ConditionalGaussianTest",
     "Conflict",
     "Constraints",
@@ -226,6 +245,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
@@ -253,13 +273,16 @@ __all__ = [
     "KES",
     "KnownOrder",
     "KoivistoSood",
+    "Laplace",
     "Learned",
     "LeaveOneOut",
+    "LogEvidence",
     "LogLikelihood",
     "MMHC",
     "MMPC",
     "MoreData",
     "OBS",
+    "ObservedBIC",
     "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",
@@ -290,6 +313,7 @@ __all__ = [
     "compare",
     "consensus_graph",
     "data_driven_threshold",
+    "evidence",
     "feature_confidence",
     "independence_test",
     "k_best",

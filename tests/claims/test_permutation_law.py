@@ -543,6 +543,12 @@ def tables_of_scores(w: World) -> Any:
     return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
 
 
+@law("structure.evidence", tolerance=ITERATED)
+def evidences(w: World) -> Any:
+    methods = (ss.structure.CheesemanStutz(), ss.structure.Laplace(ss.BDeu(5)), ss.structure.ObservedBIC())
+    return [ss.structure.evidence(w.net, w.gaps, method=m).value for m in methods]
+
+
 @law("structure.independence_test")
 def independence(w: World) -> Any:
     tests = (ss.structure.G(), ss.structure.Pearson(), ss.structure.ShrunkenInformation())
