@@ -83,6 +83,11 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.hidden.cardinality import (
+    CardinalityResult as CardinalityResult,
+    ScoredCardinality as ScoredCardinality,
+    hidden_cardinality as hidden_cardinality,
+)
 from sepset.learning.structure.hidden.cheesemanstutz import (
     CheesemanStutz as CheesemanStutz,
 )
@@ -94,8 +99,8 @@ from sepset.learning.structure.hidden.laplace import (
 )
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
-    LogEvidence as LogEvidence,
-    evidence as evidence,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
@@ -232,6 +237,7 @@ __all__ = [
     "Branching",
     "Callback",
     "CandidateGraph",
+    "CardinalityResult",
     "CheesemanStutz",
     "Cheng",
     "ChowLiu",
@@ -276,7 +282,7 @@ __all__ = [
     "Laplace",
     "Learned",
     "LeaveOneOut",
-    "LogEvidence",
+    "LogEvidenceResult",
     "LogLikelihood",
     "MMHC",
     "MMPC",
@@ -298,6 +304,7 @@ __all__ = [
     "Recovery",
     "SGS",
     "ScoreTable",
+    "ScoredCardinality",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -313,10 +320,11 @@ __all__ = [
     "compare",
     "consensus_graph",
     "data_driven_threshold",
-    "evidence",
     "feature_confidence",
+    "hidden_cardinality",
     "independence_test",
     "k_best",
+    "log_evidence",
     "num_dags",
     "parent_set_scores",
     "score",

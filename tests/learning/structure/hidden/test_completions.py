@@ -27,7 +27,7 @@ def test_every_completion_by_itself(prior: object) -> None:
             "b": [next(right) if x is None else x for x in b],
         }
         total.append(ss.structure.score(graph, rows, score=prior, variables=variables).total)
-    found = ss.structure.evidence(
+    found = ss.structure.log_evidence(
         graph, {"a": a, "b": b}, method=ss.structure.CompletionSum(prior), variables=variables
     )
     assert found.value == pytest.approx(float(logsumexp(total)), abs=1e-9)
@@ -37,7 +37,7 @@ def test_every_completion_by_itself(prior: object) -> None:
 def test_the_integral_over_two_coins() -> None:
     """A hidden mixture of two known coins: an integral over its three parameters, one of them in closed form."""
     rows = {"h": [None, None, 1, 0], "x": [1, 0, 1, 1]}
-    found = ss.structure.evidence(
+    found = ss.structure.log_evidence(
         ss.DAG.parse("h -> x"),
         rows,
         method=ss.structure.CompletionSum(ss.K2()),
@@ -59,13 +59,17 @@ def test_a_tree_cpd_and_shared_parameters() -> None:
     """Coins that share their parameters are one longer sequence."""
     coins = [ss.TableCPD(ss.Discrete(n), [0.5, 0.5], block="coin") for n in "ab"]
     rows = {"a": [0, 1, 1], "b": [1, 1, 0]}
-    found = ss.structure.evidence(ss.BayesNet(*coins), rows, method=ss.structure.CompletionSum(ss.priors.Dirichlet(1)))
+    found = ss.structure.log_evidence(
+        ss.BayesNet(*coins), rows, method=ss.structure.CompletionSum(ss.priors.Dirichlet(1))
+    )
     assert found.value == pytest.approx(ss.learning.log_polya([1, 1], [2, 4]), abs=1e-12)
 
 
 def test_refusals() -> None:
     rows = {"a": [0, 1, None] * 30, "b": [None, 1, 0] * 30}
     with pytest.raises(TooLarge, match="CheesemanStutz"):
-        ss.structure.evidence(ss.DAG.parse("a -> b"), rows, method=ss.structure.CompletionSum(most=50))
+        ss.structure.log_evidence(ss.DAG.parse("a -> b"), rows, method=ss.structure.CompletionSum(most=50))
     with pytest.raises(DataError, match="whole"):
-        ss.structure.evidence(ss.DAG.parse("a"), {"a": [0, 1]}, method=ss.structure.CompletionSum(), weights=[0.5, 1.0])
+        ss.structure.log_evidence(
+            ss.DAG.parse("a"), {"a": [0, 1]}, method=ss.structure.CompletionSum(), weights=[0.5, 1.0]
+        )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidence, Mode
+from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class CheesemanStutz:
 
     >>> from sepset.cpds.priors.dirichlet import K2
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.structure.hidden.logevidence import evidence
-    >>> round(evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=CheesemanStutz(K2())).value, 6)
+    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> round(log_evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=CheesemanStutz(K2())).value, 6)
     -2.584697
     """
 
@@ -45,14 +45,14 @@ class CheesemanStutz:
     def __post_init__(self) -> None:
         check_parameterization(self.parameterization)
 
-    def evidence(self, task: EvidenceTask) -> LogEvidence:
+    def evidence(self, task: EvidenceTask) -> LogEvidenceResult:
         """The log evidence."""
         task.require_multinomials("CheesemanStutz")
         mode = task.mode(self.prior, self.parameterization)
         completed = expected_evidence(mode, self.prior)
         entropy = mode.log_likelihood - mode.expectation.blocks.score(mode.model, mode.statistics)
         bound = Guarantee.LOWER_BOUND if mode.expectation.is_exact else Guarantee.HEURISTIC
-        return LogEvidence(
+        return LogEvidenceResult(
             completed + entropy,
             {"evidence of expected counts": completed, "entropy of missing cells": entropy},
             model=mode.model,
@@ -60,7 +60,7 @@ class CheesemanStutz:
             dimension=mode.model.num_parameters,
             method=self,
             guarantees={"log_evidence": bound},
-            status=mode.fit.status,
+            status=mode.status,
         )
 
 

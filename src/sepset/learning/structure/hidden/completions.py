@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -23,7 +24,7 @@ from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.learning.blocks import Blocks, prior_for
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidence
+from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -43,8 +44,8 @@ class CompletionSum:
 
     >>> from sepset.cpds.priors.dirichlet import K2
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.structure.hidden.logevidence import evidence
-    >>> round(evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=CompletionSum(K2())).value, 6)
+    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> round(log_evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=CompletionSum(K2())).value, 6)
     -2.484907
     """
 
@@ -54,7 +55,7 @@ class CompletionSum:
     def __post_init__(self) -> None:
         whole("CompletionSum(most=)", self.most, least=1)
 
-    def evidence(self, task: EvidenceTask) -> LogEvidence:
+    def evidence(self, task: EvidenceTask) -> LogEvidenceResult:
         """The log evidence."""
         task.require_multinomials("CompletionSum")
         cells = _Cells.of(task.template)
@@ -62,7 +63,7 @@ class CompletionSum:
         values = cells.log_evidence(tables, self.prior) + log_number
         total = float(log_sum(values, -1))
         number = float(log_sum(log_number, -1))
-        return LogEvidence(
+        return LogEvidenceResult(
             total,
             {"most probable counts": float(values.max()), "other counts": total - float(values.max())},
             dimension=task.template.num_parameters,
@@ -98,7 +99,7 @@ class _Cells:
         rows = {v: codes[:, i] for i, v in enumerate(template.variables)}
         for start, members in zip(self.starts, self.blocks.members, strict=False):
             for i in members:
-                cpd = template.cpds[i]
+                cpd: Any = template.cpds[i]
                 cells = cpd.parameters.cells({v: rows[v] for v in cpd.scope})
                 np.add.at(made, (np.arange(len(codes)), start + cells), 1)
         return made
@@ -108,7 +109,7 @@ class _Cells:
         total = np.zeros(len(tables))
         for start, end, members in zip(self.starts, self.starts[1:], self.blocks.members, strict=False):
             cpds = [self.blocks.template.cpds[i] for i in members]
-            own = cpds[0].parameters
+            own: Any = cpds[0].parameters
             alpha = own.pseudo_counts(prior_for(prior, cpds), cpds)
             counts, groups = tables[:, start:end], own.groups
             total += (gammaln(alpha + counts) - gammaln(alpha) - counts * np.log(own.multiplicities)).sum(axis=1)

@@ -14,7 +14,7 @@ Reference: Louis (1982), Finding the observed information matrix when using the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,7 +144,7 @@ class CellCovariance:
         marginals, _ = summed_marginals(self.prepared, rows, weights, Workers(self.expectation.threads))
         first = self.factors
         each = [own.expected(marginals[first[i] : first[i + 1]]) for i, own in enumerate(self.parameters)]
-        parts: Sequence[Floats] = [sum(each[i] for i in block) for block in self.expectation.blocks.members]
+        parts = [np.sum([each[i] for i in block], axis=0) for block in self.expectation.blocks.members]
         return np.concatenate([np.zeros(0), *parts])
 
 

@@ -18,7 +18,7 @@ from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.hidden.curvature import CellCovariance, Simplices
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidence, Mode, num_relabelings
+from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult, Mode, num_relabelings
 
 LARGEST = 2_000
 """The largest number of parameters: each takes a few passes of inference, and all together a dense matrix."""
@@ -46,8 +46,8 @@ class Laplace:
 
     >>> from sepset.cpds.priors.dirichlet import K2
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.structure.hidden.logevidence import evidence
-    >>> round(evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=Laplace(K2())).value, 3)
+    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> round(log_evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=Laplace(K2())).value, 3)
     -2.537
     """
 
@@ -57,7 +57,7 @@ class Laplace:
     def __post_init__(self) -> None:
         check_parameterization(self.parameterization)
 
-    def evidence(self, task: EvidenceTask) -> LogEvidence:
+    def evidence(self, task: EvidenceTask) -> LogEvidenceResult:
         """The log evidence."""
         if task.template.num_parameters > LARGEST:
             raise TooLarge(
@@ -69,7 +69,7 @@ class Laplace:
         precision = -self.hessian(mode)
         log_prior = self.log_prior(mode)
         volume = 0.5 * (len(precision) * math.log(2.0 * math.pi) - _log_determinant(precision))
-        return LogEvidence(
+        return LogEvidenceResult(
             mode.log_likelihood + log_prior + volume,
             {"log-likelihood": mode.log_likelihood, "log prior density": log_prior, "log volume": volume},
             model=mode.model,
@@ -77,7 +77,7 @@ class Laplace:
             dimension=len(precision),
             method=self,
             guarantees={"log_evidence": Guarantee.ESTIMATE if mode.expectation.is_exact else Guarantee.HEURISTIC},
-            status=mode.fit.status,
+            status=mode.status,
             info={"relabelings": num_relabelings(task)},
         )
 
@@ -105,7 +105,7 @@ class Laplace:
         return form(covariance.matrix[np.ix_(kept, kept)], counts[kept])
 
     def _exponents(self, mode: Mode) -> Floats:
-        """What the prior adds to the counts."""
+        """The terms that the prior adds to the counts."""
         terms = mode.expectation.blocks.prior_terms(self.prior, is_theta=self.parameterization == "theta")
         parts = [
             np.zeros(len(own.zero)) if term is None or term.counts is None else term.counts

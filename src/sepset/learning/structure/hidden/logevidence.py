@@ -28,9 +28,9 @@ from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until, as_until
-from sepset.inference.result import Result
+from sepset.inference.result import Result, Status
 from sepset.learning.blocks import FlatStatistics, prior_for
-from sepset.learning.fit import FitResult, fit
+from sepset.learning.fit import fit
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.missing.identifiability import can_switch
@@ -49,21 +49,23 @@ class Mode(NamedTuple):
     """The parameters at which EM stopped, and what an E-step finds there.
 
     Attributes:
-        fit: the result of EM.
+        model: the network.
         expectation: the E-step.
         statistics: expected at these parameters, one array per parameter block.
         log_likelihood: of the rows as given.
+        status: how EM ended.
     """
 
-    fit: FitResult
+    model: BayesNet
     expectation: Expectation
     statistics: FlatStatistics
     log_likelihood: float
+    status: Status = Status.COMPLETED
 
-    @property
-    def model(self) -> BayesNet:
-        """The network."""
-        return self.fit.model
+    @classmethod
+    def of(cls, model: BayesNet, expectation: Expectation, status: Status = Status.COMPLETED) -> Mode:
+        """The mode, with an E-step at it."""
+        return cls(model, expectation, *expectation.expect(model), status)
 
     @property
     def blocks(self) -> list[tuple[AnyParameters, tuple[int, ...]]]:
@@ -131,19 +133,19 @@ class EvidenceTask:
         expectation = Expectation.of(
             Task(found.model, self.dataset), inference=self.em.inference, threads=self.em.threads
         )
-        return Mode(found, expectation, *expectation.expect(found.model))
+        return Mode.of(found.model, expectation, found.status)
 
 
 @runtime_checkable
 class EvidenceMethod(Protocol):
     """A frozen value of settings that can estimate the evidence of a structure."""
 
-    def evidence(self, task: EvidenceTask) -> LogEvidence:
+    def evidence(self, task: EvidenceTask) -> LogEvidenceResult:
         """The log evidence."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogEvidence(Tabulated, Result):
+class LogEvidenceResult(Tabulated, Result):
     r"""The log evidence $\log P(\mathcal D \mid \mathcal G)$ of a structure, exact or approximate.
 
     Attributes:
@@ -165,7 +167,7 @@ class LogEvidence(Tabulated, Result):
         return self.value
 
     def __repr__(self) -> str:
-        return f"LogEvidence({self.value:.7g}; {self.method!r}; {self.guarantees['log_evidence'].value})"
+        return f"LogEvidenceResult({self.value:.7g}; {self.method!r}; {self.guarantees['log_evidence'].value})"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "log evidence", f"{self.value:.10g}"
@@ -177,7 +179,7 @@ class LogEvidence(Tabulated, Result):
         yield from ((name, str(value)) for name, value in self.info.items())
 
     def _shown(self) -> Shown:
-        return Shown((), list(self._facts()), "LogEvidence")
+        return Shown((), list(self._facts()), "LogEvidenceResult")
 
 
 def evidence_task(
@@ -191,7 +193,7 @@ def evidence_task(
     until: object = None,
     progress: bool | None = None,
 ) -> EvidenceTask:
-    """The task of a structure and any data; arguments as in `evidence`."""
+    """The task of a structure and any data; arguments as in `log_evidence`."""
     if em is not None and not isinstance(em, EM):
         raise ArgumentError(f"em= takes settings such as EM(restarts=10); found {em!r}.")
     template = Template.of(structure, data, variables)
@@ -202,7 +204,7 @@ def evidence_task(
 
 
 @translated
-def evidence(
+def log_evidence(
     structure: DAG | BayesNet,
     data: object,
     *,
@@ -213,7 +215,7 @@ def evidence(
     seed: int | np.random.Generator = 0,
     until: object = None,
     progress: bool | None = None,
-) -> LogEvidence:
+) -> LogEvidenceResult:
     r"""The log evidence $\log P(\mathcal D \mid \mathcal G)$ of a structure when cells are missing or variables hidden.
 
     Args:
@@ -235,8 +237,8 @@ def evidence(
     Tested by: learning/structure/hidden/test_logevidence.py::test_worked_evidences
 
     >>> rows = {"x": ["a", "a", "b", None], "y": ["c", "d", "d", "d"]}
-    >>> evidence(DAG.parse("x -> y"), rows)
-    LogEvidence(-6.616048; CheesemanStutz(prior=BDeu(sample_size=1.0), parameterization='softmax'); lower bound)
+    >>> log_evidence(DAG.parse("x -> y"), rows)
+    LogEvidenceResult(-6.616048; CheesemanStutz(prior=BDeu(sample_size=1.0), parameterization='softmax'); lower bound)
     """
     from sepset.learning.structure.hidden.cheesemanstutz import CheesemanStutz
 

@@ -16,7 +16,7 @@ from sepset.base.checks import number, one_of
 from sepset.data.missingness import missing_patterns
 from sepset.inference.result import Guarantee
 from sepset.learning.missing.identifiability import identifiability
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidence
+from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult
 
 Dimension = Literal["effective", "parameters"]
 
@@ -36,11 +36,11 @@ class ObservedBIC:
     Tested by: learning/structure/hidden/test_observedbic.py::test_the_effective_dimension_of_a_latent_class
 
     >>> from sepset.learning.classify.latentclass import latent_class
-    >>> from sepset.learning.structure.hidden.logevidence import evidence
+    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
     >>> from sepset.variables.variable import Discrete
     >>> rows = {"a": [0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 0]}
     >>> net = latent_class([Discrete("a"), Discrete("b")], 2)
-    >>> found = evidence(net, rows, method=ObservedBIC())
+    >>> found = log_evidence(net, rows, method=ObservedBIC())
     >>> net.num_parameters, found.dimension
     (5, 3)
     """
@@ -52,12 +52,12 @@ class ObservedBIC:
         one_of("dimension", self.dimension, ("effective", "parameters"))
         number("ObservedBIC(penalty=)", self.penalty, least=0)
 
-    def evidence(self, task: EvidenceTask) -> LogEvidence:
+    def evidence(self, task: EvidenceTask) -> LogEvidenceResult:
         """The log evidence."""
         mode = task.mode()
         size = self.num_dimensions(task)
         cost = -self.penalty * 0.5 * math.log(task.total) * size
-        return LogEvidence(
+        return LogEvidenceResult(
             mode.log_likelihood + cost,
             {"log-likelihood": mode.log_likelihood, "penalty": cost},
             model=mode.model,
@@ -65,7 +65,7 @@ class ObservedBIC:
             dimension=size,
             method=self,
             guarantees={"log_evidence": Guarantee.ESTIMATE if mode.expectation.is_exact else Guarantee.HEURISTIC},
-            status=mode.fit.status,
+            status=mode.status,
             info={"parameters": mode.model.num_parameters},
         )
 
