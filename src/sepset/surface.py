@@ -22,7 +22,7 @@ FLAT = (
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC "
+    "PC FCI MMHC GraphicalLasso "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -163,6 +163,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.posterior": "Posterior",
         "learning.task": "Task",
         "learning.undirected.exponentialfamily": "ExponentialFamily",
+        "learning.undirected.markovfit": "MarkovFitResult",
     },
     "missing": {
         "data.missingness": "MissingPatternsResult complete_cases missing_patterns",
@@ -237,6 +238,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
         ),
+        "learning.structure.undirected.graphicallasso": "GraphicalLasso LearnedConcentration",
+        "learning.structure.undirected.penaltychoice": "ExtendedBIC PathPoint StARS",
     },
     "evaluation": {
         "learning.evaluation.biasvariance": "BiasVarianceResult bias_variance",
