@@ -220,6 +220,15 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
+    LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.penaltychoice import (
+    ExtendedBIC as ExtendedBIC,
+    PathPoint as PathPoint,
+    StARS as StARS,
+)
 
 __all__ = [
     "AIC",
@@ -255,6 +264,7 @@ __all__ = [
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
+    "ExtendedBIC",
     "FCI",
     "FNML",
     "FamilyScore",
@@ -267,6 +277,7 @@ __all__ = [
     "GES",
     "GIES",
     "GRaSP",
+    "GraphicalLasso",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -281,6 +292,7 @@ __all__ = [
     "KoivistoSood",
     "Laplace",
     "Learned",
+    "LearnedConcentration",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
@@ -294,6 +306,7 @@ __all__ = [
     "OrderMCMC",
     "PC",
     "PartitionMCMC",
+    "PathPoint",
     "Pearson",
     "Permutation",
     "PlateauWalk",
@@ -308,6 +321,7 @@ __all__ = [
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
+    "StARS",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
