@@ -198,9 +198,18 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
 from sepset.learning.structure.undirected.graphicallasso import (
     GraphicalLasso as GraphicalLasso,
     LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
 )
 from sepset.learning.structure.undirected.penaltychoice import (
     ExtendedBIC as ExtendedBIC,
@@ -247,6 +256,7 @@ __all__ = [
     "FaultyOracle",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
@@ -266,11 +276,13 @@ __all__ = [
     "KoivistoSood",
     "Learned",
     "LearnedConcentration",
+    "LearnedNetwork",
     "LeaveOneOut",
     "LogLikelihood",
     "MMHC",
     "MMPC",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
     "OptimalReinsertion",
     "Optimum",
