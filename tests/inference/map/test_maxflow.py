@@ -21,7 +21,7 @@ def random_graph(rng, n, m, *, integer=False, infinite=0.0):
         found[rng.random(size) < infinite] = np.inf
         return found
 
-    return FlowGraph(n, edges, numbers(m), numbers(m), numbers(n), numbers(n))
+    return FlowGraph(n, edges, forward=numbers(m), backward=numbers(m), from_source=numbers(n), to_sink=numbers(n))
 
 
 def capacity(graph, sink_side):
@@ -72,8 +72,8 @@ def test_large_integer_flows_are_those_of_scipy(seed):
 
 def test_bad_capacities_and_nodes_are_named():
     with pytest.raises(ss.errors.ArgumentError, match=r"found -1.0 at edge 0"):
-        FlowGraph(2, [[0, 1]], [-1.0], [0.0], 0.0, 0.0).min_cut()
+        FlowGraph(2, [[0, 1]], forward=[-1.0], backward=[0.0], from_source=0.0, to_sink=0.0).min_cut()
     with pytest.raises(ss.errors.ArgumentError, match="found nan at node 1"):
-        FlowGraph(2, [[0, 1]], [1.0], [0.0], [0.0, np.nan], 0.0).min_cut()
+        FlowGraph(2, [[0, 1]], forward=[1.0], backward=[0.0], from_source=[0.0, np.nan], to_sink=0.0).min_cut()
     with pytest.raises(ss.errors.ArgumentError, match="pairs of nodes below 2"):
-        FlowGraph(2, [[0, 2]], [1.0], [0.0], 0.0, 0.0).min_cut()
+        FlowGraph(2, [[0, 2]], forward=[1.0], backward=[0.0], from_source=0.0, to_sink=0.0).min_cut()

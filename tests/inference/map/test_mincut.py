@@ -82,4 +82,4 @@ def test_a_false_proof_is_found_out():
 
     assert _flow_proves(energy, 1.0)
     assert not _flow_proves(energy, 0.5)
-    assert isinstance(FlowGraph(0, [], [], [], [], []).min_cut().value, float)
+    assert isinstance(FlowGraph(0, [], forward=[], backward=[], from_source=[], to_sink=[]).min_cut().value, float)

@@ -43,12 +43,12 @@ def test_moves_are_best_by_enumeration(seed):
     states = int(wiring.plugs.cards[0])
     codes = rng.integers(states, size=wiring.num_variables)
     for alpha in range(states):
-        offer = ss.AlphaExpansion().offered(codes, (-1, alpha), wiring.plugs.cards)
+        offer = ss.AlphaExpansion().offered(codes, (-1, alpha), cards=wiring.plugs.cards)
         assert move_energy(wiring, codes, offer).is_submodular
         best = max(wiring.log_value(c) for c in choices(wiring, codes, offer))
         assert wiring.log_value(fused(wiring, codes, offer)) == pytest.approx(best, abs=1e-9)
     for move in itertools.combinations(range(states), 2):
-        offer = ss.AlphaBetaSwap().offered(codes, move, wiring.plugs.cards)
+        offer = ss.AlphaBetaSwap().offered(codes, move, cards=wiring.plugs.cards)
         best = max(wiring.log_value(c) for c in choices(wiring, codes, offer))
         assert wiring.log_value(fused(wiring, codes, offer)) == pytest.approx(best, abs=1e-9)
 
@@ -79,7 +79,7 @@ def test_no_move_of_the_result_is_better(seed):
         found = method.assign(task)
         codes = found.codes[0]
         for move in method.proposals(int(wiring.plugs.cards[0])):
-            offer = method.offered(codes, move, wiring.plugs.cards)
+            offer = method.offered(codes, move, cards=wiring.plugs.cards)
             if move_energy(wiring, codes, offer).is_submodular:
                 assert max(wiring.log_value(c) for c in choices(wiring, codes, offer)) <= found.log_values[0] + 1e-9
         assert found.log_values[0] <= best + 1e-9

@@ -21,7 +21,14 @@ def test_no_residual_arc_leaves_the_side_of_the_source():
     for _ in range(30):
         n = int(rng.integers(2, 30))
         edges = np.array([rng.permutation(n)[:2] for _ in range(3 * n)])
-        graph = FlowGraph(n, edges, rng.random(3 * n), rng.random(3 * n), rng.random(n), rng.random(n))
+        graph = FlowGraph(
+            n,
+            edges,
+            forward=rng.random(3 * n),
+            backward=rng.random(3 * n),
+            from_source=rng.random(n),
+            to_sink=rng.random(n),
+        )
         cut = graph.min_cut()
         owners = np.repeat(np.arange(n), np.diff(cut.residual.first))
         leaves = ~cut.sink_side[owners] & cut.sink_side[cut.residual.heads]

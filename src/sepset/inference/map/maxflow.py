@@ -10,7 +10,7 @@ cut.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +65,7 @@ class FlowGraph:
 
     num_nodes: int
     edges: ArrayLike
+    _: KW_ONLY
     forward: ArrayLike
     backward: ArrayLike
     from_source: ArrayLike

@@ -95,7 +95,8 @@ def _flow_proves(energy: BinaryEnergy, least: float) -> bool:
     graph = flow_graph(energy)
     pairs, *capacities = graph.arrays()
     finite = sum(float(c[np.isfinite(c)].sum()) for c in capacities)
-    bounded = FlowGraph(graph.num_nodes, pairs, *(np.where(np.isinf(c), finite + 1.0, c) for c in capacities))
+    forward, backward, source, sink = (np.where(np.isinf(c), finite + 1.0, c) for c in capacities)
+    bounded = FlowGraph(graph.num_nodes, pairs, forward=forward, backward=backward, from_source=source, to_sink=sink)
     size = bounded.flow_size(bounded.min_cut())
     if size is None or math.isinf(least):
         return size is not None and size > finite

@@ -35,12 +35,12 @@ class Roof:
 
     Attributes:
         least: a lower bound on the energy.
-        labelled: the variables that it decides.
+        labeled: the variables that it decides.
         codes: their states; zero for the others.
     """
 
     least: float
-    labelled: Bools
+    labeled: Bools
     codes: Ints
 
 
@@ -77,35 +77,35 @@ class QPBO:
         wiring = task.wiring
         energy = BinaryEnergy.of(wiring, "QPBO")
         roof = roof_dual(energy)
-        codes = np.where(roof.labelled, roof.codes, task.first_codes())
-        codes = self._completed(wiring, codes, ~roof.labelled)
-        for _ in range(self.improvements if not roof.labelled.all() else 0):
-            codes = self._improved(wiring, energy, codes, roof.labelled, task.rng)
+        codes = np.where(roof.labeled, roof.codes, task.first_codes())
+        codes = self._completed(wiring, codes, ~roof.labeled)
+        for _ in range(self.improvements if not roof.labeled.all() else 0):
+            codes = self._improved(wiring, energy, codes, roof.labeled, task.rng)
         value, bound = wiring.log_value(codes), -roof.least
         certificate = Certificate(
-            f"{int(roof.labelled.sum())} states belong to some best assignment, and no value is above {bound:.10g}.",
+            f"{int(roof.labeled.sum())} states belong to some best assignment, and no value is above {bound:.10g}.",
             "A minimum cut of the graph with two nodes per variable: its half-integral optimum is persistent.",
             lambda: _is_same(roof_dual(energy), roof),
         )
         return Found(
             codes[None],
             (value,),
-            max(bound, value) if roof.labelled.all() else bound,
-            Guarantee.EXACT if roof.labelled.all() else Guarantee.HEURISTIC,
+            max(bound, value) if roof.labeled.all() else bound,
+            Guarantee.EXACT if roof.labeled.all() else Guarantee.HEURISTIC,
             certificate,
-            persistent=roof.labelled,
-            info={"decoder": "roof duality", "persistent": int(roof.labelled.sum())},
+            persistent=roof.labeled,
+            info={"decoder": "roof duality", "persistent": int(roof.labeled.sum())},
         )
 
     def _improved(
-        self, wiring: Wiring, energy: BinaryEnergy, codes: Ints, labelled: Bools, rng: np.random.Generator
+        self, wiring: Wiring, energy: BinaryEnergy, codes: Ints, labeled: Bools, rng: np.random.Generator
     ) -> Ints:
         """The assignment after deciding undecided variables given a random half of them."""
-        fixed = labelled | (rng.random(len(codes)) < 0.5)
+        fixed = labeled | (rng.random(len(codes)) < 0.5)
         unary = energy.unary.copy()
         unary[1 - codes[fixed], np.flatnonzero(fixed)] = np.inf
         roof = roof_dual(replace(energy, unary=unary))
-        found = self._completed(wiring, np.where(roof.labelled, roof.codes, codes), ~labelled)
+        found = self._completed(wiring, np.where(roof.labeled, roof.codes, codes), ~labeled)
         return found if wiring.log_value(found) > wiring.log_value(codes) else codes
 
     def _completed(self, wiring: Wiring, codes: Ints, free: Bools) -> Ints:
@@ -136,7 +136,8 @@ def roof_dual(energy: BinaryEnergy) -> Roof:
     edges = np.stack([np.concatenate(rows), np.concatenate(columns)], axis=1)
     alone = (energy.unary - least_energies(energy)) / 2.0
     source, sink = np.concatenate([alone[1], alone[0]]), np.concatenate([alone[0], alone[1]])
-    cut = FlowGraph(2 * n, edges, np.concatenate(halves), np.zeros(len(edges)), source, sink).min_cut()
+    forward = np.concatenate(halves)
+    cut = FlowGraph(2 * n, edges, forward=forward, backward=0.0, from_source=source, to_sink=sink).min_cut()
     ones, zeros = cut.sink_side[:n], cut.sink_side[n:]
     least = energy.constant + float(least_energies(energy).sum()) + cut.value
     return Roof(least, ones != zeros, ((ones & ~zeros) ^ (energy.flipped & (ones != zeros))).astype(np.int64))
@@ -145,4 +146,4 @@ def roof_dual(energy: BinaryEnergy) -> Roof:
 def _is_same(one: Roof, other: Roof) -> bool:
     tolerance: float = 1e-9 * max(1.0, abs(other.least))
     agrees = one.least == other.least or abs(one.least - other.least) <= tolerance
-    return agrees and bool((one.labelled == other.labelled).all() and (one.codes == other.codes).all())
+    return agrees and bool((one.labeled == other.labeled).all() and (one.codes == other.codes).all())
