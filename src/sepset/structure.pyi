@@ -83,6 +83,12 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.hidden.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
+)
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
     Bonferroni as Bonferroni,
@@ -254,6 +260,7 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Learned",
+    "LearnedNetwork",
     "LeaveOneOut",
     "LogLikelihood",
     "MMHC",
@@ -278,6 +285,7 @@ __all__ = [
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",

@@ -22,7 +22,7 @@ FLAT = (
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC "
+    "PC FCI MMHC StructuralEM "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -207,6 +207,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.exact.search": "ExactSearch",
         "learning.structure.exact.trees": "Branching ChowLiu",
         "learning.structure.familyscores": "FamilyScore FamilyScores",
+        "learning.structure.hidden.learnednetwork": "LearnedNetwork",
+        "learning.structure.hidden.structuralem": "StructuralEM",
         "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",
         "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
         "learning.structure.independence.exacttest": "ExactTest",
