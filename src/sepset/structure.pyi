@@ -83,8 +83,30 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.hidden.cardinality import (
+    CardinalityResult as CardinalityResult,
+    ScoredCardinality as ScoredCardinality,
+    hidden_cardinality as hidden_cardinality,
+)
+from sepset.learning.structure.hidden.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.hidden.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.hidden.laplace import (
+    Laplace as Laplace,
+)
 from sepset.learning.structure.hidden.learnednetwork import (
     LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.hidden.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.hidden.observedbic import (
+    ObservedBIC as ObservedBIC,
 )
 from sepset.learning.structure.hidden.structuralem import (
     StructuralEM as StructuralEM,
@@ -204,6 +226,15 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
+    LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.penaltychoice import (
+    ExtendedBIC as ExtendedBIC,
+    PathPoint as PathPoint,
+    StARS as StARS,
+)
 
 __all__ = [
     "AIC",
@@ -221,8 +252,11 @@ __all__ = [
     "Branching",
     "Callback",
     "CandidateGraph",
+    "CardinalityResult",
+    "CheesemanStutz",
     "Cheng",
     "ChowLiu",
+    "CompletionSum",
     "ConditionalGaussianTest",
     "Conflict",
     "Constraints",
@@ -232,9 +266,11 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
+    "ExtendedBIC",
     "FCI",
     "FNML",
     "FamilyScore",
@@ -247,6 +283,7 @@ __all__ = [
     "GES",
     "GIES",
     "GRaSP",
+    "GraphicalLasso",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -259,19 +296,24 @@ __all__ = [
     "KES",
     "KnownOrder",
     "KoivistoSood",
+    "Laplace",
     "Learned",
+    "LearnedConcentration",
     "LearnedNetwork",
     "LeaveOneOut",
+    "LogEvidenceResult",
     "LogLikelihood",
     "MMHC",
     "MMPC",
     "MoreData",
     "OBS",
+    "ObservedBIC",
     "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",
     "PC",
     "PartitionMCMC",
+    "PathPoint",
     "Pearson",
     "Permutation",
     "PlateauWalk",
@@ -282,9 +324,11 @@ __all__ = [
     "Recovery",
     "SGS",
     "ScoreTable",
+    "ScoredCardinality",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
+    "StARS",
     "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
@@ -299,8 +343,10 @@ __all__ = [
     "consensus_graph",
     "data_driven_threshold",
     "feature_confidence",
+    "hidden_cardinality",
     "independence_test",
     "k_best",
+    "log_evidence",
     "num_dags",
     "parent_set_scores",
     "score",
