@@ -149,6 +149,13 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.treelearner import (
+    LearnedTree as LearnedTree,
+    learn_tree as learn_tree,
+)
+from sepset.learning.structure.local.treescore import (
+    TreeScore as TreeScore,
+)
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
     LeaveOneOut as LeaveOneOut,
@@ -300,6 +307,7 @@ __all__ = [
     "Learned",
     "LearnedConcentration",
     "LearnedNetwork",
+    "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
@@ -335,6 +343,7 @@ __all__ = [
     "StructurePosterior",
     "TianHe",
     "TreePosterior",
+    "TreeScore",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -346,6 +355,7 @@ __all__ = [
     "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_tree",
     "log_evidence",
     "num_dags",
     "parent_set_scores",
