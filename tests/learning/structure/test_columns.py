@@ -94,3 +94,9 @@ def test_tables_too_large_are_refused() -> None:
     columns = Columns.of({f"v{k}": np.arange(100) for k in range(6)})
     with pytest.raises(ss.TooLarge, match="cells"):
         columns.joint(tuple(range(6)))
+
+
+def test_weights_and_meanings_together() -> None:
+    variables = [ss.Discrete("a", (0, 1, 2))]
+    columns = Columns.of({"a": [0, 1], "b": [0, 1]}, variables=variables, weights=np.array([2.0, 3.0]))
+    assert columns.counts(0, ()).tolist() == [[2.0, 3.0, 0.0]]
