@@ -52,6 +52,25 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    Conditional as Conditional,
+    ConditionalLearner as ConditionalLearner,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -120,6 +139,11 @@ from sepset.learning.structure.independence.permutation import (
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
+)
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -217,9 +241,13 @@ __all__ = [
     "CandidateGraph",
     "Cheng",
     "ChowLiu",
+    "Conditional",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
@@ -254,10 +282,15 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Learned",
+    "LearnedDependencyNet",
+    "LearnedModules",
     "LeaveOneOut",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
     "OBS",
     "OptimalReinsertion",
@@ -269,6 +302,7 @@ __all__ = [
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
@@ -281,6 +315,7 @@ __all__ = [
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
     "TreePosterior",
     "UniformSizes",
@@ -293,6 +328,7 @@ __all__ = [
     "feature_confidence",
     "independence_test",
     "k_best",
+    "learn_dependency_net",
     "num_dags",
     "parent_set_scores",
     "score",

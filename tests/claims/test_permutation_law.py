@@ -572,6 +572,30 @@ def averages(w: World) -> Any:
     return edges, found.log_evidence, found.log_predictive(rows), states
 
 
+@law("models.DependencyNet.log_pseudo_likelihood", "models.DependencyNet.markov_net", tolerance=1e-6)
+def pseudo_likelihood(w: World) -> Any:
+    made = ss.models.DependencyNet.of(w.net)
+    near = ss.models.DependencyNet.of(w.other).markov_net(rows=w.rows)
+    observed = made.query("c", given=w.given("a", "b") | {"d": True})
+    return made.log_pseudo_likelihood(w.rows).tolist(), near.divergence, plain_table(observed)
+
+
+@law(
+    "models.DependencyNet.query",
+    "models.DependencyNet.marginals",
+    "models.DependencyNet.sample",
+    tolerance=DRAWN,
+)
+def pseudo_gibbs(w: World) -> Any:
+    made, found = ss.models.DependencyNet.of(w.net), {"b": "q"}
+    drawn = made.sample(4000, given=found, seed=3).to_frame()
+    return [
+        plain_table(made.query(["c", "a"], given=found)),
+        {v: plain_table(one) for v, one in made.marginals(given=found).items()},
+        {(name, state): float((drawn[name] == state).mean()) for name in "acd" for state in w.net[name].states},
+    ]
+
+
 @law("structure.feature_confidence")
 def confidence(w: World) -> Any:
     def learn(rows: ss.Dataset) -> ss.DAG:
@@ -1079,6 +1103,7 @@ EXEMPT = {
     "structure.*.bind": OWN,
     "structure.*.family": OWN,
     "structure.Discovered.fit": "is that of Learned",
+    "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.additions": OWN,

@@ -123,7 +123,7 @@ class PooledCounts:
     def of(self, members: Bools, parents: Sequence[int]) -> float:
         """The score of a module, from its members' counts one after the other."""
         given, size = tuple(sorted(parents)), int(members.sum())
-        total = sum((self.columns.counts(x, given) for x in np.flatnonzero(members)), np.zeros((1, self.r)))
+        total = sum((self.columns.counts(x, given) for x in np.flatnonzero(members).tolist()), np.zeros((1, self.r)))
         return float(self.score(total[None], float(self.r) ** len(given), np.array([size]))[0])
 
     def _rows_by_context(self, given: tuple[int, ...], weights: Floats) -> Any:

@@ -54,10 +54,10 @@ class LearnedModules(Learned[DAG]):
         modules: those that have members, by their first one.
 
     >>> import sepset as ss
-    >>> rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 0, 1, 1] * 9}
-    >>> found = ss.learn_structure(rows, method=ss.structure.ModuleSearch(2), score=ss.BDeu(1), seed=1)
-    >>> [(module.members, module.parents) for module in found.modules]
-    [(('a', 'b'), ('c',)), (('c',), ())]
+    >>> rows = {"a": [0, 1, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 0, 1, 1] * 9}
+    >>> found = ss.learn_structure(rows, method=ss.structure.ModuleSearch(1), score=ss.BDeu(1))
+    >>> found.modules[0].members, found.modules[0].parents
+    (('a', 'b', 'c'), ())
     """
 
     modules: tuple[Module, ...] = field(default=(), kw_only=True)
@@ -204,7 +204,7 @@ class _Steps:
     def init(self, task: StructureTask, rng: np.random.Generator) -> SearchState:
         """Groups of similar columns."""
         modules = self._start(rng, varied=False)
-        now = (modules.assigned.copy(), [[] for _ in modules.parents])
+        now = (modules.assigned.copy(), [list(given) for given in modules.parents])
         return SearchState(*now, now, modules.score, modules=modules)
 
     def _start(self, rng: np.random.Generator, *, varied: bool = True) -> Modules:
@@ -306,6 +306,6 @@ def _check(task: StructureTask) -> None:
     differing = [v.name for v in others if not isinstance(v, Discrete) or v.states != getattr(first, "states", None)]
     if differing or not isinstance(first, Discrete):
         raise DataError(
-            f"The members of a module share a CPD, so all columns need the states of {first.name!r}; "
+            f"Members of modules share CPDs, so all columns need the states of {first.name!r}; "
             f"{listing(differing or [first.name])} differ. Give the common states by variables=, or leave them out."
         )
