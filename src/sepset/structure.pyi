@@ -59,8 +59,8 @@ from sepset.learning.structure.dependency.gibbs import (
     PseudoGibbs as PseudoGibbs,
 )
 from sepset.learning.structure.dependency.learners import (
-    Conditional as Conditional,
     ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
     LogisticLearner as LogisticLearner,
     TableLearner as TableLearner,
 )
@@ -241,7 +241,6 @@ __all__ = [
     "CandidateGraph",
     "Cheng",
     "ChowLiu",
-    "Conditional",
     "ConditionalGaussianTest",
     "ConditionalLearner",
     "Conflict",
@@ -282,6 +281,7 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Learned",
+    "LearnedConditional",
     "LearnedDependencyNet",
     "LearnedModules",
     "LeaveOneOut",

@@ -201,7 +201,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.constraints": "Constraints",
         "learning.structure.dependency.conversion": "Conversion",
         "learning.structure.dependency.gibbs": "PseudoGibbs",
-        "learning.structure.dependency.learners": "Conditional ConditionalLearner LogisticLearner TableLearner",
+        "learning.structure.dependency.learners": "ConditionalLearner LearnedConditional LogisticLearner TableLearner",
         "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
         "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
@@ -264,6 +264,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "Learner NestedValidation Selection ValidatedRisk Validation cross_validate nested_cross_validate "
             "select_learner train_and_test"
         ),
+    },
+    "recommend": {
+        "learning.recommendation.baselines": "Popularity Similarity",
+        "learning.recommendation.baskets": "Baskets",
+        "learning.recommendation.evaluation": "RankingScores evaluate_ranking",
+        "learning.recommendation.itemnetworks": "BayesRecommender DependencyRecommender",
+        "learning.recommendation.protocols": "AllButOne GivenK",
+        "learning.recommendation.rankings": "half_life_utility mean_rank ndcg_at precision_at recall_at roc_area",
+        "learning.recommendation.recommender": "Recommendations Recommender",
     },
     "io": {
         "io.files": "read write",

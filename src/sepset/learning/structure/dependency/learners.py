@@ -19,7 +19,7 @@ from sepset.learning.structure.familyscores import TOLERANCE, FamilyScore, Score
 from sepset.variables.variable import Discrete
 
 
-class Conditional(NamedTuple):
+class LearnedConditional(NamedTuple):
     """A learned conditional distribution, and its score under the learner's own criterion."""
 
     cpd: Any
@@ -30,7 +30,7 @@ class Conditional(NamedTuple):
 class ConditionalLearner(Protocol):
     """A frozen value of settings that learns the CPD of one column given others."""
 
-    def learn(self, child: int, candidates: Ints, columns: Columns) -> Conditional:
+    def learn(self, child: int, candidates: Ints, columns: Columns) -> LearnedConditional:
         """The CPD of a column whose parents are among the candidates."""
 
 
@@ -59,7 +59,7 @@ class TableLearner:
     def __post_init__(self) -> None:
         whole("TableLearner(max_parents=)", self.max_parents, least=0)
 
-    def learn(self, child: int, candidates: Ints, columns: Columns) -> Conditional:
+    def learn(self, child: int, candidates: Ints, columns: Columns) -> LearnedConditional:
         """The table of the parents that no single change improves."""
         scorer = Scorer(columns, self.score)
         parents: list[int] = []
@@ -70,7 +70,7 @@ class TableLearner:
                 break
             best, parents = changed
         template = _uniform_table(columns, child, parents)
-        return Conditional(estimated(template, columns, self.prior), best)
+        return LearnedConditional(estimated(template, columns, self.prior), best)
 
     def _changed(
         self, scorer: Scorer, child: int, candidates: Ints, parents: list[int]
@@ -111,7 +111,7 @@ class LogisticLearner:
     def __post_init__(self) -> None:
         number("LogisticLearner(smallest=)", self.smallest, least=0)
 
-    def learn(self, child: int, candidates: Ints, columns: Columns) -> Conditional:
+    def learn(self, child: int, candidates: Ints, columns: Columns) -> LearnedConditional:
         """The logistic CPD over the candidates with weights."""
         own, parents = _variable(columns, child), [c for c in candidates.tolist() if c != child]
         given = {_variable(columns, p): np.zeros((int(columns.cards[p]), own.num_states)) for p in parents}
@@ -121,7 +121,7 @@ class LogisticLearner:
         weights = columns.weights.astype(np.float64)
         score = float(weights @ cpd.log_probability(_rows(columns, cpd.scope)))
         penalty = sum(self.prior.log_density(np.asarray(w)) for w in cpd.weights)
-        return Conditional(cpd, score + penalty)
+        return LearnedConditional(cpd, score + penalty)
 
 
 def estimated(template: Any, columns: Columns, prior: object) -> Any:

@@ -86,7 +86,7 @@ class DependencyNet(Frozen, Tabulated):
 
         >>> rain, wet = Discrete("rain"), Discrete("wet")
         >>> net = BayesNet(TableCPD(rain, [0.8, 0.2]), TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
-        >>> DependencyNet.of(net).query("rain", given={"wet": 1})[1].round(3)
+        >>> round(DependencyNet.of(net).query("rain", given={"wet": 1})[1], 3)
         0.667
         """
         flat = model.markov_net() if isinstance(model, BayesNet) else model
