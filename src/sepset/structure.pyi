@@ -222,6 +222,15 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
+    LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.penaltychoice import (
+    ExtendedBIC as ExtendedBIC,
+    PathPoint as PathPoint,
+    StARS as StARS,
+)
 
 __all__ = [
     "AIC",
@@ -256,6 +265,7 @@ __all__ = [
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
+    "ExtendedBIC",
     "FCI",
     "FNML",
     "FamilyScore",
@@ -268,6 +278,7 @@ __all__ = [
     "GES",
     "GIES",
     "GRaSP",
+    "GraphicalLasso",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -281,6 +292,7 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Learned",
+    "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
     "LearnedModules",
@@ -298,6 +310,7 @@ __all__ = [
     "OrderMCMC",
     "PC",
     "PartitionMCMC",
+    "PathPoint",
     "Pearson",
     "Permutation",
     "PlateauWalk",
@@ -312,6 +325,7 @@ __all__ = [
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
+    "StARS",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
