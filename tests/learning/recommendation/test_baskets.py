@@ -59,6 +59,10 @@ def test_frames() -> None:
     assert found.users == ("ann", "bob", "cid")
     assert found.to_frame().equals(frame)
     assert Baskets(found).users == found.users
+    polars = pytest.importorskip("polars")
+    other = Baskets(polars.DataFrame({"milk": [1, 0, 1], "bread": [1, 0, 0], "beer": [0, 0, 1]}))
+    assert (other.matrix != found.matrix).nnz == 0
+    assert other.items == found.items
 
 
 def test_pairs_of_users_and_items() -> None:

@@ -33,6 +33,8 @@ def test_one_user(one: object) -> None:
 def test_named_users_and_frames() -> None:
     found = Popularity().fit(TRAIN).recommend({"ann": ["beer"], "bob": []}, k=1)
     assert found["ann"] == ("milk",)
+    with pytest.raises(ss.SepsetError, match="no recommendations for the user 'cid'"):
+        found["cid"]
     frame = found.to_frame()
     assert frame.columns.tolist() == ["user", "rank", "item", "score"]
     assert frame.item.tolist() == ["milk", "milk"]

@@ -29,7 +29,7 @@ def grow(
     subtracted for m users in a leaf. Ties go to the first candidate.
     """
     own, words = bits[item], bits.shape[1]
-    total, with_item = 0, 0
+    total, with_item = np.int64(0), np.int64(0)
     for w in range(words):
         total += np.int64(num_bits(masks[0, w]))
         with_item += np.int64(num_bits(masks[0, w] & own[w]))
@@ -38,11 +38,11 @@ def grow(
     while node < size and size + 2 <= len(nodes) and not cancel[0]:
         n0, n1 = counts[node, 0], counts[node, 1]
         before = logs[0, n0] + logs[0, n1] - logs[1, n0 + n1]
-        best, gain, best0, best1 = -1, SMALLEST_GAIN, 0, 0
+        best, gain, best0, best1 = -1, SMALLEST_GAIN, np.int64(0), np.int64(0)
         if n0 > 0 and n1 > 0:
             for k in range(len(candidates)):
                 other = bits[candidates[k]]
-                m, m1 = 0, 0
+                m, m1 = np.int64(0), np.int64(0)
                 for w in range(words):
                     met = masks[node, w] & other[w]
                     m += np.int64(num_bits(met))

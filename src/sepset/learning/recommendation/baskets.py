@@ -15,6 +15,7 @@ from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
 from sepset.errors import DataError, ScopeError
+from sepset.models.model import offers
 from sepset.variables.variable import Discrete
 
 MOST_SHOWN = 10
@@ -53,7 +54,7 @@ class Baskets(Frozen, Tabulated):
         elif isinstance(data, Mapping):
             matrix, names = _of_collections(data.values(), known)
             users = tuple(data)
-        elif _is_frame(data):
+        elif offers(data, "columns", "to_numpy"):
             matrix, names, users = _of_frame(data, known)
         else:
             matrix, names = _of_collections(data, known)
@@ -174,15 +175,10 @@ class Baskets(Frozen, Tabulated):
         return Shown(("item", "users", "share"), rows, repr(self), "the most popular items", bars=shares.tolist())
 
 
-def _is_frame(data: object) -> bool:
-    return hasattr(type(data), "columns") and hasattr(type(data), "to_numpy")
-
-
 def _of_frame(frame: Any, known: tuple[Hashable, ...] | None) -> tuple[Any, tuple[Hashable, ...], tuple[Hashable, ...]]:
     columns = tuple(frame.columns)
     matrix, names, users = _of_matrix(np.asarray(frame.to_numpy()), known or columns)
-    index = getattr(frame, "index", None)
-    return matrix, names, users if index is None else tuple(index)
+    return matrix, names, tuple(frame.index) if offers(frame, "index", "loc") else users
 
 
 def _of_matrix(data: Any, known: tuple[Hashable, ...] | None) -> tuple[Any, tuple[Hashable, ...], tuple[Hashable, ...]]:

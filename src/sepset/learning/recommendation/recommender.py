@@ -13,6 +13,9 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind, frame
+from sepset.base.frozen import Frozen
+from sepset.base.text import listing
+from sepset.errors import ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.baskets import Baskets
 
@@ -45,6 +48,10 @@ class Recommendations(Tabulated, Result):
 
     def __getitem__(self, user: Hashable) -> tuple[Hashable, ...]:
         """The items of a user, by name."""
+        if user not in self.users:
+            raise ScopeError(
+                f"There are no recommendations for the user {user!r}; there are for {listing(self.users)}."
+            )
         return self.items[self.users.index(user)]
 
     def __iter__(self) -> Iterator[tuple[Hashable, ...]]:
@@ -74,7 +81,7 @@ class Recommendations(Tabulated, Result):
         return Shown(("user", "items"), rows, repr(self.method), more, words=2)
 
 
-class Recommender(ABC):
+class Recommender(Frozen, ABC):
     """A fitted recommender.
 
     Attributes:
@@ -101,12 +108,11 @@ class Recommender(ABC):
         whole("k", k, least=1)
         asked = self.aligned(baskets)
         found, numbers = list[tuple[Hashable, ...]](), list[tuple[float, ...]]()
-        for part, scores in self.ranked_parts(asked):
-            for row, user in enumerate(range(part.start, part.stop)):
-                best = top(scores[row], k)
+        for _, scores in self.ranked_parts(asked):
+            for row in scores:
+                best = top(row, k)
                 found.append(tuple(self.items[j] for j in best))
-                numbers.append(tuple(scores[row, best].tolist()))
-                del user
+                numbers.append(tuple(row[best].tolist()))
         return Recommendations(asked.users, tuple(found), tuple(numbers), method=self.settings)
 
     def ranked_parts(self, baskets: Baskets) -> Iterator[tuple[slice, Floats]]:

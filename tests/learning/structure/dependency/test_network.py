@@ -44,7 +44,8 @@ def test_evidence_holds_in_chains() -> None:
     net = random_net(2, 3)
     found = DependencyNet.of(net).marginals(given={"d": 2}, method=ss.structure.PseudoGibbs(4_000), seed=1)
     truth = ss.marginals(net, given={"d": 2})
-    assert list(found) == ["a", "b", "c"]
+    assert list(found) == ["a", "b", "c", "d"]
+    assert found["d"].values.tolist() == [0.0, 0.0, 1.0]
     for name in found:
         np.testing.assert_allclose(found[name].values, truth[name].values, atol=5 * found.info["standard_error"])  # type: ignore[operator]
     rows = DependencyNet.of(net).sample(50, given={"d": 2}, seed=3)

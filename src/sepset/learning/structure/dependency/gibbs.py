@@ -181,18 +181,20 @@ class Chains(IterativeResult):
         )
 
     def marginals(self) -> MarginalsResult:
-        """The marginal of every variable that is drawn."""
+        """The marginal of every variable; those that are observed are certain."""
         question, variables, means = self.question, self.question.net.variables, self.sampled.sums.mean((0, 1))
         offsets, free = question.offsets, question.free.tolist()
 
         def read(place: int) -> Table:
-            values = means[offsets[place] : offsets[place + 1]]
+            values = means[offsets[place] : offsets[place + 1]].copy()
+            if place in question.known:
+                values[question.known[place]] = 1.0
             return Table(_discrete(variables, (place,)), values / values.sum())
 
         drawn = np.concatenate([np.arange(offsets[v], offsets[v + 1]) for v in free] or [np.zeros(0, np.int64)])
         about = self._about(self.sampled.sums[:, :, drawn])
         return MarginalsResult(
-            {variables[v].name: v for v in free}, read, None,
+            {variable.name: v for v, variable in enumerate(variables)}, read, None,
             method=self.settings, guarantees=ESTIMATED, status=self.status, info=about,
         )  # fmt: skip
 

@@ -145,7 +145,7 @@ class DependencyNet(Frozen, Tabulated):
         until: object = None,
         progress: bool | None = None,
     ) -> MarginalsResult:
-        """The marginal of every variable that is not observed; arguments as in `query`."""
+        """The marginal of every variable; arguments as in `query`."""
         question = Question.about(self, [], self._codes(given))
         return self._run(question, method, seed, until, progress).marginals()
 
