@@ -102,6 +102,28 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.hidden.cardinality import (
+    CardinalityResult as CardinalityResult,
+    ScoredCardinality as ScoredCardinality,
+    hidden_cardinality as hidden_cardinality,
+)
+from sepset.learning.structure.hidden.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.hidden.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.hidden.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.hidden.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.hidden.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
     Bonferroni as Bonferroni,
@@ -248,8 +270,11 @@ __all__ = [
     "Branching",
     "Callback",
     "CandidateGraph",
+    "CardinalityResult",
+    "CheesemanStutz",
     "Cheng",
     "ChowLiu",
+    "CompletionSum",
     "ConditionalGaussianTest",
     "ConditionalLearner",
     "Conflict",
@@ -262,6 +287,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
@@ -291,12 +317,14 @@ __all__ = [
     "KES",
     "KnownOrder",
     "KoivistoSood",
+    "Laplace",
     "Learned",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
     "LearnedModules",
     "LeaveOneOut",
+    "LogEvidenceResult",
     "LogLikelihood",
     "LogisticLearner",
     "MMHC",
@@ -305,6 +333,7 @@ __all__ = [
     "ModuleSearch",
     "MoreData",
     "OBS",
+    "ObservedBIC",
     "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",
@@ -322,6 +351,7 @@ __all__ = [
     "Recovery",
     "SGS",
     "ScoreTable",
+    "ScoredCardinality",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -340,9 +370,11 @@ __all__ = [
     "consensus_graph",
     "data_driven_threshold",
     "feature_confidence",
+    "hidden_cardinality",
     "independence_test",
     "k_best",
     "learn_dependency_net",
+    "log_evidence",
     "num_dags",
     "parent_set_scores",
     "score",

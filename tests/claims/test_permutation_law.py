@@ -543,6 +543,14 @@ def tables_of_scores(w: World) -> Any:
     return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
 
 
+@law("structure.log_evidence", "structure.hidden_cardinality", tolerance=ITERATED)
+def evidences(w: World) -> Any:
+    rows = w.gaps.select(["a", "b", "d"])
+    hidden = ss.structure.hidden_cardinality(w.net, rows, hidden="c", max_states=1).candidates[0].score
+    methods = (ss.structure.CheesemanStutz(), ss.structure.ObservedBIC("parameters"))
+    return hidden, [ss.structure.log_evidence(w.net, w.gaps, method=m).value for m in methods]
+
+
 @law("structure.independence_test")
 def independence(w: World) -> Any:
     tests = (ss.structure.G(), ss.structure.Pearson(), ss.structure.ShrunkenInformation())
