@@ -1110,6 +1110,7 @@ EXEMPT = {
     "cpds.KernelCPD.decomposed": OWN,
     "cpds.*.concave": OWN,
     "data.Dataset.take": NO_ORDER,
+    "recommend.Baskets.take": NO_ORDER,
     "priors.*": "is about numbers of one variable, or of one regression",
     "evaluation.Holdout.*": NO_ORDER,
     "evaluation.KFold.*": NO_ORDER,

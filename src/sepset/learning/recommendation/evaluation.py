@@ -40,9 +40,9 @@ class RankingScores(Tabulated, Result, Mapping[str, float]):
 
     >>> from sepset.learning.recommendation.baselines import Popularity
     >>> from sepset.learning.recommendation.baskets import Baskets
-    >>> baskets = Baskets([["a", "b"], ["a", "c"], ["a", "b"], ["a", "b", "d"]])
-    >>> evaluate_ranking(Popularity().fit(baskets), baskets, k=1)["recall"]
-    0.75
+    >>> baskets = Baskets([["a", "b"], ["a", "b"], ["a", "b", "c"]])
+    >>> evaluate_ranking(Popularity().fit(baskets), [["a", "b"], ["b", "a"]], k=1)["recall"]
+    1.0
     """
 
     means: Mapping[str, float]

@@ -149,7 +149,7 @@ def _is_single(baskets: object) -> bool:
 
 
 def top(scores: Floats, k: int) -> Ints:
-    """The positions of the `k` largest scores, the first first among equals; those of minus infinity are left out.
+    """The positions of the `k` largest scores; ties go to the first, and those of minus infinity are left out.
 
     >>> top(np.array([0.1, 0.5, -np.inf, 0.5]), 2).tolist()
     [1, 3]
