@@ -162,6 +162,13 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.treelearner import (
+    LearnedTree as LearnedTree,
+    learn_tree as learn_tree,
+)
+from sepset.learning.structure.local.treescore import (
+    TreeScore as TreeScore,
+)
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
     Module as Module,
@@ -323,6 +330,7 @@ __all__ = [
     "LearnedConditional",
     "LearnedDependencyNet",
     "LearnedModules",
+    "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
@@ -362,6 +370,7 @@ __all__ = [
     "TableLearner",
     "TianHe",
     "TreePosterior",
+    "TreeScore",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -374,6 +383,7 @@ __all__ = [
     "independence_test",
     "k_best",
     "learn_dependency_net",
+    "learn_tree",
     "log_evidence",
     "num_dags",
     "parent_set_scores",

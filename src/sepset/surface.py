@@ -234,6 +234,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
         "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
+        "learning.structure.local.treelearner": "LearnedTree learn_tree",
+        "learning.structure.local.treescore": "TreeScore",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",

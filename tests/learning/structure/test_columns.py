@@ -96,7 +96,10 @@ def test_tables_too_large_are_refused() -> None:
         columns.joint(tuple(range(6)))
 
 
-def test_weights_and_meanings_together() -> None:
-    variables = [ss.Discrete("a", (0, 1, 2))]
-    columns = Columns.of({"a": [0, 1], "b": [0, 1]}, variables=variables, weights=np.array([2.0, 3.0]))
-    assert columns.counts(0, ()).tolist() == [[2.0, 3.0, 0.0]]
+def test_weights_go_with_the_meaning_of_columns() -> None:
+    rows = {"a": [0, 1, 1], "b": [0, 0, 1]}
+    found = Columns.of(rows, variables=[ss.Discrete("a", 3)], weights=np.array([2.0, 0.0, 1.5]))
+    assert found.counts(0, ()).tolist() == [[2.0, 1.5, 0.0]]
+    named = Columns.of({**rows, "w": [2.0, 0.0, 1.5]}, variables=[ss.Discrete("a", 3)], weights="w")
+    assert named.names == ("a", "b")
+    assert named.total == 3.5
