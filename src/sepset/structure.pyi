@@ -63,6 +63,7 @@ from sepset.learning.structure.dependency.learners import (
     LearnedConditional as LearnedConditional,
     LogisticLearner as LogisticLearner,
     TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
 )
 from sepset.learning.structure.dependency.learning import (
     LearnedDependencyNet as LearnedDependencyNet,
@@ -369,6 +370,7 @@ __all__ = [
     "StructurePosterior",
     "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
     "TreeScore",
     "UniformSizes",

@@ -205,7 +205,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.constraints": "Constraints",
         "learning.structure.dependency.conversion": "Conversion",
         "learning.structure.dependency.gibbs": "PseudoGibbs",
-        "learning.structure.dependency.learners": "ConditionalLearner LearnedConditional LogisticLearner TableLearner",
+        "learning.structure.dependency.learners": (
+            "ConditionalLearner LearnedConditional LogisticLearner TableLearner TreeLearner"
+        ),
         "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
         "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",

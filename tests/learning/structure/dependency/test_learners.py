@@ -7,7 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.dependency.learners import LogisticLearner, TableLearner
+from sepset.learning.structure.dependency.learners import LogisticLearner, TableLearner, TreeLearner
 from sepset.learning.structure.familyscores import Scorer
 
 
@@ -51,6 +51,19 @@ def test_logistic_conditionals_of_an_ising_chain() -> None:
     table = np.asarray(found.cpd.to_table().values)
     assert np.log(table[1, 1, 1] / table[1, 1, 0]) == pytest.approx(2 * odds, abs=0.4)
     assert np.isfinite(found.score)
+
+
+def test_trees_find_parities() -> None:
+    """No single parent helps, so that tables of one more parent at a time find nothing."""
+    cells = np.indices((2, 2)).reshape(2, -1).repeat(10, axis=1)
+    columns = Columns.of({"a": cells[0], "b": cells[1], "x": cells[0] ^ cells[1]})
+    found = TreeLearner().learn(2, np.arange(3), columns)
+    assert [p.name for p in found.cpd.parents] == ["a", "b"]
+    assert found.score > TableLearner().learn(2, np.arange(3), columns).score
+    table = np.asarray(found.cpd.to_table().values)
+    assert table[0, 1, 1] == pytest.approx((10 + 0.125) / (10 + 0.25))
+    bic = TreeLearner(score=ss.structure.TreeScore(ss.BIC())).learn(2, np.array([1]), columns)
+    assert bic.cpd.parents == ()
 
 
 def test_settings_are_checked() -> None:

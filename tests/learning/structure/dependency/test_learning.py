@@ -15,7 +15,7 @@ from sepset.learning.structure.dependency.learning import learn_dependency_net
 def test_every_column_is_learned_on_its_own() -> None:
     net = ss.datasets.load("student")
     data = net.sample(3_000, seed=0)
-    found = learn_dependency_net(data)
+    found = learn_dependency_net(data, learner=TableLearner())
     columns = Columns.of(data)
     for child, name in enumerate(columns.names):
         alone = TableLearner().learn(child, np.arange(5), columns)
@@ -24,6 +24,17 @@ def test_every_column_is_learned_on_its_own() -> None:
     blankets = {(p, name) for name in net.variables.names for p in net.markov_net().markov_blanket(name)}
     assert set(found.model.edges) == blankets
     assert found.num_rows == 3_000
+
+
+def test_trees_by_default() -> None:
+    data = ss.datasets.load("student").sample(3_000, seed=0)
+    found, tables = learn_dependency_net(data), learn_dependency_net(data, learner=TableLearner())
+    assert sum(found.scores.values()) >= sum(tables.scores.values())
+    held = ss.datasets.load("student").sample(3_000, seed=1)
+    truth = ss.models.DependencyNet.of(ss.datasets.load("student"))
+    assert found.model.log_pseudo_likelihood(held).mean() == pytest.approx(
+        truth.log_pseudo_likelihood(held).mean(), abs=0.02
+    )
 
 
 def test_columns_in_any_order() -> None:

@@ -1,4 +1,4 @@
-r"""Learners of one conditional distribution $P(X_i \mid \mathbf x_{-i})$: tables of few parents, and logistic CPDs."""
+r"""Learners of one conditional distribution $P(X_i \mid \mathbf x_{-i})$: trees, tables and logistic CPDs."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from sepset.cpds.priors.weights import LaplaceWeights, WeightPrior
 from sepset.cpds.table import TableCPD
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import TOLERANCE, FamilyScore, Scorer
+from sepset.learning.structure.local.treelearner import fitted_tree
+from sepset.learning.structure.local.treescore import TreeScore
 from sepset.variables.variable import Discrete
 
 
@@ -86,6 +88,32 @@ class TableLearner:
             k = int(scores.argmax())
             found.append((float(scores[k]), parents[:k] + parents[k + 1 :]))
         return max(found, key=lambda one: one[0], default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLearner:
+    """A decision tree over the candidates, split even where that lowers the score, and pruned on the way back.
+
+    Args:
+        score: of leaves; `BDeu(1)` by default, or a `TreeScore` with other settings of the search. Parameters are
+            posterior means under it, or of maximum likelihood under `BIC`.
+
+    Reference: Heckerman et al. (2000); Koller & Friedman, section 18.6.1.2.
+    Guarantee: at least the score of a single leaf.
+    Tested by: learning/structure/dependency/test_learners.py::test_trees_find_parities
+
+    >>> TreeLearner(score=BDeu(2.0))
+    TreeLearner(score=BDeu(sample_size=2.0))
+    """
+
+    _: KW_ONLY
+    score: FamilyScore = field(default_factory=lambda: BDeu(1.0))
+
+    def learn(self, child: int, candidates: Ints, columns: Columns) -> LearnedConditional:
+        """The tree over the candidates that it tests."""
+        chosen = self.score if isinstance(self.score, TreeScore) else TreeScore(self.score)
+        found = chosen.tree(child, tuple(c for c in candidates.tolist() if c != child), columns)
+        return LearnedConditional(fitted_tree(found.tree, child, columns, chosen.score), found.score)
 
 
 @dataclass(frozen=True, slots=True)

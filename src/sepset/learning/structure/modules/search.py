@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.checks import whole
 from sepset.base.display import Shown
+from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, NotApplicable
@@ -18,7 +19,6 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.blocks import tie
-from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import TOLERANCE, check_kinds
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
@@ -62,22 +62,9 @@ class LearnedModules(Learned[DAG]):
 
     modules: tuple[Module, ...] = field(default=(), kw_only=True)
 
-    def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
-        """The network with one CPD per module, shared by its members, and parameters from the same rows.
-
-        Args:
-            method: how to estimate them; maximum likelihood by default.
-            options: as `fit` takes them: seed, until, progress, checkpoint.
-        """
-        from sepset.learning.estimation.estimators import MLE
-
-        found: FitResult = fit_parameters(
-            self.template(), self.columns.dataset, MLE() if method is None else method, **options
-        )
-        return found
-
+    @lazy
     def template(self) -> BayesNet:
-        """The network of uniform tables, in which the CPDs of a module share their parameters."""
+        """The network whose parameters `fit` learns: uniform tables, shared by the members of each module."""
         variables = self.columns.variables
         module_of = {name: module for module in self.modules for name in module.members}
         cpds = [_uniform(variables[n], [variables[p] for p in module_of[n].parents]) for n in self.columns.names]
