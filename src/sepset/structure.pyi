@@ -252,9 +252,18 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
 from sepset.learning.structure.undirected.graphicallasso import (
     GraphicalLasso as GraphicalLasso,
     LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
 )
 from sepset.learning.structure.undirected.penaltychoice import (
     ExtendedBIC as ExtendedBIC,
@@ -308,6 +317,7 @@ __all__ = [
     "FaultyOracle",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
@@ -331,6 +341,7 @@ __all__ = [
     "LearnedConditional",
     "LearnedDependencyNet",
     "LearnedModules",
+    "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
@@ -341,6 +352,7 @@ __all__ = [
     "Module",
     "ModuleSearch",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
     "ObservedBIC",
     "OptimalReinsertion",
