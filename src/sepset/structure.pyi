@@ -52,6 +52,26 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -96,9 +116,6 @@ from sepset.learning.structure.hidden.completions import (
 )
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
-)
-from sepset.learning.structure.hidden.learnednetwork import (
-    LearnedNetwork as LearnedNetwork,
 )
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
@@ -155,6 +172,11 @@ from sepset.learning.structure.local.treelearner import (
 )
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
+)
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -233,9 +255,18 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
 from sepset.learning.structure.undirected.graphicallasso import (
     GraphicalLasso as GraphicalLasso,
     LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
 )
 from sepset.learning.structure.undirected.penaltychoice import (
     ExtendedBIC as ExtendedBIC,
@@ -265,8 +296,11 @@ __all__ = [
     "ChowLiu",
     "CompletionSum",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
@@ -286,6 +320,7 @@ __all__ = [
     "FaultyOracle",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
@@ -306,14 +341,21 @@ __all__ = [
     "Laplace",
     "Learned",
     "LearnedConcentration",
+    "LearnedConditional",
+    "LearnedDependencyNet",
+    "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
     "ObservedBIC",
     "OptimalReinsertion",
@@ -326,6 +368,7 @@ __all__ = [
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
@@ -341,7 +384,9 @@ __all__ = [
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
     "TreeScore",
     "UniformSizes",
@@ -355,6 +400,7 @@ __all__ = [
     "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_dependency_net",
     "learn_tree",
     "log_evidence",
     "num_dags",
