@@ -14,12 +14,16 @@ CANDS, OUTS = np.array([[1, 2], [-1, -1], [-1, -1], [-1, -1]]), np.array([[3], [
 SCORES = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]))
 """Of {}, {1}, {2}, {1, 2}, and of each with 3."""
 
+RANKED = np.argsort(-SCORES).astype(np.int32)
+
 SETS = [(), (1,), (2,), (1, 2), (3,), (1, 3), (2, 3), (1, 2, 3)]
 
 
 @pytest.mark.parametrize("inside", [(1, 2, 3), (1, 3), (2,), ()])
 @pytest.mark.parametrize("level", [None, (1,), (3,), (2, 3)])
-def test_edges_and_draws(inside, level):
+@pytest.mark.parametrize("more", [0, 512])
+def test_edges_and_draws(inside, level, more):
+    """With `more` further columns that are never parents, a draw goes down the ranked scores."""
     if level is not None and not set(level) & set(inside):
         return
     sums = SCORES.reshape(2, 4).copy()
@@ -32,6 +36,7 @@ def test_edges_and_draws(inside, level):
         if set(s) <= set(inside) and (level is None or set(s) & set(level))
     ]
     total = sum(w for _, w in possible)
+    outs = np.concatenate([OUTS, np.full((4, more), 3)], axis=1)
     edges = np.zeros((4, 4))
     add_edges(0, flags, marks, level is not None, CANDS, OUTS, sums.reshape(-1), 0, edges)
     for u in (1, 2, 3):
@@ -40,7 +45,9 @@ def test_edges_and_draws(inside, level):
     for k in range(2000):
         graph = np.zeros((4, 4), np.uint8)
         uniform = (k + 0.5) / 2000
-        draw_parents(0, flags, marks, level is not None, CANDS, OUTS, SCORES, 0, uniform, graph)
+        draw_parents(
+            0, flags, marks, level is not None, CANDS, outs, SCORES, RANKED, 0, 8, np.log(total), uniform, graph
+        )
         seen[tuple(np.flatnonzero(graph[:, 0]).tolist())] += 1 / 2000
     assert list(seen.values()) == pytest.approx([w / total for _, w in possible], abs=1e-3)
     assert list(itertools.chain(*graph[:, 1:])) == [0] * 12

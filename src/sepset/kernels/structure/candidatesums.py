@@ -11,9 +11,12 @@ import math
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.structure.subsets import log_add, log_subtract
+
+FEW_SETS = 512
+"""Up to so many parent sets, a draw lists them all; among more it goes down from the largest score."""
 
 
 @kernel
@@ -106,6 +109,21 @@ def add_edges(
 
 
 @kernel
+def sum_touching(
+    v: int, inside: Bytes, level: Bytes, is_level: bool, cands: Ints, outs: Ints, sums: Floats, start: int
+) -> float:
+    """The log sum over the parent sets of a column inside a set of columns and, if asked, touching some of them."""
+    total = sum_before(v, inside, cands, outs, sums, start)
+    if not is_level:
+        return total
+    apart = inside.copy()
+    for u in range(inside.size):
+        if level[u]:
+            apart[u] = 0
+    return log_subtract(total, sum_before(v, apart, cands, outs, sums, start))
+
+
+@kernel
 def draw_parents(
     v: int,
     inside: Bytes,
@@ -114,13 +132,21 @@ def draw_parents(
     cands: Ints,
     outs: Ints,
     scores: Floats,
-    start: int,
+    ranked: Int32s,
+    first: int,
+    last: int,
+    total: float,
     uniform: float,
     graph: Bytes,
 ) -> None:
-    """Draw the parents of a column in proportion to their scores, among sets inside and, if asked, touching a level."""
-    n = inside.size
-    for u in range(n):
+    """Draw the parents of a column in proportion to their scores, among sets inside and, if asked, touching a level.
+
+    Args:
+        ranked: the places of each column's scores, the largest first, so that a draw ends after few of them.
+        first, last: where the column's scores begin and end.
+        total: the log sum of the sets that may be drawn.
+    """
+    for u in range(inside.size):
         graph[u, v] = 0
     width = 0
     mask = 0
@@ -134,66 +160,99 @@ def draw_parents(
             mask |= 1 << i
             if level[u]:
                 touch |= 1 << i
-    size = 1 << width
-    top = -np.inf
-    for turn in range(2):  # the largest score, then the draw
-        left = 0.0
-        if turn == 1:
-            left = uniform * _mass(v, inside, level, is_level, outs, scores, start, size, mask, touch, top)
-        for j in range(outs.shape[1] + 1):
-            if j > 0:
-                if outs[v, j - 1] < 0:
-                    break
-                if not inside[outs[v, j - 1]]:
-                    continue
-            free = not is_level or (j > 0 and level[outs[v, j - 1]])
-            sub = mask
-            while True:
-                if free or sub & touch:
-                    found = scores[start + j * size + sub]
-                    if turn == 0:
-                        top = max(top, found)
-                    elif found > -np.inf:
-                        left -= math.exp(found - top)
-                        if left <= 0.0:
-                            _set_parents(v, cands, outs, sub, j, graph)
-                            return
-                if sub == 0:
-                    break
-                sub = (sub - 1) & mask
+    further = 0
+    for j in range(outs.shape[1]):
+        if outs[v, j] >= 0 and inside[outs[v, j]]:
+            further += 1
+    if (1 + further) << _bits(mask) <= FEW_SETS:
+        chosen = _drawn_subset(v, inside, level, is_level, outs, scores, first, width, mask, touch, total, uniform)
+    else:
+        chosen = _drawn_by_rank(
+            v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, total, uniform
+        )
+    if chosen >= 0:
+        _set_parents(v, cands, outs, chosen & ((1 << width) - 1), chosen >> width, graph)
 
 
 @kernel
-def _mass(
+def _bits(mask: int) -> int:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@kernel
+def _drawn_by_rank(
     v: int,
     inside: Bytes,
     level: Bytes,
     is_level: bool,
     outs: Ints,
     scores: Floats,
-    start: int,
-    size: int,
+    ranked: Int32s,
+    first: int,
+    last: int,
+    width: int,
     mask: int,
     touch: int,
-    top: float,
-) -> float:
-    """The summed exponentials of all scores that may be drawn, relative to the largest; a little less, for rounding."""
-    total = 0.0
+    total: float,
+    uniform: float,
+) -> int:
+    """The place of a set drawn by going down from the largest score; -1 if there is none."""
+    left = uniform
+    chosen = -1
+    for place in range(first, last):
+        found = ranked[place]
+        j, sub = found >> width, found & ((1 << width) - 1)
+        if sub & ~mask or (j > 0 and not inside[outs[v, j - 1]]):
+            continue
+        if is_level and not sub & touch and not (j > 0 and level[outs[v, j - 1]]):
+            continue
+        if scores[first + found] == -np.inf:
+            break
+        chosen = found
+        left -= math.exp(scores[first + found] - total)
+        if left <= 0.0:
+            break
+    return chosen
+
+
+@kernel
+def _drawn_subset(
+    v: int,
+    inside: Bytes,
+    level: Bytes,
+    is_level: bool,
+    outs: Ints,
+    scores: Floats,
+    first: int,
+    width: int,
+    mask: int,
+    touch: int,
+    total: float,
+    uniform: float,
+) -> int:
+    """The place of a set drawn by listing all subsets of those inside; -1 if there is none."""
+    left = uniform
+    chosen = -1
     for j in range(outs.shape[1] + 1):
-        if j > 0:
-            if outs[v, j - 1] < 0:
-                break
-            if not inside[outs[v, j - 1]]:
-                continue
-        free = not is_level or (j > 0 and level[outs[v, j - 1]])
+        if j > 0 and (outs[v, j - 1] < 0 or not inside[outs[v, j - 1]]):
+            continue
+        is_free = not is_level or (j > 0 and level[outs[v, j - 1]])
         sub = mask
         while True:
-            if free or sub & touch:
-                total += math.exp(scores[start + j * size + sub] - top)
+            found = (j << width) | sub
+            if (is_free or sub & touch) and scores[first + found] > -np.inf:
+                chosen = found
+                left -= math.exp(scores[first + found] - total)
+                if left <= 0.0:
+                    return chosen
             if sub == 0:
                 break
             sub = (sub - 1) & mask
-    return total * (1.0 - 1e-12)
+    return chosen
 
 
 @kernel
