@@ -2,7 +2,8 @@
 
 The parent sets of a column are the subsets of its candidates, alone or with one further column ("plus one"). Block `j`
 of a column has one entry for each subset of candidates: `j = 0` without a further column, `j >= 1` with the j-th of
-`outs`. `scores` has the families, `sums` the log sums over subsets inside each block.
+`outs`. `scores` has the families, the first row of `sums` the log sums over subsets inside each block. Its second row
+has the same sums by subset: the largest one, and each further column's sum relative to it, so that they can be added.
 """
 
 from __future__ import annotations
@@ -31,14 +32,31 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
         width += 1
         if inside[u]:
             mask |= 1 << i
-    size = 1 << width
-    total = float(sums[start + mask])
+    count = 0
+    while count < outs.shape[1] and outs[v, count] >= 0:
+        count += 1
+    alone = float(sums[0, start + mask])
+    if count == 0:
+        return alone
+    group = start + mask * (count + 1)
+    top = sums[1, group]
+    if top == -np.inf:
+        return top
+    total = math.exp(alone - top)
+    for j in range(count):
+        total += inside[outs[v, j]] * sums[1, group + 1 + j]
+    if total > 0.0:
+        return top + math.log(total)
+    return _log_sum_before(v, inside, outs, sums, start, mask, 1 << width)
+
+
+@kernel
+def _log_sum_before(v: int, inside: Bytes, outs: Ints, sums: Floats, start: int, mask: int, size: int) -> float:
+    """The same in logarithms, where all relative sums are zero."""
+    total = float(sums[0, start + mask])
     for j in range(outs.shape[1]):
-        u = outs[v, j]
-        if u < 0:
-            break
-        if inside[u]:
-            total = log_add(total, sums[start + (j + 1) * size + mask])
+        if outs[v, j] >= 0 and inside[outs[v, j]]:
+            total = log_add(total, sums[0, start + (j + 1) * size + mask])
     return total
 
 

@@ -89,8 +89,8 @@ def run_structures(
 ) -> tuple[float, int]:  # fmt: skip
     """Steps over DAGs, one legal move at a time; the score of the last, and how many were accepted.
 
-    The proposal is uniform over the N(G) legal moves: accept with probability min(1, P(G') N(G) / (P(G) N(G'))). A
-    tenth of the steps at temperature one reverse an edge with new parents for both of its columns.
+    The proposal is uniform over the N(G) legal moves: accept with probability min(1, P(G') N(G) / (P(G) N(G'))). At
+    temperature one, a tenth of the steps are edge reversals with new parents for both columns.
     """
     n = cands.shape[0]
     graph = edges.reshape(n, n).astype(np.uint8)

@@ -17,8 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import NEVER
 from sepset.kernels.structure.chains import draw_graph, log_extensions, run_orders
-from sepset.kernels.structure.subsets import sum_subsets
-from sepset.learning.structure.averaging.candidates import CandidateTable
+from sepset.learning.structure.averaging.candidates import CandidateTable, summed_block
 
 ROUNDS = 4
 """How often the tilts are fitted, each time to draws from the scores tilted so far."""
@@ -61,19 +60,18 @@ class Tilt:
 
     def table(self, table: CandidateTable) -> CandidateTable:
         """The table with tilted scores."""
-        scores, sums = table.scores.copy(), table.scores.copy()
-        for v in range(len(table.cands)):
-            first, last = table.starts[v], table.starts[v + 1]
-            width = int((table.cands[v] >= 0).sum())
-            block = scores[first:last].reshape(-1, 1 << width)
-            inside = self.edges[table.cands[v, :width], v]
-            further = self.edges[table.outs[v, : len(block) - 1], v]
-            block += subset_sums(inside)
-            block[1:] += further[:, None]
-            block[0, 0] += self.roots[v]
-            sums[first:last] = scores[first:last]
-            sum_subsets(sums[first:last].reshape(-1, 1 << width), NEVER)
-        return replace(table, scores=scores, sums=sums)
+        parts = [summed_block(self._block(table, v)) for v in range(len(table.cands))]
+        scores, sums = (np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True))
+        return replace(table, scores=scores, sums=sums[: len(table.sums)])
+
+    def _block(self, table: CandidateTable, child: int) -> Floats:
+        """The tilted scores of a column: by further column, and by subset of candidates."""
+        width = int((table.cands[child] >= 0).sum())
+        block = table.scores[table.starts[child] : table.starts[child + 1]].reshape(-1, 1 << width).copy()
+        block += subset_sums(self.edges[table.cands[child, :width], child])
+        block[1:] += self.edges[table.outs[child, : len(block) - 1], child][:, None]
+        block[0, 0] += self.roots[child]
+        return block
 
 
 def subset_sums(values: Floats) -> Floats:
