@@ -39,7 +39,7 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
     if count == 0:
         return alone
     group = start + mask * (count + 1)
-    top = sums[1, group]
+    top = float(sums[1, group])
     if top == -np.inf:
         return top
     total = math.exp(alone - top)
