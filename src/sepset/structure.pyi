@@ -117,6 +117,9 @@ from sepset.learning.structure.hidden.completions import (
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
 )
+from sepset.learning.structure.hidden.learnedbayesnet import (
+    LearnedBayesNet as LearnedBayesNet,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -340,6 +343,7 @@ __all__ = [
     "KoivistoSood",
     "Laplace",
     "Learned",
+    "LearnedBayesNet",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",

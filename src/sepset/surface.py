@@ -223,7 +223,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.hidden.cheesemanstutz": "CheesemanStutz",
         "learning.structure.hidden.completions": "CompletionSum",
         "learning.structure.hidden.laplace": "Laplace",
-        "learning.structure.hidden.learnednetwork": "LearnedNetwork",
+        "learning.structure.hidden.learnedbayesnet": "LearnedBayesNet",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
         "learning.structure.hidden.observedbic": "ObservedBIC",
         "learning.structure.hidden.structuralem": "StructuralEM",
