@@ -243,7 +243,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.evaluation.calibration": "CalibrationResult reliability_curve calibration_curve",
         "learning.evaluation.divergence.discrete": "cpd_distance parameter_distance",
         "learning.evaluation.divergence.relativeentropy": "DivergenceResult divergence",
-        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit log_probability_moments",
+        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit",
+        "learning.evaluation.logmoments": "log_probability_moments",
         "learning.evaluation.learningcurve": "LearningCurveResult learning_curve",
         "learning.evaluation.losses": (
             "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
