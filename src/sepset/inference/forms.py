@@ -29,6 +29,7 @@ from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
+from sepset.inference.cases import CaseSearch
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.method import (
     Answer,
@@ -45,7 +46,7 @@ from sepset.inference.method import (
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.result import Answers
 from sepset.inference.rewriting import rewritten
-from sepset.inference.tangents import Bounded, TangentSearch, branches
+from sepset.inference.tangents import MOST_BRANCHES, Bounded, TangentSearch, branches
 from sepset.inference.values import Values
 from sepset.problem import Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -184,10 +185,31 @@ class PreparedForms:
             try:
                 return self.for_best(evidence, over).best(evidence, over)
             except TooLarge:
-                if not self._is_bounded(evidence, over):
+                if not self._summed(evidence, over) and not self._is_bounded(evidence, over):
                     raise
                 self._too_wide.add(key)
-        return self._best_by_tangents(evidence, over)
+        summed = self._summed(evidence, over)
+        return self._best_by_cases(evidence, over, summed) if summed else self._best_by_tangents(evidence, over)
+
+    def _summed(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Discrete]:
+        """The variables of forms without factors for a maximum that are summed out; none if there are too many."""
+        known = {*over, *evidence.codes}
+        groups = [self.problem.conditionals[form.group] for form in self._wide(evidence, over).values()]
+        found: Any = {v: self.problem.variables[v] for g in groups for v in (*g.parents, g.child) if v not in known}
+        is_few = math.prod(v.num_states for v in found.values()) <= MOST_BRANCHES
+        return found if is_few and (self.problem.variables.cards[list(over)] > 0).all() else {}
+
+    def _best_by_cases(self, evidence: Evidence, over: Sequence[int], summed: Mapping[int, Discrete]) -> Best:
+        """The best assignment, from the best ones in each case of the variables of wide forms that are summed out."""
+
+        def log_value(values: Mapping[int, int]) -> float:
+            weights = {v: row for v, row in evidence.weights.items() if v not in values}
+            weight = math.prod(float(evidence.weights[v][c]) for v, c in values.items() if v in evidence.weights)
+            told = Evidence({**evidence.codes, **values}, weights, {}, evidence.reals)
+            return math.log(weight) + self.log_partition(told)  # positive: the assignment is a possible one
+
+        cards = {v: int(self.problem.variables.cards[v]) for v in over}
+        return CaseSearch(summed, evidence, lambda told: self.best(told, over), log_value, cards).run()
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
         """The forms that a maximum needs and that have no factors for it."""
