@@ -171,6 +171,9 @@ from sepset.learning.structure.skeletons.latent import (
 from sepset.learning.structure.skeletons.pc import (
     PC as PC,
 )
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
+)
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
 )
@@ -220,6 +223,7 @@ __all__ = [
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",
+    "GraphicalLasso",
     "Guarantee",
     "HardEM",
     "HillClimb",

@@ -198,6 +198,15 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
+    LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.penaltychoice import (
+    ExtendedBIC as ExtendedBIC,
+    PathPoint as PathPoint,
+    StARS as StARS,
+)
 
 __all__ = [
     "AIC",
@@ -229,6 +238,7 @@ __all__ = [
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
+    "ExtendedBIC",
     "FCI",
     "FNML",
     "FamilyScore",
@@ -241,6 +251,7 @@ __all__ = [
     "GES",
     "GIES",
     "GRaSP",
+    "GraphicalLasso",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -254,6 +265,7 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Learned",
+    "LearnedConcentration",
     "LeaveOneOut",
     "LogLikelihood",
     "MMHC",
@@ -265,6 +277,7 @@ __all__ = [
     "OrderMCMC",
     "PC",
     "PartitionMCMC",
+    "PathPoint",
     "Pearson",
     "Permutation",
     "PlateauWalk",
@@ -278,6 +291,7 @@ __all__ = [
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
+    "StARS",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",

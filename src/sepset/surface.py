@@ -22,7 +22,7 @@ FLAT = (
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC "
+    "PC FCI MMHC GraphicalLasso "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -129,6 +129,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "engine.prediction": "Prediction",
         "engine.sensitivity": "ParameterSensitivity SensitivityResult",
         "engine.view": "View",
+        "inference.assignment": "AssignmentTask Assigns Certificate Found",
         "inference.cliquetree.cutset": "CutsetConditioning CutsetPlan",
         "inference.cliquetree.method": "CliqueTree",
         "inference.exact.beliefupdate": "BeliefUpdate",
@@ -137,8 +138,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.recursive": "ConditioningPlan RecursiveConditioning",
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
+        "inference.map.coordinates": "ICM",
         "inference.plan": "EliminationPlan",
-        "inference.result": "Guarantee LogProbabilityResult MapResult MarginalsResult QueryResult Status",
+        "inference.mapresult": "Assignment MapResult",
+        "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
         "inference.treequery.orders": "MergeOrder",
         "inference.treequery.pairs": "Pairs",
         "inference.treequery.query": "CliqueSubtree tree_query",
@@ -163,6 +166,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.posterior": "Posterior",
         "learning.task": "Task",
         "learning.undirected.exponentialfamily": "ExponentialFamily",
+        "learning.undirected.markovfit": "MarkovFitResult",
     },
     "missing": {
         "data.missingness": "MissingPatternsResult complete_cases missing_patterns",
@@ -237,6 +241,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
         ),
+        "learning.structure.undirected.graphicallasso": "GraphicalLasso LearnedConcentration",
+        "learning.structure.undirected.penaltychoice": "ExtendedBIC PathPoint StARS",
     },
     "evaluation": {
         "learning.evaluation.biasvariance": "BiasVarianceResult bias_variance",

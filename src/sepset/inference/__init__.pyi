@@ -20,6 +20,12 @@ from sepset.engine.sensitivity import (
 from sepset.engine.view import (
     View as View,
 )
+from sepset.inference.assignment import (
+    AssignmentTask as AssignmentTask,
+    Assigns as Assigns,
+    Certificate as Certificate,
+    Found as Found,
+)
 from sepset.inference.cliquetree.cutset import (
     CutsetConditioning as CutsetConditioning,
     CutsetPlan as CutsetPlan,
@@ -47,13 +53,19 @@ from sepset.inference.iterate import (
     Until as Until,
     run as run,
 )
+from sepset.inference.map.coordinates import (
+    ICM as ICM,
+)
+from sepset.inference.mapresult import (
+    Assignment as Assignment,
+    MapResult as MapResult,
+)
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
 from sepset.inference.result import (
     Guarantee as Guarantee,
     LogProbabilityResult as LogProbabilityResult,
-    MapResult as MapResult,
     MarginalsResult as MarginalsResult,
     QueryResult as QueryResult,
     Status as Status,
@@ -78,8 +90,12 @@ from sepset.problem import (
 )
 
 __all__ = [
+    "Assignment",
+    "AssignmentTask",
+    "Assigns",
     "BeliefUpdate",
     "BruteForce",
+    "Certificate",
     "Check",
     "CheckReport",
     "CliqueSubtree",
@@ -89,7 +105,9 @@ __all__ = [
     "CutsetPlan",
     "EliminationPlan",
     "Engine",
+    "Found",
     "Guarantee",
+    "ICM",
     "InformationValues",
     "LogProbabilityResult",
     "MapResult",

@@ -406,7 +406,7 @@ class FamilyScores(Tabulated, Result, Mapping[str, float]):
     >>> import sepset as ss
     >>> found = ss.structure.score(ss.DAG.parse("a -> b"), {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1]})
     >>> found, round(found["b"], 4)
-    (FamilyScores(-4.852 of 2 families; BIC(penalty=1.0)), -1.3863)
+    (FamilyScores(-4.85203 of 2 families; BIC(penalty=1.0)), -1.3863)
     """
 
     families: Mapping[str, float] = field(default_factory=dict)
