@@ -245,7 +245,7 @@ class RowQuestions(Bound):
         """
         (place,) = self.positions([target])
         asked = self.model.variables[place]
-        if asked.is_discrete or asked.size != 1:
+        if not isinstance(asked, Vector) or asked.size != 1:
             raise ScopeError(f"{asked.name!r} is not a real number, so that it has no mean and variance in each row.")
         mean, variance = self._answered(self._findings(data, [asked], features), [place], None, None).moments[place]
         return mean, variance
@@ -318,7 +318,7 @@ class RowQuestions(Bound):
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")
         return found
 
-    def _findings(self, data: object, targets: Sequence[Discrete], features: Names | None) -> EvidenceRows:
+    def _findings(self, data: object, targets: Sequence[Discrete | Vector], features: Names | None) -> EvidenceRows:
         from sepset.engine.rows import findings_of
 
         without = self._without(self.features(targets, features))

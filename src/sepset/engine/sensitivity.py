@@ -365,10 +365,10 @@ def _ground(engine: Engine, position: int, evidence: Evidence) -> _Ground:
         derivatives = Derivatives(problem, *settings) if is_deferred else engine.derivatives
         place = {v: v for v in range(problem.num_visible)}
         return _Ground(derivatives, evidence, place, tuple(cpds), frozenset(engine.joints))
-    return _beside_reals(engine, problem, evidence, cpds)
+    return _with_reals(engine, problem, evidence, cpds)
 
 
-def _beside_reals(engine: Engine, problem: Problem, evidence: Evidence, cpds: Sequence[CPD]) -> _Ground:
+def _with_reals(engine: Engine, problem: Problem, evidence: Evidence, cpds: Sequence[CPD]) -> _Ground:
     """The discrete variables, weighed by the densities of real findings."""
     contexts = _contexts(engine, problem, evidence)
     if contexts.prepared is None:
@@ -386,8 +386,8 @@ def _contexts(engine: Engine, problem: Problem, evidence: Evidence) -> WeightedC
         return questions.contexts(evidence)
     if any(0 in shape for shape in problem.shapes):
         raise NotApplicable(
-            "Sensitivity to parameters beside real variables is for networks of discrete variables and linear "
-            "Gaussians; this model has other factors. Compare `query` at changed parameters."
+            "Sensitivity to the parameters of a model with real variables is for networks of discrete variables and "
+            "linear Gaussians; this one has other factors. Compare `query` at changed parameters."
         )
     part = discrete_part(problem)
     assert part.problem is not None  # the target is discrete

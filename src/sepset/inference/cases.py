@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
 from sepset.errors import TooLarge
-from sepset.inference.method import Best
+from sepset.inference.method import Best, Prepared
 from sepset.inference.tangents import SLACK, branches, masked
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
@@ -137,3 +137,16 @@ class CaseSearch:
     def _shares(self, part: Part, place: int) -> Floats:
         codes = [int(values[place]) for values in part.assignments]
         return np.asarray(np.bincount(codes, part.shares, self._cards[place]), np.float64)
+
+
+def best_by_cases(prepared: Prepared, summed: Mapping[int, Discrete], evidence: Evidence, over: Sequence[int]) -> Best:
+    """The best values of `over`, from the best ones in each case of some of the variables that are summed out."""
+
+    def log_value(values: Mapping[int, int]) -> float:
+        weights = {v: row for v, row in evidence.weights.items() if v not in values}
+        weight = math.prod(float(evidence.weights[v][c]) for v, c in values.items() if v in evidence.weights)
+        told = Evidence({**evidence.codes, **values}, weights, {}, evidence.reals)
+        return math.log(weight) + prepared.log_partition(told)  # positive: the assignment is a possible one
+
+    cards = {v: int(prepared.problem.variables.cards[v]) for v in over}
+    return CaseSearch(summed, evidence, lambda told: prepared.best(told, over), log_value, cards).run()

@@ -29,7 +29,7 @@ from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
-from sepset.inference.cases import CaseSearch
+from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.method import (
     Answer,
@@ -189,7 +189,7 @@ class PreparedForms:
                     raise
                 self._too_wide.add(key)
         summed = self._summed(evidence, over)
-        return self._best_by_cases(evidence, over, summed) if summed else self._best_by_tangents(evidence, over)
+        return best_by_cases(self, summed, evidence, over) if summed else self._best_by_tangents(evidence, over)
 
     def _summed(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Discrete]:
         """The variables of forms without factors for a maximum that are summed out; none if there are too many."""
@@ -198,18 +198,6 @@ class PreparedForms:
         found: Any = {v: self.problem.variables[v] for g in groups for v in (*g.parents, g.child) if v not in known}
         is_few = math.prod(v.num_states for v in found.values()) <= MOST_BRANCHES
         return found if is_few and (self.problem.variables.cards[list(over)] > 0).all() else {}
-
-    def _best_by_cases(self, evidence: Evidence, over: Sequence[int], summed: Mapping[int, Discrete]) -> Best:
-        """The best assignment, from the best ones in each case of the variables of wide forms that are summed out."""
-
-        def log_value(values: Mapping[int, int]) -> float:
-            weights = {v: row for v, row in evidence.weights.items() if v not in values}
-            weight = math.prod(float(evidence.weights[v][c]) for v, c in values.items() if v in evidence.weights)
-            told = Evidence({**evidence.codes, **values}, weights, {}, evidence.reals)
-            return math.log(weight) + self.log_partition(told)  # positive: the assignment is a possible one
-
-        cards = {v: int(self.problem.variables.cards[v]) for v in over}
-        return CaseSearch(summed, evidence, lambda told: self.best(told, over), log_value, cards).run()
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
         """The forms that a maximum needs and that have no factors for it."""
@@ -431,7 +419,7 @@ class PreparedForms:
         forms = {self.problem.forms[i].factors[0]: i for i in used}
         rest = iter(found.factors)
         made = [
-            _joint_counts(found.factors[homes[forms[n]][0]], self._joint_states(forms[n], rows))
+            JointCounts.of(found.factors[homes[forms[n]][0]], self._joint_states(forms[n], rows))
             if n in forms
             else next(rest)
             for n in range(self.problem.num_factors)
@@ -587,12 +575,6 @@ def _with_contexts(rows: EvidenceRows, positions: Sequence[int], columns: Sequen
     """The rows with one more column for each form: its context."""
     codes = np.column_stack([rows.codes, *columns]).astype(np.int32)
     return EvidenceRows((*rows.positions, *positions), codes, rows.real_positions, rows.reals)
-
-
-def _joint_counts(marginal: Floats, codes: AnyInts) -> JointCounts:
-    """The joint states with a positive count."""
-    counts = marginal.reshape(-1)
-    return JointCounts(codes[counts > 0].astype(np.int64), counts[counts > 0])
 
 
 def _joined(parts: Sequence[JointCounts]) -> JointCounts:

@@ -159,7 +159,7 @@ def _discrete(target: AnyVariable) -> None:
 
 
 def _real(target: AnyVariable) -> None:
-    if target.is_discrete or target.size != 1:
+    if not isinstance(target, Vector) or target.size != 1:
         raise ScopeError(f"The squared error is that of a real target; {target.name!r} is not. Use loss='brier'.")
 
 

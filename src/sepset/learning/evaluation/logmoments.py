@@ -48,6 +48,7 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     Tested by: learning/evaluation/test_logmoments.py::test_moments_are_those_of_the_joint
 
     >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
     >>> found = log_probability_moments(BayesNet(TableCPD(Discrete("x", 3), [0.5, 0.3, 0.2])))
     >>> round(found.mean, 6), round(found.variance, 6)
     (-1.029653, 0.132964)
