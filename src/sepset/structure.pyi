@@ -83,6 +83,28 @@ from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
 )
+from sepset.learning.structure.hidden.cardinality import (
+    CardinalityResult as CardinalityResult,
+    ScoredCardinality as ScoredCardinality,
+    hidden_cardinality as hidden_cardinality,
+)
+from sepset.learning.structure.hidden.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.hidden.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.hidden.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.hidden.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.hidden.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
     Bonferroni as Bonferroni,
@@ -120,6 +142,13 @@ from sepset.learning.structure.independence.permutation import (
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
+)
+from sepset.learning.structure.local.treelearner import (
+    LearnedTree as LearnedTree,
+    learn_tree as learn_tree,
+)
+from sepset.learning.structure.local.treescore import (
+    TreeScore as TreeScore,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -224,8 +253,11 @@ __all__ = [
     "Branching",
     "Callback",
     "CandidateGraph",
+    "CardinalityResult",
+    "CheesemanStutz",
     "Cheng",
     "ChowLiu",
+    "CompletionSum",
     "ConditionalGaussianTest",
     "Conflict",
     "Constraints",
@@ -235,6 +267,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
@@ -264,14 +297,18 @@ __all__ = [
     "KES",
     "KnownOrder",
     "KoivistoSood",
+    "Laplace",
     "Learned",
     "LearnedConcentration",
+    "LearnedTree",
     "LeaveOneOut",
+    "LogEvidenceResult",
     "LogLikelihood",
     "MMHC",
     "MMPC",
     "MoreData",
     "OBS",
+    "ObservedBIC",
     "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",
@@ -288,6 +325,7 @@ __all__ = [
     "Recovery",
     "SGS",
     "ScoreTable",
+    "ScoredCardinality",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -297,6 +335,7 @@ __all__ = [
     "StructurePosterior",
     "TianHe",
     "TreePosterior",
+    "TreeScore",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -305,8 +344,11 @@ __all__ = [
     "consensus_graph",
     "data_driven_threshold",
     "feature_confidence",
+    "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_tree",
+    "log_evidence",
     "num_dags",
     "parent_set_scores",
     "score",

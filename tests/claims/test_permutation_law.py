@@ -543,12 +543,30 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.learn_tree")
+def local_trees(w: World) -> Any:
+    was_set = {"d": [k % 3 == 0 for k in range(len(w.rows))]}
+    score = ss.structure.TreeScore
+    chosen = (ss.BIC(), ss.BDeu(3.0), score(ss.priors.BDe(w.other, 7.0)), score(ss.K2(), search="exact"))
+    found = [ss.structure.learn_tree(w.rows, "d", score=one, interventions=was_set) for one in chosen]
+    scores = [(one.score, one.leaf_score) for one in found]
+    return scores, [plain_cpd(one.cpd) for one in found[:3]]  # the best tree under K2 is one of several
+
+
 @law("structure.parent_set_scores", "structure.ScoreTable.score")
 def tables_of_scores(w: World) -> Any:
     was_set = {"c": [k % 3 == 0 for k in range(len(w.rows))]}
     tables = [ss.structure.parent_set_scores(w.rows, score=s, interventions=was_set) for s in (ss.BIC(), ss.K2())]
     best = [ss.ExactSearch(method).solve(t).score for t in tables for method in ("dynamic", "integer")]
     return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
+
+
+@law("structure.log_evidence", "structure.hidden_cardinality", tolerance=ITERATED)
+def evidences(w: World) -> Any:
+    rows = w.gaps.select(["a", "b", "d"])
+    hidden = ss.structure.hidden_cardinality(w.net, rows, hidden="c", max_states=1).candidates[0].score
+    methods = (ss.structure.CheesemanStutz(), ss.structure.ObservedBIC("parameters"))
+    return hidden, [ss.structure.log_evidence(w.net, w.gaps, method=m).value for m in methods]
 
 
 @law("structure.independence_test")
@@ -1097,6 +1115,9 @@ EXEMPT = {
     "learning.*.first": OWN,
     "structure.*.bind": OWN,
     "structure.*.family": OWN,
+    "structure.*.cpd": OWN,
+    "structure.*.leaf": OWN,
+    "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
     "structure.*.regrets": OWN,

@@ -306,7 +306,8 @@ def bound_rows(data: object, variables: Iterable[AnyVariable] | None, weights: W
     absent = [name for name in named if name not in inferred.variables]
     if absent:
         raise DataError(f"variables= names columns that the data does not have: {listing(absent)}.")
-    return bind(data, [named.get(v.name, v) for v in inferred.variables if v.name != weights], weights)
+    own = weights if isinstance(weights, str) else None
+    return bind(data, [named.get(v.name, v) for v in inferred.variables if v.name != own], weights)
 
 
 def interventions_of(interventions: object, rows: Dataset) -> Bools:
