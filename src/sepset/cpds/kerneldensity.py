@@ -218,7 +218,7 @@ class KernelCPD:
             means[c, : len(stored)] = stored
         covariances = np.broadcast_to(np.diag(variances), (means[..., 0].size, size, size))
         line = LinearGaussian(self.child, means.reshape(-1, size), covariance=covariances, by=(*self.by, row))
-        return Decomposition((Table((*self.by, row), shares), *line.factors()), (row,))
+        return Decomposition((Table((*self.by, row), shares.reshape(-1)), *line.factors()), (row,))
 
     def _ready(self, context: int) -> Floats:
         """The widths, after checking that this context has rows."""

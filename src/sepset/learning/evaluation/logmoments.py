@@ -54,6 +54,7 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     (-1.029653, 0.132964)
     """
     engine = engine_for(model)
+    _check(engine.prepared.problem)
     problem = functional(engine.prepared.problem)
     lines = _lines(problem)
     plan = engine.method.prepare(_of_states(problem, lines)).plan((), ())
@@ -70,16 +71,21 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     return LogMoments(mean, max(float(total.parts[2]) - mean**2, 0.0))
 
 
-def _lines(problem: Problem) -> dict[int, Regression]:
-    """The factors that are linear Gaussians, by number; raises if another one is over a real variable."""
-    lines = {g.factors[0]: problem.regressions[g.child] for g in problem.conditionals if g.child in problem.regressions}
-    for number, shape in enumerate(problem.shapes):
-        if 0 in shape and number not in lines:
+def _check(problem: Problem) -> None:
+    """Raise if a real variable is not that of a linear Gaussian."""
+    chosen = {problem.conditionals[form.group].child for form in problem.forms}  # by the question: no regressions
+    for group in problem.conditionals:
+        variable = problem.variables[group.child]
+        if not variable.is_discrete and (group.child in chosen or group.child not in problem.regressions):
             raise NotApplicable(
-                f"The moments of the log density are known for discrete variables and linear Gaussians; "
-                f"{problem.factor(number)!r} is neither. Simulate them: `model.log_probability(model.sample(n))`."
+                "The moments of the log density are known for discrete variables and linear Gaussians; "
+                f"{variable.name!r} is neither. Simulate them: `model.log_probability(model.sample(n))`."
             )
-    return lines
+
+
+def _lines(problem: Problem) -> dict[int, Regression]:
+    """The factors that are linear Gaussians, by number."""
+    return {g.factors[0]: problem.regressions[g.child] for g in problem.conditionals if g.child in problem.regressions}
 
 
 def _of_states(problem: Problem, lines: Mapping[int, Regression]) -> Problem:
