@@ -227,9 +227,18 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
 from sepset.learning.structure.undirected.graphicallasso import (
     GraphicalLasso as GraphicalLasso,
     LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
 )
 from sepset.learning.structure.undirected.penaltychoice import (
     ExtendedBIC as ExtendedBIC,
@@ -280,6 +289,7 @@ __all__ = [
     "FaultyOracle",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
@@ -300,6 +310,7 @@ __all__ = [
     "Laplace",
     "Learned",
     "LearnedConcentration",
+    "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
@@ -307,6 +318,7 @@ __all__ = [
     "MMHC",
     "MMPC",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
     "ObservedBIC",
     "OptimalReinsertion",
