@@ -17,6 +17,7 @@ from sepset import (
     plotting as plotting,
     potentials as potentials,
     priors as priors,
+    recommend as recommend,
     sklearn as sklearn,
     structure as structure,
     testing as testing,
@@ -156,6 +157,9 @@ from sepset.learning.structure.exact.search import (
 from sepset.learning.structure.exact.trees import (
     ChowLiu as ChowLiu,
 )
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
+)
 from sepset.learning.structure.scores.likelihood import (
     BIC as BIC,
 )
@@ -252,6 +256,7 @@ __all__ = [
     "Soft",
     "Status",
     "StepwiseEM",
+    "StructuralEM",
     "StructureMCMC",
     "Table",
     "TableCPD",
@@ -293,6 +298,7 @@ __all__ = [
     "priors",
     "query",
     "read",
+    "recommend",
     "sample",
     "sensitivity",
     "sklearn",
