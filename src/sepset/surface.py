@@ -19,7 +19,7 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -140,6 +140,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
         "inference.map.coordinates": "ICM",
+        "inference.map.maxflow": "Cut FlowGraph",
+        "inference.map.mincut": "MinCut",
+        "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
+        "inference.map.qpbo": "QPBO",
         "inference.plan": "EliminationPlan",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
