@@ -205,6 +205,14 @@ def log_values(w: World) -> Any:
     return [w.markov.log_value(w.rows).tolist(), chain.log_probability(w.rows).tolist()]
 
 
+@law("inference.Engine.moments")
+def moments_of_rows(w: World) -> Any:
+    engine = ss.prepare(w.mixed)
+    real = sorted(v.name for v in w.mixed.variables if not v.is_discrete)[-1]
+    found = [engine.moments(rows, real) for rows in (w.mixed_rows, w.mixed_gaps)]
+    return [part.tolist() for moments in found for part in moments]
+
+
 @law("predict", "inference.Engine.predict", "inference.Engine.posteriors", "inference.Engine.modes")
 def predictions(w: World) -> Any:
     features = w.rows.select([v for v in w.rows.variables if v.name in ("a", "d")])
