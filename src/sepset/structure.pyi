@@ -52,6 +52,26 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -97,6 +117,9 @@ from sepset.learning.structure.hidden.completions import (
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
 )
+from sepset.learning.structure.hidden.learnedbayesnet import (
+    LearnedBayesNet as LearnedBayesNet,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -104,6 +127,9 @@ from sepset.learning.structure.hidden.logevidence import (
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
 )
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
@@ -149,6 +175,11 @@ from sepset.learning.structure.local.treelearner import (
 )
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
+)
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -268,8 +299,11 @@ __all__ = [
     "ChowLiu",
     "CompletionSum",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
@@ -309,14 +343,21 @@ __all__ = [
     "KoivistoSood",
     "Laplace",
     "Learned",
+    "LearnedBayesNet",
     "LearnedConcentration",
+    "LearnedConditional",
+    "LearnedDependencyNet",
+    "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
     "NeighborhoodSelection",
     "OBS",
@@ -331,6 +372,7 @@ __all__ = [
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
@@ -342,10 +384,13 @@ __all__ = [
     "Sidak",
     "SparseCandidate",
     "StARS",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
     "TreeScore",
     "UniformSizes",
@@ -359,6 +404,7 @@ __all__ = [
     "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_dependency_net",
     "learn_tree",
     "log_evidence",
     "num_dags",
