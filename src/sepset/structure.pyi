@@ -143,6 +143,12 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.decisiongraphs import (
+    DecisionGraphScore as DecisionGraphScore,
+)
+from sepset.learning.structure.local.localfit import (
+    LocalFit as LocalFit,
+)
 from sepset.learning.structure.local.treelearner import (
     LearnedTree as LearnedTree,
     learn_tree as learn_tree,
@@ -264,6 +270,7 @@ __all__ = [
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
+    "DecisionGraphScore",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -302,6 +309,7 @@ __all__ = [
     "LearnedConcentration",
     "LearnedTree",
     "LeaveOneOut",
+    "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
     "MMHC",

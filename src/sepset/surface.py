@@ -227,6 +227,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
+        "learning.structure.local.decisiongraphs": "DecisionGraphScore",
+        "learning.structure.local.localfit": "LocalFit",
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",

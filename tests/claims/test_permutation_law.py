@@ -1109,6 +1109,7 @@ EXEMPT = {
     "structure.*.family": OWN,
     "structure.*.cpd": OWN,
     "structure.*.leaf": OWN,
+    "structure.*.parts": OWN,
     "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
