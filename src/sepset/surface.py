@@ -231,6 +231,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.local.localfit": "LocalFit",
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
+        "learning.structure.local.treesearch": "TreeSearch",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
