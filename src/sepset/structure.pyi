@@ -233,9 +233,18 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
 from sepset.learning.structure.undirected.graphicallasso import (
     GraphicalLasso as GraphicalLasso,
     LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
 )
 from sepset.learning.structure.undirected.penaltychoice import (
     ExtendedBIC as ExtendedBIC,
@@ -287,6 +296,7 @@ __all__ = [
     "FaultyOracle",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
@@ -307,6 +317,7 @@ __all__ = [
     "Laplace",
     "Learned",
     "LearnedConcentration",
+    "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
     "LocalFit",
@@ -315,6 +326,7 @@ __all__ = [
     "MMHC",
     "MMPC",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
     "ObservedBIC",
     "OptimalReinsertion",

@@ -252,7 +252,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
         ),
+        "learning.structure.undirected.forest": "Forest",
         "learning.structure.undirected.graphicallasso": "GraphicalLasso LearnedConcentration",
+        "learning.structure.undirected.learnednetwork": "LearnedNetwork",
+        "learning.structure.undirected.neighborhoods": "NeighborhoodSelection",
         "learning.structure.undirected.penaltychoice": "ExtendedBIC PathPoint StARS",
     },
     "evaluation": {

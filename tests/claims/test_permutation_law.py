@@ -576,6 +576,14 @@ def independence(w: World) -> Any:
     return [(one.statistic, one.p_value) for one in found], edges
 
 
+@law("structure.LearnedNetwork.fit", tolerance=1e-4)
+def pairwise_network(w: World) -> Any:
+    found = ss.learn_structure(w.rows, method=ss.structure.NeighborhoodSelection(0.02))
+    fitted = found.fit(prior=ss.priors.NormalWeights(1.0))
+    joint = plain_table(ss.query(fitted.model, list("abcd")).distribution)
+    return [{frozenset(edge) for edge in found.graph.edges}, fitted.log_likelihood, joint]
+
+
 @law("structure.LearnedConcentration.fit", tolerance=ITERATED)
 def sparse_concentrations(w: World) -> Any:
     x = np.random.default_rng(3).normal(size=(4, 40))
