@@ -156,6 +156,9 @@ from sepset.learning.structure.local.treelearner import (
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
 )
+from sepset.learning.structure.local.treesearch import (
+    TreeSearch as TreeSearch,
+)
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
     LeaveOneOut as LeaveOneOut,
@@ -356,6 +359,7 @@ __all__ = [
     "TianHe",
     "TreePosterior",
     "TreeScore",
+    "TreeSearch",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
