@@ -52,6 +52,26 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -97,6 +117,9 @@ from sepset.learning.structure.hidden.completions import (
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
 )
+from sepset.learning.structure.hidden.learnedbayesnet import (
+    LearnedBayesNet as LearnedBayesNet,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -104,6 +127,9 @@ from sepset.learning.structure.hidden.logevidence import (
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
 )
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
@@ -156,8 +182,15 @@ from sepset.learning.structure.local.treelearner import (
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
 )
+<<<<<<< HEAD
 from sepset.learning.structure.local.treesearch import (
     TreeSearch as TreeSearch,
+=======
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
+>>>>>>> main
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -277,8 +310,11 @@ __all__ = [
     "ChowLiu",
     "CompletionSum",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
@@ -319,15 +355,22 @@ __all__ = [
     "KoivistoSood",
     "Laplace",
     "Learned",
+    "LearnedBayesNet",
     "LearnedConcentration",
+    "LearnedConditional",
+    "LearnedDependencyNet",
+    "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
     "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
     "NeighborhoodSelection",
     "OBS",
@@ -342,6 +385,7 @@ __all__ = [
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
@@ -353,10 +397,13 @@ __all__ = [
     "Sidak",
     "SparseCandidate",
     "StARS",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
     "TreeScore",
     "TreeSearch",
@@ -371,6 +418,7 @@ __all__ = [
     "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_dependency_net",
     "learn_tree",
     "log_evidence",
     "num_dags",
