@@ -169,6 +169,12 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.decisiongraphs import (
+    DecisionGraphScore as DecisionGraphScore,
+)
+from sepset.learning.structure.local.localfit import (
+    LocalFit as LocalFit,
+)
 from sepset.learning.structure.local.treelearner import (
     LearnedTree as LearnedTree,
     learn_tree as learn_tree,
@@ -176,10 +182,15 @@ from sepset.learning.structure.local.treelearner import (
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
 )
+<<<<<<< HEAD
+from sepset.learning.structure.local.treesearch import (
+    TreeSearch as TreeSearch,
+=======
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
     Module as Module,
     ModuleSearch as ModuleSearch,
+>>>>>>> main
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -307,6 +318,7 @@ __all__ = [
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
+    "DecisionGraphScore",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -351,6 +363,7 @@ __all__ = [
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
+    "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
     "LogisticLearner",
@@ -393,6 +406,7 @@ __all__ = [
     "TreeLearner",
     "TreePosterior",
     "TreeScore",
+    "TreeSearch",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
