@@ -75,6 +75,10 @@ from sepset.learning.structure.dependency.stationary import (
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
+from sepset.learning.structure.exact.certificate import (
+    SearchCertificate as SearchCertificate,
+    certificate as certificate,
+)
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
     num_dags as num_dags,
@@ -182,15 +186,13 @@ from sepset.learning.structure.local.treelearner import (
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
 )
-<<<<<<< HEAD
 from sepset.learning.structure.local.treesearch import (
     TreeSearch as TreeSearch,
-=======
+)
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
     Module as Module,
     ModuleSearch as ModuleSearch,
->>>>>>> main
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -393,6 +395,7 @@ __all__ = [
     "SGS",
     "ScoreTable",
     "ScoredCardinality",
+    "SearchCertificate",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -411,6 +414,7 @@ __all__ = [
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
+    "certificate",
     "compare",
     "consensus_graph",
     "data_driven_threshold",

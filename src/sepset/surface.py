@@ -215,6 +215,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
         "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
+        "learning.structure.exact.certificate": "SearchCertificate certificate",
         "learning.structure.exact.enumeration": "all_dags num_dags",
         "learning.structure.exact.kbest": "RankedDAG k_best",
         "learning.structure.exact.knownorder": "KnownOrder",
@@ -241,12 +242,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
-<<<<<<< HEAD
         "learning.structure.local.decisiongraphs": "DecisionGraphScore",
         "learning.structure.local.localfit": "LocalFit",
-=======
         "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
->>>>>>> main
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
         "learning.structure.local.treesearch": "TreeSearch",
