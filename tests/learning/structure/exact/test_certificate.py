@@ -12,7 +12,7 @@ from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
-from sepset.learning.structure.exact.certificate import certificate
+from sepset.learning.structure.exact.certificate import certify
 from sepset.learning.structure.exact.enumeration import all_dags
 from sepset.learning.structure.familyscores import Scorer
 from support.score_tables import dependent_rows
@@ -34,7 +34,7 @@ def test_scores_against_enumeration(score):
     every = totals(score)
     graph = DAG(DATA.names, [(DATA.names[0], DATA.names[1])])
     reference = DAG(DATA.names[::-1], [(DATA.names[2], DATA.names[3])])
-    found = certificate(graph, ROWS, score=score, reference=reference)
+    found = certify(graph, ROWS, score=score, reference=reference)
     trees = [value for dag, value in every.items() if all(len(dag.parents(n)) <= 1 for n in dag.nodes)]
     assert found.scores["optimum"] == pytest.approx(max(every.values()))
     assert found.scores["tree"] == pytest.approx(max(trees))
@@ -44,21 +44,21 @@ def test_scores_against_enumeration(score):
     assert found.guarantees["gap"] is Guarantee.EXACT
     assert not found.is_optimal
     best = max(every, key=every.get)
-    assert certificate(best, ROWS, score=score).is_optimal
+    assert certify(best, ROWS, score=score).is_optimal
 
 
 def test_constraints_bind_the_optimum_and_not_the_reference():
     first, second = DATA.names[:2]
     rules = Constraints(forbidden=[(first, second), (second, first)])
     reference = DAG(DATA.names, [(first, second)])
-    found = certificate(DAG(DATA.names, []), ROWS, constraints=rules, reference=reference)
-    free = certificate(DAG(DATA.names, []), ROWS)
+    found = certify(DAG(DATA.names, []), ROWS, constraints=rules, reference=reference)
+    free = certify(DAG(DATA.names, []), ROWS)
     assert found.scores["optimum"] <= free.scores["optimum"]
     assert "reference" in found.scores
 
 
 def test_too_many_columns_have_no_optimum():
-    found = certificate(DAG(DATA.names, []), ROWS, exact_columns=3)
+    found = certify(DAG(DATA.names, []), ROWS, exact_columns=3)
     assert math.isnan(found.gap)
     assert not found.is_optimal
     assert "optimum" not in found.scores
@@ -70,4 +70,4 @@ def test_too_many_columns_have_no_optimum():
 
 def test_a_column_that_is_not_there():
     with pytest.raises(ScopeError):
-        certificate(DAG.parse("x0 -> nowhere"), ROWS)
+        certify(DAG.parse("x0 -> nowhere"), ROWS)

@@ -78,7 +78,7 @@ class SearchCertificate(Tabulated):
         return Shown(("structure", "score", "above"), rows, repr(self.score_method), words=1)
 
 
-def certificate(
+def certify(
     graph: Graph,
     data: object,
     *,
@@ -109,10 +109,10 @@ def certificate(
     Tested by: learning/structure/exact/test_certificate.py::test_scores_against_enumeration
 
     >>> rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 1, 0, 1] * 9}
-    >>> certificate(DAG.parse("a -> b; c"), rows, reference=DAG.parse("a; b; c"))
+    >>> certify(DAG.parse("a -> b; c"), rows, reference=DAG.parse("a; b; c"))
     SearchCertificate(score -57.07363; empty +23.16; tree +0; reference +23.16; optimum +0)
     """
-    whole("certificate(exact_columns=)", exact_columns)
+    whole("certify(exact_columns=)", exact_columns)
     columns = Columns.of(data, missing=missing, only=graph.nodes)
     method = BIC() if score is None else score
     rules = Constraints() if constraints is None else constraints
