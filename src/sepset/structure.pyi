@@ -182,15 +182,13 @@ from sepset.learning.structure.local.treelearner import (
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
 )
-<<<<<<< HEAD
 from sepset.learning.structure.local.treesearch import (
     TreeSearch as TreeSearch,
-=======
+)
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
     Module as Module,
     ModuleSearch as ModuleSearch,
->>>>>>> main
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,

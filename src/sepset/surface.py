@@ -241,15 +241,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
-<<<<<<< HEAD
         "learning.structure.local.decisiongraphs": "DecisionGraphScore",
         "learning.structure.local.localfit": "LocalFit",
-=======
-        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
->>>>>>> main
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
         "learning.structure.local.treesearch": "TreeSearch",
+        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
