@@ -77,7 +77,7 @@ from sepset.learning.structure.exact.candidategraph import (
 )
 from sepset.learning.structure.exact.certificate import (
     SearchCertificate as SearchCertificate,
-    certificate as certificate,
+    certify as certify,
 )
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
@@ -414,7 +414,7 @@ __all__ = [
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
-    "certificate",
+    "certify",
     "compare",
     "consensus_graph",
     "data_driven_threshold",
