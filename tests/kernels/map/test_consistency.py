@@ -1,5 +1,7 @@
 """Passes of arc consistency."""
 
+import itertools
+
 import numpy as np
 
 import sepset as ss
@@ -8,7 +10,7 @@ from sepset.inference.wiring import Wiring
 
 def test_equal_variables_share_what_is_possible():
     variables = [ss.Discrete(f"v{i}", 3) for i in range(4)]
-    parts = [ss.Table((a, b), np.eye(3)) for a, b in zip(variables, variables[1:], strict=False)]
+    parts = [ss.Table((a, b), np.eye(3)) for a, b in itertools.pairwise(variables)]
     net = ss.MarkovNet(*parts, ss.Table(variables[3], [1, 0, 1]))
     possible = Wiring.of(net.problem()).consistent
     assert np.isfinite(possible.unary).reshape(4, 3).tolist() == [[True, False, True]] * 4

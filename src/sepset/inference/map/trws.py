@@ -50,7 +50,7 @@ class TRWS:
 
     >>> import sepset as ss
     >>> pixel = ss.Discrete.array("pixel", (2, 3), states=3)
-    >>> seen = np.log([[[0.8, 0.1, 0.1], [0.3, 0.4, 0.3], [0.1, 0.1, 0.8]]] * 2)
+    >>> seen = np.log([[[0.8, 0.1, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]] * 2)
     >>> found = ss.map_assignment(ss.MarkovNet.potts(pixel, 0.9, log_values=seen), method=ss.TRWS())
     >>> found[pixel].tolist(), found.guarantees["assignment"], found.certificate.check()
     ([[0, 0, 2], [0, 0, 2]], EXACT, True)
