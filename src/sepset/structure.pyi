@@ -75,6 +75,10 @@ from sepset.learning.structure.dependency.stationary import (
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
+from sepset.learning.structure.exact.certificate import (
+    SearchCertificate as SearchCertificate,
+    certify as certify,
+)
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
     num_dags as num_dags,
@@ -117,6 +121,9 @@ from sepset.learning.structure.hidden.completions import (
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
 )
+from sepset.learning.structure.hidden.learnedbayesnet import (
+    LearnedBayesNet as LearnedBayesNet,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -124,6 +131,9 @@ from sepset.learning.structure.hidden.logevidence import (
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
 )
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
@@ -163,12 +173,21 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.decisiongraphs import (
+    DecisionGraphScore as DecisionGraphScore,
+)
+from sepset.learning.structure.local.localfit import (
+    LocalFit as LocalFit,
+)
 from sepset.learning.structure.local.treelearner import (
     LearnedTree as LearnedTree,
     learn_tree as learn_tree,
 )
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
+)
+from sepset.learning.structure.local.treesearch import (
+    TreeSearch as TreeSearch,
 )
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
@@ -301,6 +320,7 @@ __all__ = [
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
+    "DecisionGraphScore",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -337,6 +357,7 @@ __all__ = [
     "KoivistoSood",
     "Laplace",
     "Learned",
+    "LearnedBayesNet",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
@@ -344,6 +365,7 @@ __all__ = [
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
+    "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
     "LogisticLearner",
@@ -373,10 +395,12 @@ __all__ = [
     "SGS",
     "ScoreTable",
     "ScoredCardinality",
+    "SearchCertificate",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
     "StARS",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
@@ -385,10 +409,12 @@ __all__ = [
     "TreeLearner",
     "TreePosterior",
     "TreeScore",
+    "TreeSearch",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
+    "certify",
     "compare",
     "consensus_graph",
     "data_driven_threshold",

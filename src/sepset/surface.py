@@ -19,10 +19,10 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC GraphicalLasso "
+    "PC FCI MMHC GraphicalLasso StructuralEM "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -140,6 +140,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
         "inference.map.coordinates": "ICM",
+        "inference.map.maxflow": "Cut FlowGraph",
+        "inference.map.mincut": "MinCut",
+        "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
+        "inference.map.qpbo": "QPBO",
         "inference.plan": "EliminationPlan",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
@@ -211,6 +215,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
         "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
+        "learning.structure.exact.certificate": "SearchCertificate certify",
         "learning.structure.exact.enumeration": "all_dags num_dags",
         "learning.structure.exact.kbest": "RankedDAG k_best",
         "learning.structure.exact.knownorder": "KnownOrder",
@@ -223,8 +228,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.hidden.cheesemanstutz": "CheesemanStutz",
         "learning.structure.hidden.completions": "CompletionSum",
         "learning.structure.hidden.laplace": "Laplace",
+        "learning.structure.hidden.learnedbayesnet": "LearnedBayesNet",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
         "learning.structure.hidden.observedbic": "ObservedBIC",
+        "learning.structure.hidden.structuralem": "StructuralEM",
         "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",
         "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
         "learning.structure.independence.exacttest": "ExactTest",
@@ -235,9 +242,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
-        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
+        "learning.structure.local.decisiongraphs": "DecisionGraphScore",
+        "learning.structure.local.localfit": "LocalFit",
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
+        "learning.structure.local.treesearch": "TreeSearch",
+        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
@@ -269,7 +279,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.evaluation.calibration": "CalibrationResult reliability_curve calibration_curve",
         "learning.evaluation.divergence.discrete": "cpd_distance parameter_distance",
         "learning.evaluation.divergence.relativeentropy": "DivergenceResult divergence",
-        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit log_probability_moments",
+        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit",
+        "learning.evaluation.logmoments": "log_probability_moments",
         "learning.evaluation.learningcurve": "LearningCurveResult learning_curve",
         "learning.evaluation.losses": (
             "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
