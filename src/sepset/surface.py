@@ -139,6 +139,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.recursive": "ConditioningPlan RecursiveConditioning",
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
+        "inference.map.automatic": "AutomaticSearch",
         "inference.map.coordinates": "ICM",
         "inference.map.maxflow": "Cut FlowGraph",
         "inference.map.mincut": "MinCut",

@@ -187,7 +187,7 @@ def test_the_search_has_a_limit(monkeypatch):
     vs = [ss.Discrete(f"c{i}") for i in range(30)]
     net = ss.BayesNet(*(ss.TableCPD(v, [0.9, 0.1]) for v in vs), ss.NoisyOr(ON, {v: rng.uniform(0.1, 0.9) for v in vs}))
     with pytest.raises(TooLarge, match="Observe more of them"):
-        ss.map_assignment(net, given={"y": 1})
+        ss.map_assignment(net, given={"y": 1}, method=ss.CliqueTree())
 
 
 def test_branches_have_the_weights_of_likelihoods():

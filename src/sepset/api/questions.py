@@ -11,11 +11,14 @@ import numpy as np
 from sepset.base.checks import whole
 from sepset.base.foreign import translated
 from sepset.engine.kept import engine_for
-from sepset.errors import NotApplicable
+from sepset.errors import NotApplicable, TooLarge
+from sepset.models.model import offers
 from sepset.variables.evidence import Given
 from sepset.variables.variable import State, VariableLike
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from sepset.data.counts import Counts
     from sepset.data.dataset import Dataset
     from sepset.data.families import Family
@@ -163,7 +166,8 @@ def map_assignment(
     Args:
         over: the variables to assign; by default every unobserved one (the most probable explanation).
         k: the number of best assignments.
-        method: an exact one, or one that searches, such as `ICM()`; clique trees by default.
+        method: an exact one, or one that searches, such as `MinCut()`; by default clique trees or, where they do not
+            fit, the strongest search that the factors allow.
         start: where a search begins: states by name, codes by array of variables, or an earlier result.
         until: when a search stops, as `Until(seconds=10)`.
         seed: all randomness of a search.
@@ -178,18 +182,35 @@ def map_assignment(
     >>> ss.map_assignment(ss.datasets.load("student"), given={"letter": "weak"}).assignment["grade"]
     'C'
     """
-    if method is None and start is None and until is None and checkpoint is None:
-        return engine_for(model).map_assignment(given=given, over=over, k=k)
-    from sepset.engine.assignments import SearchOptions, searched
-    from sepset.inference.assignment import Assigns
+    question: dict[str, Any] = {"given": given, "over": over, "k": k}
+    options: dict[str, Any] = {"start": start, "until": until, "checkpoint": checkpoint}
+    if _searches(method):
+        return _searched(model, method, question, **options, seed=seed, progress=progress)
+    if method is not None and any(value is not None for value in options.values()):
+        named = " and ".join(f"{name}=" for name, value in options.items() if value is not None)
+        raise NotApplicable(f"{named} is for methods that search, such as ICM(); {type(method).__name__} does not.")
+    try:
+        return engine_for(model, method).map_assignment(given=given, over=over, k=k)
+    except TooLarge as refusal:
+        if method is not None or over is not None or k > 1:
+            raise
+        why = str(refusal)
+    return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
 
-    options = SearchOptions(start, until, seed, progress, checkpoint)
-    if isinstance(method, Assigns):
-        found: MapResult = searched(engine_for(model), method, given=given, over=over, k=k, options=options)
-        return found
-    engine = engine_for(model, method)
-    options.refuse(engine.method)
-    return engine.map_assignment(given=given, over=over, k=k)
+
+def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:
+    """Whether a method searches for assignments."""
+    return offers(method, "assign")
+
+
+def _searched(
+    model: Model, method: Assigns | None, question: Mapping[str, Any], *, why: str = "", **options: Any
+) -> MapResult:
+    """The assignment that a search finds."""
+    from sepset.engine.assignments import SearchOptions, searched
+
+    found: MapResult = searched(engine_for(model), method, **question, options=SearchOptions(**options), why=why)
+    return found
 
 
 @translated

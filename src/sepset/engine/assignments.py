@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sepset.base.checks import whole
 from sepset.base.membership import without
 from sepset.base.text import brief
 from sepset.engine.jointfindings import takes_joints
-from sepset.errors import ArgumentError, NotApplicable
+from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Assigns, Found, assign
 from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
@@ -44,28 +44,28 @@ class SearchOptions:
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
-    def refuse(self, method: object) -> None:
-        """Raise if an option is given that a method which does not search cannot use."""
-        given = {"start": self.start, "until": self.until, "checkpoint": self.checkpoint}
-        named = [f"{name}=" for name, value in given.items() if value is not None]
-        if named:
-            raise NotApplicable(
-                f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} for methods that search, such as ICM(); "
-                f"{type(method).__name__} is exact and does not search."
-            )
-
 
 @takes_joints
 def searched(
     engine: Engine,
-    method: Assigns,
+    method: Assigns | None,
     *,
     given: Given,
     over: VariableLike | Iterable[VariableLike] | None,
     k: int,
     options: SearchOptions,
+    why: str = "",
 ) -> MapResult:
-    """The assignment that a method finds, in names and states, with its bound and certificate."""
+    """The assignment that a method finds, in names and states, with its bound and certificate.
+
+    Args:
+        method: None chooses by the factors.
+        why: the reason to search.
+    """
+    if method is None:
+        from sepset.inference.map.automatic import AutomaticSearch
+
+        method = AutomaticSearch()
     whole("k", k, least=1)
     evidence = engine.evidence(given)
     asked = None if over is None else without(engine.positions(over), evidence.observed)
@@ -86,7 +86,9 @@ def searched(
     found = assign(method, task)
     if found.log_values[0] == -math.inf and found.is_proved:
         raise impossible(engine.prepared, evidence)
-    return _result(engine, method, evidence, task, found)
+    return _result(
+        engine, method, evidence, task, replace(found, info={**found.info, "why": why} if why else found.info)
+    )
 
 
 def _problem(engine: Engine, evidence: Evidence, over: list[int] | None) -> Problem:

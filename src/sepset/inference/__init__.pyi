@@ -53,6 +53,9 @@ from sepset.inference.iterate import (
     Until as Until,
     run as run,
 )
+from sepset.inference.map.automatic import (
+    AutomaticSearch as AutomaticSearch,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -112,6 +115,7 @@ __all__ = [
     "Assignment",
     "AssignmentTask",
     "Assigns",
+    "AutomaticSearch",
     "BeliefUpdate",
     "BruteForce",
     "Certificate",

@@ -187,7 +187,7 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
     if found.log_values[0] == -math.inf and found.bound == -math.inf:
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
     if found.is_proved:
-        found = replace(found, guarantee=Guarantee.EXACT, bound=max(found.bound, found.log_values[0]))
+        found = replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
     return found
 
 

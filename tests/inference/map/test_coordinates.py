@@ -80,7 +80,7 @@ def test_bad_questions_are_refused_by_name():
     with pytest.raises(ss.errors.NotApplicable, match="k=2"):
         ss.map_assignment(net, k=2, method=ss.ICM())
     with pytest.raises(ss.errors.NotApplicable, match="until= is for methods that search"):
-        ss.map_assignment(net, until=5)
+        ss.map_assignment(net, until=5, method=ss.CliqueTree())
     with pytest.raises(ss.errors.ArgumentError, match="use map_assignment"):
         ss.query(net, "v0", method=ss.ICM())
     with pytest.raises(ss.errors.ArgumentError, match="start= takes an assignment"):

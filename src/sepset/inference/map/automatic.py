@@ -1,0 +1,65 @@
+r"""The choice of a search where clique trees are too wide: the strongest method that the model's factors allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sepset.inference.assignment import AssignmentTask, Found, assign
+from sepset.inference.iterate import Until, as_until
+from sepset.inference.map.binary import BinaryEnergy
+from sepset.inference.map.coordinates import ICM
+from sepset.inference.map.mincut import MinCut
+from sepset.inference.map.moves import AlphaExpansion, fused
+from sepset.inference.map.trws import TRWS
+
+SECONDS = 30.0
+"""The time that bounds and moves take together if no budget is given."""
+
+
+@dataclass(frozen=True)
+class AutomaticSearch:
+    """One cut if the model is binary, in pairs and submodular; else bounds and moves for pairs; else local search.
+
+    For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
+    states of both are fused. The result says what was used.
+
+    Cost: at most the seconds of `until`, 30 by default.
+    Reference: Koller & Friedman, chapter 13, for the choice.
+    Guarantee: exact for a cut, or if the bound is reached; a gap for pairs; local optimum otherwise.
+    Tested by: inference/map/test_automatic.py::test_the_choice_follows_the_factors
+
+    >>> import sepset as ss
+    >>> pixel = ss.Discrete.array("pixel", (3, 3))
+    >>> net = ss.MarkovNet.potts(pixel, 0.5)
+    >>> ss.map_assignment(net, method=ss.inference.AutomaticSearch()).info["search"]
+    'MinCut'
+    """
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """The best assignment found."""
+        task.require_all(self)
+        wiring = task.wiring
+        if not wiring.is_pairwise:
+            return _said("ICM", assign(ICM(restarts=10), task))
+        if (wiring.plugs.cards <= 2).all() and BinaryEnergy.of(wiring, MinCut()).submodular() is not None:
+            return _said("MinCut", assign(MinCut(), task))
+        return self._in_pairs(task)
+
+    def _in_pairs(self, task: AssignmentTask) -> Found:
+        """Bounds by messages, then moves."""
+        wiring, rule = task.wiring, as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
+        half = None if rule.seconds is None else rule.seconds / 2.0
+        bounded = assign(TRWS(), replace(task, until=replace(rule, seconds=half)))
+        if bounded.is_proved:
+            return _said("TRWS", bounded)
+        moved = AlphaExpansion().assign(
+            replace(task, start=bounded.codes[0], until=Until(steps=None, tolerance=None, seconds=half or SECONDS))
+        )
+        codes = fused(wiring, moved.codes[0], bounded.codes[0])
+        better = replace(bounded, codes=codes[None], log_values=(wiring.log_value(codes),))
+        return _said("TRWS, then AlphaExpansion", better)
+
+
+def _said(name: str, found: Found) -> Found:
+    """The same, with the name of the method that found it."""
+    return replace(found, info={**found.info, "search": name})

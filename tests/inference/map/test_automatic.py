@@ -1,0 +1,48 @@
+"""Without a method, models that are too wide for clique trees are searched, and the result says how."""
+
+import numpy as np
+import pytest
+
+import sepset as ss
+
+
+def test_the_choice_follows_the_factors():
+    rng = np.random.default_rng(0)
+    pixel = ss.Discrete.array("pixel", (5, 5), states=3)
+    coin = ss.Discrete.array("coin", (4, 4))
+    a, b, c = (ss.Discrete(n) for n in "abc")
+    nets = {
+        "MinCut": ss.MarkovNet.potts(coin, 0.7, log_values=rng.normal(size=(4, 4, 2))),
+        "TRWS": ss.MarkovNet.potts(pixel, 0.3, log_values=rng.normal(size=(5, 5, 3))),
+        "ICM": ss.MarkovNet(ss.Table((a, b, c), rng.random((2, 2, 2)))),
+    }
+    for name, net in nets.items():
+        found, exact = ss.map_assignment(net, method=ss.inference.AutomaticSearch()), ss.map_assignment(net)
+        assert name in found.info["search"]
+        assert found.log_value == pytest.approx(exact.log_value)
+
+
+def test_what_is_too_wide_is_searched_and_says_so():
+    rng = np.random.default_rng(1)
+    pixel = ss.Discrete.array("pixel", (40, 40))
+    net = ss.MarkovNet.potts(pixel, 0.8, log_values=rng.normal(size=(40, 40, 2)))
+    found = ss.map_assignment(net)
+    assert (found.info["search"], found.gap) == ("MinCut", 0.0)
+    assert "entries" in str(found.info["why"]) or "memory" in str(found.info["why"])
+    shade = ss.Discrete.array("shade", (30, 30), states=5)
+    smooth = ss.MarkovNet.potts(shade, 0.8, log_values=rng.normal(size=(30, 30, 5)))
+    found = ss.map_assignment(smooth, given={shade[0, 0]: 2}, until=ss.Until(seconds=20))
+    assert found.bound >= found.log_value
+    assert found.gap <= 0.01 * abs(found.log_value)
+    assert found.certificate.check()
+
+
+def test_some_variables_or_several_assignments_are_refused_as_before():
+    pixel = ss.Discrete.array("pixel", (40, 40))
+    net = ss.MarkovNet.potts(pixel, 0.8)
+    with pytest.raises(ss.TooLarge):
+        ss.map_assignment(net, k=2)
+    with pytest.raises(ss.TooLarge):
+        ss.map_assignment(net, over=[pixel[0, 0]])
+    with pytest.raises(ss.TooLarge):
+        ss.map_assignment(net, method=ss.CliqueTree())
