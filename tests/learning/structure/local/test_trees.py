@@ -51,3 +51,13 @@ def test_the_cpd_has_the_leaves_of_the_tree() -> None:
     assert cpd.partition.context(3) == {"v1": data.variables["v1"].states[1]}
     assert [v.name for v in cpd.irrelevant({})] == ["v0", "v1", "v3"]  # all leaves are uniform yet
     assert columns_of(tree) == {0, 1}
+
+
+def test_the_deepest_trees() -> None:
+    """Under BDeu every further test of a column that never varies makes a pure leaf more probable."""
+    columns = Columns.of(
+        {f"v{k}": np.zeros(4, int) for k in range(260)}, variables=[ss.Discrete(f"v{k}", 2) for k in range(260)]
+    )
+    found = grown_tree(0, range(1, 260), columns, LeafScore.of(ss.BDeu(1.0), 0, columns))
+    assert num_leaves(found.tree) <= 201
+    assert found.score > LeafScore.of(ss.BDeu(1.0), 0, columns).values(np.array([4.0, 0.0]), 1.0)
