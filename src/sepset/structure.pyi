@@ -75,6 +75,10 @@ from sepset.learning.structure.dependency.stationary import (
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
+from sepset.learning.structure.exact.certificate import (
+    SearchCertificate as SearchCertificate,
+    certify as certify,
+)
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
     num_dags as num_dags,
@@ -391,6 +395,7 @@ __all__ = [
     "SGS",
     "ScoreTable",
     "ScoredCardinality",
+    "SearchCertificate",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -409,6 +414,7 @@ __all__ = [
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
+    "certify",
     "compare",
     "consensus_graph",
     "data_driven_threshold",

@@ -215,6 +215,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
         "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
+        "learning.structure.exact.certificate": "SearchCertificate certify",
         "learning.structure.exact.enumeration": "all_dags num_dags",
         "learning.structure.exact.kbest": "RankedDAG k_best",
         "learning.structure.exact.knownorder": "KnownOrder",
