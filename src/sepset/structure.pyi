@@ -94,8 +94,18 @@ from sepset.learning.structure.hidden.cheesemanstutz import (
 from sepset.learning.structure.hidden.completions import (
     CompletionSum as CompletionSum,
 )
+from sepset.learning.structure.hidden.findhidden import (
+    FindHidden as FindHidden,
+)
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
+)
+from sepset.learning.structure.hidden.latenttree import (
+    LatentTree as LatentTree,
+)
+from sepset.learning.structure.hidden.learnedhidden import (
+    LearnedHidden as LearnedHidden,
+    TriedHidden as TriedHidden,
 )
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
@@ -271,6 +281,7 @@ __all__ = [
     "FamilyScores",
     "FastIAMB",
     "FaultyOracle",
+    "FindHidden",
     "FirstAscent",
     "FisherZ",
     "G",
@@ -291,8 +302,10 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Laplace",
+    "LatentTree",
     "Learned",
     "LearnedConcentration",
+    "LearnedHidden",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
@@ -327,6 +340,7 @@ __all__ = [
     "StructurePosterior",
     "TianHe",
     "TreePosterior",
+    "TriedHidden",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",

@@ -215,6 +215,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.hidden.cheesemanstutz": "CheesemanStutz",
         "learning.structure.hidden.completions": "CompletionSum",
         "learning.structure.hidden.laplace": "Laplace",
+        "learning.structure.hidden.findhidden": "FindHidden",
         "learning.structure.hidden.latenttree": "LatentTree",
         "learning.structure.hidden.learnedhidden": "LearnedHidden TriedHidden",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",

@@ -1099,6 +1099,8 @@ EXEMPT = {
     "structure.*.family": OWN,
     "structure.Discovered.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
+    "structure.LearnedHidden.__init__": RECORD,
+    "structure.LearnedHidden.fit": "is that of Learned",
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,
     "structure.*.largest": OWN,
