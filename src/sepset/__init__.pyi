@@ -156,6 +156,9 @@ from sepset.learning.structure.exact.search import (
 from sepset.learning.structure.exact.trees import (
     ChowLiu as ChowLiu,
 )
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
+)
 from sepset.learning.structure.scores.likelihood import (
     BIC as BIC,
 )
@@ -252,6 +255,7 @@ __all__ = [
     "Soft",
     "Status",
     "StepwiseEM",
+    "StructuralEM",
     "StructureMCMC",
     "Table",
     "TableCPD",

@@ -107,6 +107,9 @@ from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden as LearnedHidden,
     TriedHidden as TriedHidden,
 )
+from sepset.learning.structure.hidden.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -114,6 +117,9 @@ from sepset.learning.structure.hidden.logevidence import (
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
 )
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
@@ -306,6 +312,7 @@ __all__ = [
     "Learned",
     "LearnedConcentration",
     "LearnedHidden",
+    "LearnedNetwork",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
@@ -335,6 +342,7 @@ __all__ = [
     "Sidak",
     "SparseCandidate",
     "StARS",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",

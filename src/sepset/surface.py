@@ -22,7 +22,7 @@ FLAT = (
     "CliqueTree VariableElimination "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC GraphicalLasso "
+    "PC FCI MMHC GraphicalLasso StructuralEM "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -218,8 +218,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.hidden.findhidden": "FindHidden",
         "learning.structure.hidden.latenttree": "LatentTree",
         "learning.structure.hidden.learnedhidden": "LearnedHidden TriedHidden",
+        "learning.structure.hidden.learnednetwork": "LearnedNetwork",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
         "learning.structure.hidden.observedbic": "ObservedBIC",
+        "learning.structure.hidden.structuralem": "StructuralEM",
         "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",
         "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
         "learning.structure.independence.exacttest": "ExactTest",

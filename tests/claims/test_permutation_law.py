@@ -535,6 +535,12 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.LearnedNetwork.fit", tolerance=1e-5)
+def structures_of_incomplete_rows(w: World) -> Any:
+    found = ss.learn_structure(w.gaps, method=ss.StructuralEM(), score=ss.BDeu(3.0), start=w.dag)
+    return found.score, plain_net(found.fit(until=ss.Until(tolerance=1e-12)).model)
+
+
 @law("structure.parent_set_scores", "structure.ScoreTable.score")
 def tables_of_scores(w: World) -> Any:
     was_set = {"c": [k % 3 == 0 for k in range(len(w.rows))]}
@@ -1101,6 +1107,7 @@ EXEMPT = {
     "structure.IndependenceTestResult.__init__": RECORD,
     "structure.LearnedHidden.__init__": RECORD,
     "structure.LearnedHidden.fit": "is that of Learned",
+    "structure.LearnedNetwork.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,
     "structure.*.largest": OWN,

@@ -134,13 +134,18 @@ class Scorer:
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
         self.log_sizes = None if prior is None else prior.log_sizes(self.n)
-        self.is_equivalent = score.is_equivalent and not columns.is_mixed and (prior is None or prior.is_equivalent)
+        self.is_equivalent = self.same_rows and score.is_equivalent and (prior is None or prior.is_equivalent)
         self._sum = count_sum(score, columns)
         self._kept: dict[tuple[int, ...], float] = {}
         self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
         self._room: Any = None
         self._cards = np.append(columns.cards, 1)  # the candidate -1 has one state
         self._has_real = bool(columns.is_real.any())
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether all families of equivalent structures count the same rows, by the same kind of sum."""
+        return not self.columns.is_mixed and not self.columns.has_missing
 
     def family(self, child: int, parents: Iterable[int]) -> float:
         """The score of one family, the structure prior included."""
@@ -265,7 +270,7 @@ class Scorer:
 
         def run(cancel: Bytes) -> None:
             score_candidates(
-                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, _logs(), regret,
+                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, count_logs(), regret,
                 columns.is_complete, columns.is_unit, room, cancel, out, totals,
             )  # fmt: skip
 
@@ -289,7 +294,7 @@ class Scorer:
             owner_of[places] = owners
             counts = np.bincount(places, weights, cells.size).astype(np.float64, copy=False)
             totals = np.bincount(owners, weights, contexts.size).astype(np.float64, copy=False)
-            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], _logs(), regret)
+            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], count_logs(), regret)
             if columns.missing == "available":
                 out[k] *= columns.total_of(child) / max(float(totals.sum()), np.finfo(float).tiny)
         return out - form.penalties(q, r, columns.total)
@@ -309,7 +314,7 @@ class Scorer:
         def run(cancel: Bytes) -> None:
             score_by_bits(
                 cells, totals, count, r, rows.bits, rows.offsets, self._cards, candidates, form.kind, numbers,
-                _logs(), regret, room, cancel, out,
+                count_logs(), regret, room, cancel, out,
             )  # fmt: skip
 
         interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
@@ -335,7 +340,7 @@ class Scorer:
 _LOGS: list[Floats] = []
 
 
-def _logs() -> Floats:
+def count_logs() -> Floats:
     """The numbers `n log n` of small whole numbers."""
     if not _LOGS:
         n = np.arange(1, LARGEST_LOGS, dtype=np.float64)
