@@ -49,6 +49,37 @@ def test_a_structure_without_near_cliques_stays_as_it_is() -> None:
     assert found.score == pytest.approx(plain.score, abs=1e-6)
 
 
+def test_two_causes_that_depend_on_each_other() -> None:
+    """The second hidden variable becomes a child of the first, and structural EM removes the edges that made up for it."""
+    one, two = ss.Discrete("g"), ss.Discrete("h")
+
+    def copy(child: ss.Discrete, parent: ss.Discrete, same: float) -> ss.TableCPD:
+        return ss.TableCPD(child, [[same, 1 - same], [1 - same, same]], given=parent)
+
+    net = ss.BayesNet(
+        ss.TableCPD(one, [0.5, 0.5]),
+        copy(two, one, 0.7),
+        *(copy(ss.Discrete(n), one, 0.85) for n in "abcd"),
+        *(copy(ss.Discrete(n), two, 0.85) for n in "efij"),
+    )
+    rows = net.sample(300, seed=1).select(list("abcdefij"))
+    found = ss.learn_structure(rows, method=ss.structure.FindHidden(max_hidden=2, max_states=2))
+    truth = ss.structure.log_evidence(net, rows, method=ss.structure.ObservedBIC("parameters"))
+    assert len(found.hidden) == 2
+    assert found.score == pytest.approx(truth.value, abs=0.01)
+    plain = ss.structure.FindHidden(max_hidden=2, max_states=2, is_revised=False)
+    assert found.score > ss.learn_structure(rows, method=plain).score
+
+
+def test_missing_cells_are_summed_out() -> None:
+    rows = common_cause(800)
+    hidden = ss.missing.hide_cells(rows, ss.missing.MCAR(0.05), seed=0)
+    method = ss.structure.FindHidden(max_hidden=1, max_states=2)
+    found = ss.learn_structure(hidden, method=method)
+    assert set(found.graph.children("H1")) >= set("bcd")
+    assert found.columns.has_missing
+
+
 def test_required_edges_stay() -> None:
     rows = common_cause(500)
     known = ss.structure.Constraints(required=["b -> c"])

@@ -58,6 +58,12 @@ def test_the_result_is_fitted_and_prints_what_was_tried() -> None:
     assert found.guarantees["structure"] is ss.Guarantee.HEURISTIC
 
 
+def test_missing_cells_are_summed_out() -> None:
+    rows = ss.missing.hide_cells(ROWS, ss.missing.MCAR(0.05), seed=0)
+    found = ss.learn_structure(rows, method=ss.structure.LatentTree(num_trees=3))
+    assert named_splits(found.graph) == named_splits(causes().dag)
+
+
 def test_orders_of_columns_say_nothing() -> None:
     rng = np.random.default_rng(0)
     other = ROWS.select(rng.permutation(LEAVES).tolist())

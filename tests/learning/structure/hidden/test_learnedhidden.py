@@ -33,6 +33,12 @@ def test_rows_get_a_column_for_what_is_hidden() -> None:
     assert task.total == 5
 
 
+def test_columns_without_cells_are_refused() -> None:
+    for method in (ss.structure.FindHidden(), ss.structure.LatentTree()):
+        with pytest.raises(NotApplicable, match="by itself"):
+            ss.learn_structure(ROWS, method=method, variables=[ss.Discrete("h")])
+
+
 def test_interventions_are_refused() -> None:
     for method in (ss.structure.FindHidden(), ss.structure.LatentTree()):
         with pytest.raises(NotApplicable, match="interventions"):

@@ -60,11 +60,14 @@ def observed_bic(task: StructureTask, method: str) -> ObservedBIC:
 
 
 def require_discrete(task: StructureTask, method: str) -> None:
-    """Raise unless all columns are discrete, observed rather than set, and no edge is required or forbidden."""
+    """Raise unless all columns are discrete, have cells, and were observed rather than set."""
     columns = task.columns
     if columns.is_real.any():
         name = columns.names[int(columns.is_real.argmax())]
         raise NotApplicable(f"{method} is for discrete columns; {name!r} is real. Discretize it.")
+    silent = [name for name, codes in zip(columns.names, columns.codes, strict=True) if (codes < 0).all()]
+    if silent:
+        raise NotApplicable(f"{method} finds hidden variables by itself; {silent[0]!r} has no cell. Leave it out.")
     if columns.intervened is not None:
         raise NotApplicable(f"{method} is for rows without interventions. Leave those rows out.")
 
