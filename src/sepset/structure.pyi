@@ -52,6 +52,26 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -107,9 +127,6 @@ from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden as LearnedHidden,
     TriedHidden as TriedHidden,
 )
-from sepset.learning.structure.hidden.learnednetwork import (
-    LearnedNetwork as LearnedNetwork,
-)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -158,6 +175,18 @@ from sepset.learning.structure.independence.permutation import (
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
+)
+from sepset.learning.structure.local.treelearner import (
+    LearnedTree as LearnedTree,
+    learn_tree as learn_tree,
+)
+from sepset.learning.structure.local.treescore import (
+    TreeScore as TreeScore,
+)
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -236,9 +265,18 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
 from sepset.learning.structure.undirected.graphicallasso import (
     GraphicalLasso as GraphicalLasso,
     LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
 )
 from sepset.learning.structure.undirected.penaltychoice import (
     ExtendedBIC as ExtendedBIC,
@@ -268,8 +306,11 @@ __all__ = [
     "ChowLiu",
     "CompletionSum",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
@@ -290,6 +331,7 @@ __all__ = [
     "FindHidden",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
@@ -311,14 +353,22 @@ __all__ = [
     "LatentTree",
     "Learned",
     "LearnedConcentration",
+    "LearnedConditional",
+    "LearnedDependencyNet",
     "LearnedHidden",
+    "LearnedModules",
     "LearnedNetwork",
+    "LearnedTree",
     "LeaveOneOut",
     "LogEvidenceResult",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
     "ObservedBIC",
     "OptimalReinsertion",
@@ -331,6 +381,7 @@ __all__ = [
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
@@ -346,8 +397,11 @@ __all__ = [
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
+    "TreeScore",
     "TriedHidden",
     "UniformSizes",
     "UniformStructures",
@@ -360,6 +414,8 @@ __all__ = [
     "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_dependency_net",
+    "learn_tree",
     "log_evidence",
     "num_dags",
     "parent_set_scores",

@@ -111,6 +111,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "models": {
         "api.conversions": "to_bayes_net",
+        "learning.structure.dependency.network": "DependencyNet",
         "models.bayesnet": "BayesNet",
         "models.canonical": "canonical_form",
         "models.chaincomponent": "ChainComponent",
@@ -202,6 +203,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.dependency.conversion": "Conversion",
+        "learning.structure.dependency.gibbs": "PseudoGibbs",
+        "learning.structure.dependency.learners": (
+            "ConditionalLearner LearnedConditional LogisticLearner TableLearner TreeLearner"
+        ),
+        "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
+        "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
         "learning.structure.exact.enumeration": "all_dags num_dags",
         "learning.structure.exact.kbest": "RankedDAG k_best",
@@ -232,6 +240,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
+        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
+        "learning.structure.local.treelearner": "LearnedTree learn_tree",
+        "learning.structure.local.treescore": "TreeScore",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
@@ -252,7 +263,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
         ),
+        "learning.structure.undirected.forest": "Forest",
         "learning.structure.undirected.graphicallasso": "GraphicalLasso LearnedConcentration",
+        "learning.structure.undirected.learnednetwork": "LearnedNetwork",
+        "learning.structure.undirected.neighborhoods": "NeighborhoodSelection",
         "learning.structure.undirected.penaltychoice": "ExtendedBIC PathPoint StARS",
     },
     "evaluation": {
@@ -274,6 +288,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "Learner NestedValidation Selection ValidatedRisk Validation cross_validate nested_cross_validate "
             "select_learner train_and_test"
         ),
+    },
+    "recommend": {
+        "learning.recommendation.baselines": "Popularity Similarity",
+        "learning.recommendation.baskets": "Baskets",
+        "learning.recommendation.evaluation": "RankingScores evaluate_ranking",
+        "learning.recommendation.itemnetworks": "BayesRecommender DependencyRecommender",
+        "learning.recommendation.protocols": "AllButOne GivenK",
+        "learning.recommendation.rankings": "half_life_utility mean_rank ndcg_at precision_at recall_at roc_area",
+        "learning.recommendation.recommender": "Recommendations Recommender",
     },
     "io": {
         "io.files": "read write",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -21,7 +22,7 @@ from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.scoretable import ScoreTable
-from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer
+from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer, ShapesCPDs
 from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask, takes_missing
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
@@ -148,7 +149,10 @@ def learn_structure(
         checkpoint,
     )
     task.allowed  # noqa: B018  # contradictory constraints are refused before any work
-    return chosen.learn(task)
+    found = chosen.learn(task)
+    if found.shapes is None and isinstance(task.score, ShapesCPDs):
+        return replace(found, shapes=task.score)
+    return found
 
 
 @translated

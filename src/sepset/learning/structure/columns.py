@@ -323,9 +323,10 @@ def bound_rows(
             f"variables= names columns that the data does not have: {listing(absent)}. "
             "Rename the columns; or, where the variables are hidden, use StructuralEM()."
         )
-    seen = [named.get(v.name, v) for v in inferred.variables if v.name != weights]
+    own = weights if isinstance(weights, str) else None
+    seen = [named.get(v.name, v) for v in inferred.variables if v.name != own]
     rows = bind(data, [*seen, *(named[name] for name in absent)], weights)
-    require_columns(data, rows, weights)
+    require_columns(data, rows, own)
     return rows
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.base.display import Shown, Tabulated
 from sepset.base.threads import NEVER, interruptible
+from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.result import Guarantee, Result
 from sepset.kernels.structure.familyscores import SKIPPED, score_by_bits, score_candidates, set_bits, sparse_score
@@ -109,6 +110,14 @@ class CellEvidence(Protocol):
         """The pseudo-count of each cell of families with `q` contexts and `r` states."""
 
 
+@runtime_checkable
+class ShapesCPDs(Protocol):
+    """The CPDs of families, where they are not tables: trees, or forms with few parameters."""
+
+    def cpd(self, child: int, parents: tuple[int, ...], columns: Columns) -> CPD:
+        """The CPD of a family, whose parameters are to be fitted."""
+
+
 class Scorer:
     """The scores of families among some columns, each computed once; the searches of one thread may share it.
 
@@ -156,7 +165,7 @@ class Scorer:
             if found is None:
                 found = float(self._computed(child, key[1:]))
             self._keep(key, found)
-        return found + self._prior_of(child, key[1:])
+        return found + self.log_prior(child, key[1:])
 
     def families(self, child: int, sets: Iterable[Iterable[int]]) -> Floats:
         """The scores of many parent sets; those that differ in one parent only are computed together."""
@@ -270,7 +279,7 @@ class Scorer:
 
         def run(cancel: Bytes) -> None:
             score_candidates(
-                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, count_logs(), regret,
+                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, small_logs(), regret,
                 columns.is_complete, columns.is_unit, room, cancel, out, totals,
             )  # fmt: skip
 
@@ -294,7 +303,7 @@ class Scorer:
             owner_of[places] = owners
             counts = np.bincount(places, weights, cells.size).astype(np.float64, copy=False)
             totals = np.bincount(owners, weights, contexts.size).astype(np.float64, copy=False)
-            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], count_logs(), regret)
+            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], small_logs(), regret)
             if columns.missing == "available":
                 out[k] *= columns.total_of(child) / max(float(totals.sum()), np.finfo(float).tiny)
         return out - form.penalties(q, r, columns.total)
@@ -314,7 +323,7 @@ class Scorer:
         def run(cancel: Bytes) -> None:
             score_by_bits(
                 cells, totals, count, r, rows.bits, rows.offsets, self._cards, candidates, form.kind, numbers,
-                count_logs(), regret, room, cancel, out,
+                small_logs(), regret, room, cancel, out,
             )  # fmt: skip
 
         interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
@@ -325,7 +334,8 @@ class Scorer:
             self._room = np.zeros(size, np.int32 if self.columns.is_unit else self.columns.weights.dtype)
         return self._room
 
-    def _prior_of(self, child: int, parents: tuple[int, ...]) -> float:
+    def log_prior(self, child: int, parents: tuple[int, ...]) -> float:
+        """The part of the structure prior that belongs to one family, up to a constant."""
         if self.log_odds is None or self.log_sizes is None:
             return 0.0
         return float(self.log_odds[list(parents), child].sum() + self.log_sizes[len(parents)])
@@ -340,7 +350,7 @@ class Scorer:
 _LOGS: list[Floats] = []
 
 
-def count_logs() -> Floats:
+def small_logs() -> Floats:
     """The numbers `n log n` of small whole numbers."""
     if not _LOGS:
         n = np.arange(1, LARGEST_LOGS, dtype=np.float64)

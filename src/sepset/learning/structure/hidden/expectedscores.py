@@ -25,8 +25,8 @@ from sepset.learning.structure.familyscores import (
     CellEvidence,
     FamilyScore,
     Scorer,
-    count_logs,
     count_sum,
+    small_logs,
 )
 from sepset.learning.structure.hidden.missingcells import Completions
 from sepset.learning.structure.learned import StructureTask
@@ -125,7 +125,7 @@ class ExpectedScorer(Scorer):
             score_expected(
                 columns.codes, known.cells, known.block_of, known.first, known.code_at, known.states, known.chances,
                 entries.blocks, entries.row_of, entries.keys, entries.mass, entries.chosen, entries.num_contexts, r,
-                cards, candidates, form.kind, numbers, count_logs(), room, cancel, out,
+                cards, candidates, form.kind, numbers, small_logs(), room, cancel, out,
             )  # fmt: skip
 
         interruptible(run) if len(entries.keys) * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
@@ -164,7 +164,7 @@ def family_score(score: FamilyScore, counts: Floats, columns: Columns) -> float:
     assert form is not None
     r, q = counts.shape[-1], np.array([float(math.prod(counts.shape[:-1]))])
     flat = np.ascontiguousarray(counts, np.float64).ravel()
-    total = table_score(flat, int(q[0]), r, form.kind, float(form.cell_numbers(q, r)[0]), count_logs(), np.zeros(0))
+    total = table_score(flat, int(q[0]), r, form.kind, float(form.cell_numbers(q, r)[0]), small_logs(), np.zeros(0))
     return float(total - form.penalties(q, r, columns.total)[0])
 
 

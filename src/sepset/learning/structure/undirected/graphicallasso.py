@@ -12,28 +12,20 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
 from sepset.base.lazy import lazy
-from sepset.errors import NotApplicable
 from sepset.factors.moments import Gaussian
-from sepset.graphs.graph import UndirectedGraph
 from sepset.inference.result import Guarantee
-from sepset.learning.fit import LearningMethod
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.learned import Learned, StructureTask
+from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.undirected.concentration import Concentration, maximized
 from sepset.learning.structure.undirected.correlations import Correlations
+from sepset.learning.structure.undirected.learnednetwork import LearnedNetwork, selected
 from sepset.learning.structure.undirected.penaltychoice import PathPoint
 from sepset.learning.structure.undirected.regularized import PenalizedMethod, graph_of
-from sepset.learning.undirected.markovfit import MarkovFitResult, gaussian_markov_net
+from sepset.learning.undirected.markovfit import gaussian_markov_net
 from sepset.models.markovnet import MarkovNet
 
 REFITTED = 0.01
 """The error of a log-likelihood that is compared with others."""
-
-SELECTION_STEPS = 40
-"""The steps of Newton's method after which a likelihood without penalty counts as unbounded."""
-
-ROUNDING = 1e-10
-"""The relative gap that rounding may leave."""
 
 
 @dataclass(frozen=True)
@@ -111,12 +103,12 @@ class GraphicalLasso(PenalizedMethod):
             support = found.matrix != 0.0
             np.fill_diagonal(support, False)
             edges = int(support.sum()) // 2
-            yield PathPoint(penalty, support, edges, 2 * edges, found.gap, (found, known))
+            yield PathPoint(penalty, support, support, edges, 2 * edges, found.gap, (found, known))
 
     def refitted(self, point: PathPoint, columns: Columns) -> float:
         """The largest log-likelihood with the same edges, up to a constant."""
         found, known = point.estimate
-        again = selected(found.matrix, known, tolerance=REFITTED / known.total)
+        again = selected(point.support, known, start=found.matrix, tolerance=REFITTED / known.total)
         return -math.inf if again is None else 0.5 * known.total * again.objective
 
     def held_out(self, point: PathPoint, columns: Columns) -> float:
@@ -129,28 +121,14 @@ class GraphicalLasso(PenalizedMethod):
         return Correlations.of(columns, is_scaled=self.is_scaled, method="GraphicalLasso")
 
 
-def selected(matrix: Floats, known: Correlations, *, tolerance: float) -> Concentration | None:
-    """The concentration matrix of largest likelihood with the zeros of another; None if the likelihood has no maximum.
-
-    Reference: Dempster (1972).
-    """
-    penalties = np.where(matrix != 0.0, 0.0, np.inf)
-    found = maximized(known.matrix, penalties, start=matrix, tolerance=tolerance, most_steps=SELECTION_STEPS)
-    return found if found.gap <= max(tolerance, ROUNDING * abs(found.objective)) else None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedConcentration(Learned[UndirectedGraph]):
+class LearnedConcentration(LearnedNetwork):
     r"""A Gaussian Markov network from the graphical lasso.
 
     Attributes:
-        penalty: $\lambda$.
-        path: what was found with each penalty, from the largest.
         scaled: the solution on the scale of the penalty.
     """
 
-    penalty: float = field(kw_only=True)
-    path: tuple[PathPoint, ...] = field(kw_only=True)
     scaled: Concentration = field(kw_only=True)
     correlations: Correlations = field(kw_only=True)
 
@@ -183,45 +161,5 @@ class LearnedConcentration(Learned[UndirectedGraph]):
     @lazy
     def model(self) -> MarkovNet:
         """The penalized estimate as a network; `fit` gives the one of largest likelihood with the same edges."""
-        return gaussian_markov_net(self._variables, self.correlations.means, self.concentration)
-
-    @property
-    def _variables(self) -> Any:
-        return tuple(self.columns.variables)
-
-    def fit(self, method: LearningMethod | None = None, **options: Any) -> MarkovFitResult:
-        """The Gaussian network of largest likelihood with these edges: covariance selection.
-
-        Args:
-            method: maximum likelihood only.
-            options: none.
-
-        Reference: Dempster (1972); Koller & Friedman, section 20.3.
-        """
-        from sepset.learning.estimation.estimators import MLE
-
-        estimator = MLE() if method is None else method
-        if not isinstance(estimator, MLE) or options:
-            raise NotApplicable(
-                "Gaussian networks are fitted by maximum likelihood: use fit(). `model` is the penalized estimate."
-            )
-        return self._fitted(estimator)
-
-    def _fitted(self, estimator: LearningMethod) -> MarkovFitResult:
-        known = self.correlations
-        found = selected(self.scaled.matrix, known, tolerance=1e-13)
-        if found is None:
-            raise NotApplicable(
-                "The likelihood of a Gaussian network with these edges has no maximum: there are too few rows, or some "
-                "columns are collinear. Use `model`, the penalized estimate."
-            )
-        concentration = found.matrix / known.scales[:, None] / known.scales
-        n = len(known.means)
-        density = found.objective - 2.0 * float(np.log(known.scales).sum()) - n * math.log(2.0 * math.pi)
-        return MarkovFitResult(
-            gaussian_markov_net(self._variables, known.means, concentration),
-            0.5 * known.total * density,
-            num_rows=known.total,
-            method=estimator,
-            info={"gap": f"{found.gap:.2g}"},
-        )
+        scope: Any = tuple(self.columns.variables)
+        return gaussian_markov_net(scope, self.correlations.means, self.concentration)

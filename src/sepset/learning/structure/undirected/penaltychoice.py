@@ -31,6 +31,7 @@ class PathPoint:
     Attributes:
         penalty: the penalty.
         support: which pairs of columns are joined.
+        selected: for each column, which others it was found to depend on; the support, where that is symmetric.
         num_parameters: how many parameters are not zero, beyond those of the empty graph.
         num_choices: how many of them were chosen among the columns, for the extended BIC.
         gap: how far the estimate is from the optimum at its penalty, in units of the method's objective.
@@ -40,6 +41,7 @@ class PathPoint:
 
     penalty: float
     support: Bools = field(repr=False)
+    selected: Bools = field(repr=False)
     num_parameters: int
     num_choices: int
     gap: float
@@ -129,7 +131,7 @@ class ExtendedBIC(_Smallest):
         known: dict[bytes, float] = {}
 
         def judge(point: PathPoint) -> float:
-            key = point.support.tobytes()
+            key = point.selected.tobytes()
             if key not in known:
                 known[key] = method.refitted(point, columns)
             return -2.0 * known[key] + point.num_parameters * per_parameter + point.num_choices * per_choice
