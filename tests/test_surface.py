@@ -140,6 +140,7 @@ THREE = {
         "GradientAscent.step",
         "GES.step",
         "HillClimb.step",
+        "ICM.step",
         "StructuralEM.step",
     ),  # (task, state, rng)
     "Until.status",

@@ -108,6 +108,19 @@ from sepset.inference.exact.elimination import (
 from sepset.inference.iterate import (
     Until as Until,
 )
+from sepset.inference.map.coordinates import (
+    ICM as ICM,
+)
+from sepset.inference.map.mincut import (
+    MinCut as MinCut,
+)
+from sepset.inference.map.moves import (
+    AlphaBetaSwap as AlphaBetaSwap,
+    AlphaExpansion as AlphaExpansion,
+)
+from sepset.inference.map.qpbo import (
+    QPBO as QPBO,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     Status as Status,
@@ -207,6 +220,8 @@ from sepset.variables.variable import (
 __version__: str
 
 __all__ = [
+    "AlphaBetaSwap",
+    "AlphaExpansion",
     "BDeu",
     "BIC",
     "Bayes",
@@ -231,6 +246,7 @@ __all__ = [
     "Guarantee",
     "HardEM",
     "HillClimb",
+    "ICM",
     "ImpossibleEvidence",
     "K2",
     "KernelCPD",
@@ -240,6 +256,7 @@ __all__ = [
     "MLE",
     "MMHC",
     "MarkovNet",
+    "MinCut",
     "MixedGraph",
     "MultiplexerCPD",
     "NoisyMax",
@@ -250,6 +267,7 @@ __all__ = [
     "PartitionCPD",
     "PartitionMCMC",
     "PosteriorMode",
+    "QPBO",
     "Real",
     "RuleCPD",
     "SepsetError",

@@ -126,6 +126,8 @@ from sepset.learning.structure.hidden.latenttree import (
 from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden as LearnedHidden,
     TriedHidden as TriedHidden,
+from sepset.learning.structure.hidden.learnedbayesnet import (
+    LearnedBayesNet as LearnedBayesNet,
 )
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
@@ -176,6 +178,12 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.decisiongraphs import (
+    DecisionGraphScore as DecisionGraphScore,
+)
+from sepset.learning.structure.local.localfit import (
+    LocalFit as LocalFit,
+)
 from sepset.learning.structure.local.treelearner import (
     LearnedTree as LearnedTree,
     learn_tree as learn_tree,
@@ -183,6 +191,8 @@ from sepset.learning.structure.local.treelearner import (
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
 )
+from sepset.learning.structure.local.treesearch import (
+    TreeSearch as TreeSearch,
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
     Module as Module,
@@ -314,6 +324,7 @@ __all__ = [
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
+    "DecisionGraphScore",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -352,6 +363,7 @@ __all__ = [
     "Laplace",
     "LatentTree",
     "Learned",
+    "LearnedBayesNet",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
@@ -360,6 +372,7 @@ __all__ = [
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
+    "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
     "LogisticLearner",
@@ -403,6 +416,7 @@ __all__ = [
     "TreePosterior",
     "TreeScore",
     "TriedHidden",
+    "TreeSearch",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",

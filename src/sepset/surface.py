@@ -19,7 +19,7 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -140,6 +140,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
         "inference.map.coordinates": "ICM",
+        "inference.map.maxflow": "Cut FlowGraph",
+        "inference.map.mincut": "MinCut",
+        "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
+        "inference.map.qpbo": "QPBO",
         "inference.plan": "EliminationPlan",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
@@ -226,7 +230,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.hidden.findhidden": "FindHidden",
         "learning.structure.hidden.latenttree": "LatentTree",
         "learning.structure.hidden.learnedhidden": "LearnedHidden TriedHidden",
-        "learning.structure.hidden.learnednetwork": "LearnedNetwork",
+        "learning.structure.hidden.learnedbayesnet": "LearnedBayesNet",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
         "learning.structure.hidden.observedbic": "ObservedBIC",
         "learning.structure.hidden.structuralem": "StructuralEM",
@@ -240,9 +244,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
+        "learning.structure.local.decisiongraphs": "DecisionGraphScore",
+        "learning.structure.local.localfit": "LocalFit",
         "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
+        "learning.structure.local.treesearch": "TreeSearch",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
@@ -274,7 +281,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.evaluation.calibration": "CalibrationResult reliability_curve calibration_curve",
         "learning.evaluation.divergence.discrete": "cpd_distance parameter_distance",
         "learning.evaluation.divergence.relativeentropy": "DivergenceResult divergence",
-        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit log_probability_moments",
+        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit",
+        "learning.evaluation.logmoments": "log_probability_moments",
         "learning.evaluation.learningcurve": "LearningCurveResult learning_curve",
         "learning.evaluation.losses": (
             "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sepset.errors import NotApplicable
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.hidden.learnednetwork import LearnedNetwork
+from sepset.learning.structure.hidden.learnedbayesnet import LearnedBayesNet
 from sepset.learning.structure.hidden.logevidence import EvidenceTask
 from sepset.learning.structure.hidden.observedbic import ObservedBIC
 from sepset.learning.structure.learned import StructureTask
@@ -34,7 +34,7 @@ class TriedHidden(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedHidden(LearnedNetwork):
+class LearnedHidden(LearnedBayesNet):
     """A learned structure with hidden variables, and its parameters.
 
     Attributes:
