@@ -72,6 +72,23 @@ from sepset.learning.structure.dependency.learning import (
 from sepset.learning.structure.dependency.stationary import (
     Consistency as Consistency,
 )
+from sepset.learning.structure.evidences.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.evidences.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.evidences.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.evidences.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.evidences.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -108,34 +125,18 @@ from sepset.learning.structure.hidden.cardinality import (
     ScoredCardinality as ScoredCardinality,
     hidden_cardinality as hidden_cardinality,
 )
-from sepset.learning.structure.hidden.cheesemanstutz import (
-    CheesemanStutz as CheesemanStutz,
-)
-from sepset.learning.structure.hidden.completions import (
-    CompletionSum as CompletionSum,
-)
 from sepset.learning.structure.hidden.findhidden import (
     FindHidden as FindHidden,
-)
-from sepset.learning.structure.hidden.laplace import (
-    Laplace as Laplace,
 )
 from sepset.learning.structure.hidden.latenttree import (
     LatentTree as LatentTree,
 )
-from sepset.learning.structure.hidden.learnedhidden import (
-    LearnedHidden as LearnedHidden,
-    TriedHidden as TriedHidden,
 from sepset.learning.structure.hidden.learnedbayesnet import (
     LearnedBayesNet as LearnedBayesNet,
 )
-from sepset.learning.structure.hidden.logevidence import (
-    EvidenceMethod as EvidenceMethod,
-    LogEvidenceResult as LogEvidenceResult,
-    log_evidence as log_evidence,
-)
-from sepset.learning.structure.hidden.observedbic import (
-    ObservedBIC as ObservedBIC,
+from sepset.learning.structure.hidden.learnedhidden import (
+    LearnedHidden as LearnedHidden,
+    TriedHidden as TriedHidden,
 )
 from sepset.learning.structure.hidden.structuralem import (
     StructuralEM as StructuralEM,
@@ -193,6 +194,7 @@ from sepset.learning.structure.local.treescore import (
 )
 from sepset.learning.structure.local.treesearch import (
     TreeSearch as TreeSearch,
+)
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
     Module as Module,
@@ -415,8 +417,8 @@ __all__ = [
     "TreeLearner",
     "TreePosterior",
     "TreeScore",
-    "TriedHidden",
     "TreeSearch",
+    "TriedHidden",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",

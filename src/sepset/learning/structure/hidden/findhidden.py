@@ -16,6 +16,7 @@ from sepset.graphs.graph import DAG, ancestors
 from sepset.inference.iterate import as_until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
 from sepset.learning.structure.hidden.latenttree import EM_UNTIL
 from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden,
@@ -25,7 +26,6 @@ from sepset.learning.structure.hidden.learnedhidden import (
     require_discrete,
     rows_with,
 )
-from sepset.learning.structure.hidden.logevidence import LogEvidenceResult
 from sepset.learning.structure.hidden.nearcliques import near_cliques
 from sepset.learning.structure.hidden.structuralem import StructuralEM
 from sepset.learning.structure.learned import StructureMethod, StructureTask

@@ -22,6 +22,8 @@ from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.result import Guarantee, Status
+from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
+from sepset.learning.structure.evidences.observedbic import ObservedBIC
 from sepset.learning.structure.hidden.grouping import LatentLinks, joined_links, latent_links
 from sepset.learning.structure.hidden.informationdistance import column_distances
 from sepset.learning.structure.hidden.learnedhidden import (
@@ -32,8 +34,6 @@ from sepset.learning.structure.hidden.learnedhidden import (
     require_discrete,
     rows_with,
 )
-from sepset.learning.structure.hidden.logevidence import LogEvidenceResult
-from sepset.learning.structure.hidden.observedbic import ObservedBIC
 from sepset.learning.structure.hidden.statemerging import with_states
 from sepset.learning.structure.learned import StructureTask
 from sepset.models.bayesnet import BayesNet

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from sepset.errors import NotApplicable
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.evidences.logevidence import EvidenceTask
+from sepset.learning.structure.evidences.observedbic import ObservedBIC
 from sepset.learning.structure.hidden.learnedbayesnet import LearnedBayesNet
-from sepset.learning.structure.hidden.logevidence import EvidenceTask
-from sepset.learning.structure.hidden.observedbic import ObservedBIC
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.models.bayesnet import BayesNet

@@ -8,8 +8,8 @@ from scipy.special import gammaln
 
 import sepset as ss
 from sepset.errors import NotApplicable, TooLarge
-from sepset.learning.structure.hidden import laplace
-from sepset.learning.structure.hidden.logevidence import evidence_task
+from sepset.learning.structure.evidences import laplace
+from sepset.learning.structure.evidences.logevidence import evidence_task
 
 LATENT = ss.classify.latent_class([ss.Discrete("a"), ss.Discrete("b"), ss.Discrete("c")], 2)
 
