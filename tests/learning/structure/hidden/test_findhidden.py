@@ -28,7 +28,7 @@ def common_cause(num_rows: int, seed: int = 0, *, states: int = 2) -> ss.Dataset
 @pytest.mark.parametrize("states", [2, 3])
 def test_a_common_cause_is_found(states: int) -> None:
     rows = common_cause(1_000, states=states)
-    found = ss.learn_structure(rows, method=ss.structure.FindHidden())
+    found = ss.learn_structure(rows, method=ss.structure.FindHidden(max_hidden=1))
     assert set(found.graph.children("H1")) == set("abcd")
     assert found.graph.has_edge("a", "z")
     assert [v.num_states for v in found.hidden] == [states]
@@ -67,8 +67,7 @@ def test_two_causes_that_depend_on_each_other() -> None:
     truth = ss.structure.log_evidence(net, rows, method=ss.structure.ObservedBIC("parameters"))
     assert len(found.hidden) == 2
     assert found.score == pytest.approx(truth.value, abs=0.01)
-    plain = ss.structure.FindHidden(max_hidden=2, max_states=2, is_revised=False)
-    assert found.score > ss.learn_structure(rows, method=plain).score
+    assert sum("structural EM" in one.what and one.gain > 1.0 for one in found.tried) > 0
 
 
 def test_missing_cells_are_summed_out() -> None:

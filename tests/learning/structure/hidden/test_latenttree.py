@@ -33,11 +33,11 @@ def named_splits(graph: ss.DAG) -> set[frozenset[frozenset[int]]]:
     return splits([(number[a], number[b]) for a, b in graph.directed], range(len(LEAVES)))
 
 
-ROWS = causes().sample(800, seed=2).select(LEAVES)
+ROWS = causes().sample(600, seed=2).select(LEAVES)
 
 
 def test_hidden_causes_are_found() -> None:
-    found = ss.learn_structure(ROWS, method=ss.structure.LatentTree())
+    found = ss.learn_structure(ROWS, method=ss.structure.LatentTree(num_trees=4))
     assert named_splits(found.graph) == named_splits(causes().dag)
     assert [v.num_states for v in found.hidden] == [2] * 4
     truth = ss.structure.log_evidence(causes(), ROWS, method=ss.structure.ObservedBIC("parameters"))
@@ -98,7 +98,7 @@ def test_more_states_where_they_help() -> None:
     rng = np.random.default_rng(0)
     cluster = rng.integers(0, 3, 300)
     rows = {n: np.where(rng.random(300) < 0.9, cluster, rng.integers(0, 3, 300)) for n in "abcd"}
-    found = ss.learn_structure(rows, method=ss.structure.LatentTree(max_states=4, num_trees=2))
+    found = ss.learn_structure(rows, method=ss.structure.LatentTree(max_states=3, num_trees=2))
     assert [v.num_states for v in found.hidden] == [3]
 
 
