@@ -71,7 +71,7 @@ def test_a_coin_in_closed_form() -> None:
 
 def test_a_hidden_cause_against_the_sum_over_completions() -> None:
     """Both labelings together are closer than one."""
-    rows = latent_rows(24, seed=4)
+    rows = latent_rows(36, seed=4)
     exact = ss.structure.log_evidence(LATENT, rows, method=ss.structure.CompletionSum(ss.K2())).value
     found = ss.structure.log_evidence(LATENT, rows, method=ss.structure.Laplace(ss.K2()))
     assert found.info["relabelings"] == 2
