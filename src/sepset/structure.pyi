@@ -52,6 +52,10 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.edgerecovery import (
+    EdgeRecovery as EdgeRecovery,
+    edge_recovery as edge_recovery,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -139,6 +143,10 @@ from sepset.learning.structure.independence.oracles import (
 )
 from sepset.learning.structure.independence.permutation import (
     Permutation as Permutation,
+)
+from sepset.learning.structure.interventiondistance import (
+    InterventionDistance as InterventionDistance,
+    intervention_distance as intervention_distance,
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
@@ -276,6 +284,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EdgeRecovery",
     "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
@@ -304,6 +313,7 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "InterventionDistance",
     "KES",
     "KnownOrder",
     "KoivistoSood",
@@ -355,9 +365,11 @@ __all__ = [
     "compare",
     "consensus_graph",
     "data_driven_threshold",
+    "edge_recovery",
     "feature_confidence",
     "hidden_cardinality",
     "independence_test",
+    "intervention_distance",
     "k_best",
     "learn_tree",
     "log_evidence",

@@ -30,6 +30,8 @@ class Search(StrEnum):
     mmhc = "mmhc"
     exact = "exact"
     chow_liu = "chow-liu"
+    graphical_lasso = "graphical-lasso"
+    neighborhoods = "neighborhoods"
 
 
 class Score(StrEnum):
@@ -55,6 +57,10 @@ def learn(
         typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
     ] = None,
     level: Annotated[float, typer.Option("--level", help="The level of the tests of pc and mmhc.")] = 0.05,
+    penalty: Annotated[
+        float | None,
+        typer.Option("--penalty", help="Of graphical-lasso and neighborhoods; chosen by extended BIC by default."),
+    ] = None,
     max_parents: Annotated[int | None, typer.Option("--max-parents", min=0, help="The most parents.")] = None,
     require: Annotated[list[str] | None, typer.Option("--require", help="An edge A->B. Repeatable.")] = None,
     forbid: Annotated[list[str] | None, typer.Option("--forbid", help="An edge A->B. Repeatable.")] = None,
@@ -73,8 +79,9 @@ def learn(
 ) -> None:
     """Learn the structure of a network from the rows of a file, fit its parameters, and write the network.
 
-    Parameters are posterior means under BDeu. Ctrl-C stops a search: the best network so far is written, and the exit
-    code is 130.
+    Parameters are posterior means under BDeu. The methods graphical-lasso and neighborhoods learn a Markov network,
+    with parameters of largest likelihood or pseudo-likelihood. Ctrl-C stops a search: the best network so far is
+    written, and the exit code is 130.
     """
     from sepset.api.structure import learn_structure
     from sepset.inference.iterate import Until
@@ -83,7 +90,7 @@ def learn(
     from sepset.models.defaults import template_of
 
     require_model_file(out)
-    chosen = _method(method, level)
+    chosen = _method(method, level, penalty)
     rows = read_rows(data, None, weights, missing)
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
@@ -96,21 +103,34 @@ def learn(
         checkpoint=checkpoint,
         **options,
     )
-    prior = estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)
-    write(found.fit(prior).model, out)
+    if method in UNDIRECTED:
+        write(found.fit().model, out)
+    else:
+        prior = estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)
+        write(found.fit(prior).model, out)
     show(_facts(found, out), as_json, found.__rich__)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
 
 
-def _method(search: Search, level: float) -> StructureMethod[Any] | None:
+UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
+"""The methods whose result is a Markov network."""
+
+
+def _method(search: Search, level: float, penalty: float | None) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
     from sepset.learning.structure.search.hillclimb import HillClimb
     from sepset.learning.structure.skeletons.candidates import MMHC, MMPC
     from sepset.learning.structure.skeletons.pc import PC
+    from sepset.learning.structure.undirected.graphicallasso import GraphicalLasso
+    from sepset.learning.structure.undirected.neighborhoods import NeighborhoodSelection
+    from sepset.learning.structure.undirected.penaltychoice import EXTENDED_BIC
 
+    if penalty is not None and search not in UNDIRECTED:
+        raise ScopeError(f"--penalty goes with {' and '.join(UNDIRECTED)}; the method is {search.value}.")
+    charge = EXTENDED_BIC if penalty is None else penalty
     known: dict[Search, Any] = {
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
@@ -119,6 +139,8 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
         Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
+        Search.graphical_lasso: lambda: GraphicalLasso(charge),
+        Search.neighborhoods: lambda: NeighborhoodSelection(charge),
     }
     made: StructureMethod[Any] | None = known[search]()
     return made
@@ -161,14 +183,17 @@ def _constraints(
 
 def _facts(found: Learned[Any], out: Path) -> dict[str, Any]:
     """The learned structure as plain values."""
+    from sepset.graphs.graph import UndirectedGraph
+
+    is_directed = not isinstance(found.graph, UndirectedGraph)
     return {
         "file": str(out),
         "method": repr(found.method),
         "status": found.status.value,
         "guarantee": found.guarantees["structure"].value,
         "rows": found.columns.total,
-        "edges": [list(edge) for edge in found.dag.edges],
-        "compelled": [list(edge) for edge in found.cpdag.directed],
+        "edges": [list(edge) for edge in (found.dag.edges if is_directed else found.graph.edges)],
+        "compelled": [list(edge) for edge in found.cpdag.directed] if is_directed else [],
         "score": None if math.isnan(found.score) else found.score,
         "gap": found.gap if math.isfinite(found.gap) else None,
         "families scored": found.num_scores,
