@@ -140,6 +140,8 @@ THREE = {
         "GradientAscent.step",
         "GES.step",
         "HillClimb.step",
+        "ICM.step",
+        "StructuralEM.step",
     ),  # (task, state, rng)
     "Until.status",
 }

@@ -52,6 +52,26 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.edgerecovery import (
     EdgeRecovery as EdgeRecovery,
     edge_recovery as edge_recovery,
@@ -101,6 +121,9 @@ from sepset.learning.structure.hidden.completions import (
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
 )
+from sepset.learning.structure.hidden.learnedbayesnet import (
+    LearnedBayesNet as LearnedBayesNet,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
@@ -108,6 +131,9 @@ from sepset.learning.structure.hidden.logevidence import (
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
 )
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
@@ -151,12 +177,26 @@ from sepset.learning.structure.interventiondistance import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.decisiongraphs import (
+    DecisionGraphScore as DecisionGraphScore,
+)
+from sepset.learning.structure.local.localfit import (
+    LocalFit as LocalFit,
+)
 from sepset.learning.structure.local.treelearner import (
     LearnedTree as LearnedTree,
     learn_tree as learn_tree,
 )
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
+)
+from sepset.learning.structure.local.treesearch import (
+    TreeSearch as TreeSearch,
+)
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -276,11 +316,15 @@ __all__ = [
     "ChowLiu",
     "CompletionSum",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
+    "DecisionGraphScore",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -319,14 +363,22 @@ __all__ = [
     "KoivistoSood",
     "Laplace",
     "Learned",
+    "LearnedBayesNet",
     "LearnedConcentration",
+    "LearnedConditional",
+    "LearnedDependencyNet",
+    "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
+    "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
     "NeighborhoodSelection",
     "OBS",
@@ -341,6 +393,7 @@ __all__ = [
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
@@ -352,12 +405,16 @@ __all__ = [
     "Sidak",
     "SparseCandidate",
     "StARS",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
     "TreeScore",
+    "TreeSearch",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -371,6 +428,7 @@ __all__ = [
     "independence_test",
     "intervention_distance",
     "k_best",
+    "learn_dependency_net",
     "learn_tree",
     "log_evidence",
     "num_dags",

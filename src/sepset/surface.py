@@ -19,10 +19,10 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC GraphicalLasso "
+    "PC FCI MMHC GraphicalLasso StructuralEM "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -111,6 +111,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "models": {
         "api.conversions": "to_bayes_net",
+        "learning.structure.dependency.network": "DependencyNet",
         "models.bayesnet": "BayesNet",
         "models.canonical": "canonical_form",
         "models.chaincomponent": "ChainComponent",
@@ -139,6 +140,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
         "inference.map.coordinates": "ICM",
+        "inference.map.maxflow": "Cut FlowGraph",
+        "inference.map.mincut": "MinCut",
+        "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
+        "inference.map.qpbo": "QPBO",
         "inference.plan": "EliminationPlan",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
@@ -203,6 +208,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
         "learning.structure.edgerecovery": "EdgeRecovery edge_recovery",
+        "learning.structure.dependency.conversion": "Conversion",
+        "learning.structure.dependency.gibbs": "PseudoGibbs",
+        "learning.structure.dependency.learners": (
+            "ConditionalLearner LearnedConditional LogisticLearner TableLearner TreeLearner"
+        ),
+        "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
+        "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
         "learning.structure.exact.enumeration": "all_dags num_dags",
         "learning.structure.exact.kbest": "RankedDAG k_best",
@@ -216,8 +228,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.hidden.cheesemanstutz": "CheesemanStutz",
         "learning.structure.hidden.completions": "CompletionSum",
         "learning.structure.hidden.laplace": "Laplace",
+        "learning.structure.hidden.learnedbayesnet": "LearnedBayesNet",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
         "learning.structure.hidden.observedbic": "ObservedBIC",
+        "learning.structure.hidden.structuralem": "StructuralEM",
         "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",
         "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
         "learning.structure.independence.exacttest": "ExactTest",
@@ -229,8 +243,12 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.interventiondistance": "InterventionDistance intervention_distance",
         "learning.structure.learned": "Learned",
+        "learning.structure.local.decisiongraphs": "DecisionGraphScore",
+        "learning.structure.local.localfit": "LocalFit",
+        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
         "learning.structure.local.treelearner": "LearnedTree learn_tree",
         "learning.structure.local.treescore": "TreeScore",
+        "learning.structure.local.treesearch": "TreeSearch",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
@@ -262,7 +280,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.evaluation.calibration": "CalibrationResult reliability_curve calibration_curve",
         "learning.evaluation.divergence.discrete": "cpd_distance parameter_distance",
         "learning.evaluation.divergence.relativeentropy": "DivergenceResult divergence",
-        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit log_probability_moments",
+        "learning.evaluation.goodnessoffit": "GoodnessOfFitResult goodness_of_fit",
+        "learning.evaluation.logmoments": "log_probability_moments",
         "learning.evaluation.learningcurve": "LearningCurveResult learning_curve",
         "learning.evaluation.losses": (
             "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
@@ -276,6 +295,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "Learner NestedValidation Selection ValidatedRisk Validation cross_validate nested_cross_validate "
             "select_learner train_and_test"
         ),
+    },
+    "recommend": {
+        "learning.recommendation.baselines": "Popularity Similarity",
+        "learning.recommendation.baskets": "Baskets",
+        "learning.recommendation.evaluation": "RankingScores evaluate_ranking",
+        "learning.recommendation.itemnetworks": "BayesRecommender DependencyRecommender",
+        "learning.recommendation.protocols": "AllButOne GivenK",
+        "learning.recommendation.rankings": "half_life_utility mean_rank ndcg_at precision_at recall_at roc_area",
+        "learning.recommendation.recommender": "Recommendations Recommender",
     },
     "io": {
         "io.files": "read write",

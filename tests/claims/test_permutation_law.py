@@ -205,6 +205,14 @@ def log_values(w: World) -> Any:
     return [w.markov.log_value(w.rows).tolist(), chain.log_probability(w.rows).tolist()]
 
 
+@law("inference.Engine.moments")
+def moments_of_rows(w: World) -> Any:
+    engine = ss.prepare(w.mixed)
+    real = sorted(v.name for v in w.mixed.variables if not v.is_discrete)[-1]
+    found = [engine.moments(rows, real) for rows in (w.mixed_rows, w.mixed_gaps)]
+    return [part.tolist() for moments in found for part in moments]
+
+
 @law("predict", "inference.Engine.predict", "inference.Engine.posteriors", "inference.Engine.modes")
 def predictions(w: World) -> Any:
     features = w.rows.select([v for v in w.rows.variables if v.name in ("a", "d")])
@@ -535,6 +543,12 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.LearnedBayesNet.fit", tolerance=1e-5)
+def structures_of_incomplete_rows(w: World) -> Any:
+    found = ss.learn_structure(w.gaps, method=ss.StructuralEM(), score=ss.BDeu(3.0), start=w.dag)
+    return found.score, plain_net(found.fit(until=ss.Until(tolerance=1e-12)).model)
+
+
 @law("structure.learn_tree")
 def local_trees(w: World) -> Any:
     was_set = {"d": [k % 3 == 0 for k in range(len(w.rows))]}
@@ -621,6 +635,30 @@ def averages(w: World) -> Any:
     target = rows.variables[names[0]]
     states = dict(zip(target.states, three.predict(names[0], rows.select(names[1:3])).T.tolist(), strict=True))
     return edges, found.log_evidence, found.log_predictive(rows), states
+
+
+@law("models.DependencyNet.log_pseudo_likelihood", "models.DependencyNet.markov_net", tolerance=1e-6)
+def pseudo_likelihood(w: World) -> Any:
+    made = ss.models.DependencyNet.of(w.net)
+    near = ss.models.DependencyNet.of(w.other).markov_net(rows=w.rows)
+    observed = made.query("c", given={"a": "u", "b": "q", "d": True})
+    return made.log_pseudo_likelihood(w.rows).tolist(), near.divergence, plain_table(observed)
+
+
+@law(
+    "models.DependencyNet.query",
+    "models.DependencyNet.marginals",
+    "models.DependencyNet.sample",
+    tolerance=DRAWN,
+)
+def pseudo_gibbs(w: World) -> Any:
+    made, found = ss.models.DependencyNet.of(w.net), {"b": "q"}
+    drawn = made.sample(4000, given=found, seed=3).to_frame()
+    return [
+        plain_table(made.query(["c", "a"], given=found)),
+        {v: plain_table(one) for v, one in made.marginals(given=found).items()},
+        {(name, state): float((drawn[name] == state).mean()) for name in "acd" for state in w.net[name].states},
+    ]
 
 
 @law("structure.feature_confidence")
@@ -1118,6 +1156,7 @@ EXEMPT = {
     "cpds.KernelCPD.decomposed": OWN,
     "cpds.*.concave": OWN,
     "data.Dataset.take": NO_ORDER,
+    "recommend.Baskets.take": NO_ORDER,
     "priors.*": "is about numbers of one variable, or of one regression",
     "evaluation.Holdout.*": NO_ORDER,
     "evaluation.KFold.*": NO_ORDER,
@@ -1128,12 +1167,16 @@ EXEMPT = {
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
     "structure.*.bind": OWN,
+    "structure.*Learner.learn": OWN,
     "structure.*.family": OWN,
     "structure.*.cpd": OWN,
     "structure.*.leaf": OWN,
+    "structure.*.parts": OWN,
     "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
+    "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
+    "structure.LearnedBayesNet.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,
     "structure.*.largest": OWN,

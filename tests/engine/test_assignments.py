@@ -17,7 +17,7 @@ def test_findings_of_every_kind_reach_a_search():
     ]
     for given in kinds:
         exact = ss.map_assignment(asia, given=given)
-        found = ss.map_assignment(asia, given=given, method=ss.inference.ICM(restarts=60))
+        found = ss.map_assignment(asia, given=given, method=ss.ICM(restarts=60))
         assert found.log_value == pytest.approx(exact.log_value)
         assert found.assignment == exact.assignment
 
@@ -32,7 +32,7 @@ def test_wide_functions_are_factors_for_the_question():
     )
     given = {"effect": 1, "c0": 0}
     exact = ss.map_assignment(net, given=given)
-    found = ss.map_assignment(net, given=given, method=ss.inference.ICM(), start=exact)
+    found = ss.map_assignment(net, given=given, method=ss.ICM(), start=exact)
     assert found.log_value == pytest.approx(exact.log_value)
     assert found.assignment == exact.assignment
 
@@ -42,12 +42,12 @@ def test_observed_numbers_are_read_before_the_search():
     net = ss.BayesNet(
         ss.TableCPD(kind, [0.5, 0.5]), ss.LinearGaussian(height, [1.6, 1.9], covariance=[0.01, 0.01], by=kind)
     )
-    assert ss.map_assignment(net, given={"height": 1.85}, method=ss.inference.ICM()).assignment == {"kind": "tall"}
+    assert ss.map_assignment(net, given={"height": 1.85}, method=ss.ICM()).assignment == {"kind": "tall"}
     with pytest.raises(ss.errors.NotApplicable, match="height"):
-        ss.map_assignment(net, method=ss.inference.ICM())
+        ss.map_assignment(net, method=ss.ICM())
 
 
 def test_starts_need_states_of_the_model():
     asia = ss.datasets.load("asia")
     with pytest.raises(ss.errors.SepsetError, match="smoke"):
-        ss.map_assignment(asia, method=ss.inference.ICM(), start={"smoke": "maybe"})
+        ss.map_assignment(asia, method=ss.ICM(), start={"smoke": "maybe"})

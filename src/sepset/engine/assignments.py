@@ -20,6 +20,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
 from sepset.inference.mapresult import Assignment, MapResult
 from sepset.inference.method import Rewrites, can
+from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
 from sepset.models.model import NamedModel
 from sepset.problem import Problem
@@ -136,9 +137,22 @@ def _result(engine: Engine, method: Any, evidence: Evidence, task: AssignmentTas
         found.bound,
         variables=engine.model.variables,
         certificate=found.certificate,
+        persistent=_persistent(engine, task, found, assignments[0]),
         trace=found.trace,
         method=method,
         guarantees={"assignment": found.guarantee},
         status=found.status,
         info=found.info,
     )
+
+
+def _persistent(engine: Engine, task: AssignmentTask, found: Found, best: Assignment) -> Assignment:
+    """The part of the best assignment that was proved to be in some best one."""
+    if found.guarantee is Guarantee.EXACT:
+        return best
+    kept = np.full(len(best.codes), -1, np.int64)
+    if found.persistent is not None:
+        chosen = task.wiring.free[found.persistent]
+        chosen = chosen[chosen < len(kept)]
+        kept[chosen] = best.codes[chosen]
+    return Assignment(engine.model.variables, kept)

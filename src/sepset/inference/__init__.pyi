@@ -56,6 +56,20 @@ from sepset.inference.iterate import (
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
+from sepset.inference.map.maxflow import (
+    Cut as Cut,
+    FlowGraph as FlowGraph,
+)
+from sepset.inference.map.mincut import (
+    MinCut as MinCut,
+)
+from sepset.inference.map.moves import (
+    AlphaBetaSwap as AlphaBetaSwap,
+    AlphaExpansion as AlphaExpansion,
+)
+from sepset.inference.map.qpbo import (
+    QPBO as QPBO,
+)
 from sepset.inference.mapresult import (
     Assignment as Assignment,
     MapResult as MapResult,
@@ -90,6 +104,8 @@ from sepset.problem import (
 )
 
 __all__ = [
+    "AlphaBetaSwap",
+    "AlphaExpansion",
     "Assignment",
     "AssignmentTask",
     "Assigns",
@@ -101,10 +117,12 @@ __all__ = [
     "CliqueSubtree",
     "CliqueTree",
     "ConditioningPlan",
+    "Cut",
     "CutsetConditioning",
     "CutsetPlan",
     "EliminationPlan",
     "Engine",
+    "FlowGraph",
     "Found",
     "Guarantee",
     "ICM",
@@ -113,10 +131,12 @@ __all__ = [
     "MapResult",
     "MarginalsResult",
     "MergeOrder",
+    "MinCut",
     "Pairs",
     "ParameterSensitivity",
     "Prediction",
     "Problem",
+    "QPBO",
     "QueryResult",
     "RecursiveConditioning",
     "SensitivityResult",

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
@@ -66,6 +66,7 @@ class Found:
         bound: an upper bound on the log value of every assignment.
         guarantee: what is known about the first one; decided from the gap by default.
         certificate: what was proved.
+        persistent: which variables have a state in the first one that some best assignment has too; None if unknown.
         status: how the run ended.
         trace: the objective after each step.
         info: further information: the decoder, numbers of steps, ties.
@@ -76,6 +77,7 @@ class Found:
     bound: float = math.inf
     guarantee: Guarantee = Guarantee.HEURISTIC
     certificate: Certificate | None = None
+    persistent: Bools | None = None
     status: Status = Status.COMPLETED
     trace: Floats = field(default_factory=lambda: np.zeros(0))
     info: Mapping[str, object] = field(default_factory=dict)
@@ -89,10 +91,10 @@ class Found:
 def is_proved(value: float, bound: float) -> bool:
     """Whether a value is within rounding of an upper bound.
 
-    >>> is_proved(-3.0, -3.0), is_proved(-3.0, -2.9)
-    (True, False)
+    >>> is_proved(-3.0, -3.0), is_proved(-3.0, -2.9), is_proved(-math.inf, 1.0)
+    (True, False, False)
     """
-    return bound - value <= PROVED * max(1.0, abs(value))
+    return bound == value or bound - value <= PROVED * max(1.0, min(abs(value), abs(bound)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
     if found.log_values[0] == -math.inf and found.bound == -math.inf:
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
     if found.is_proved:
-        found = replace(found, guarantee=Guarantee.EXACT)
+        found = replace(found, guarantee=Guarantee.EXACT, bound=max(found.bound, found.log_values[0]))
     return found
 
 

@@ -96,6 +96,7 @@ class MapResult(Tabulated, Result):
         variables: the variables of the model.
         certificate: what was proved about the best one, and how to check it; None if nothing was, or if the method is
             exact.
+        persistent: states that some best assignment has, if the method proves any; all of them if it is exact.
         trace: the objective of an iterative method after each step.
 
     >>> import sepset as ss
@@ -110,6 +111,7 @@ class MapResult(Tabulated, Result):
     bound: float = math.inf
     variables: Variables = field(default=NO_VARIABLES, kw_only=True, repr=False)
     certificate: Certified | None = field(default=None, kw_only=True, repr=False)
+    persistent: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
     trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
 
     @property

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
@@ -35,6 +35,7 @@ from sepset.kernels.propagation.wires import (
     Wires,
     first_modes,
     log_value,
+    sort_slots,
 )
 from sepset.problem import Block, Problem
 from sepset.variables.evidence import Evidence
@@ -84,6 +85,20 @@ class Part:
         )
 
 
+class Plugs(NamedTuple):
+    """The first fields of `Wires`, in one direction: from factors to variables."""
+
+    cards: Ints
+    states: Ints
+    starts: Ints
+    scope: Ints
+    kinds: Bytes
+    places: Ints
+    tables: Floats
+    weights: Floats
+    limits: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class Wiring:
     """The unobserved discrete variables of a problem with their factors, as flat arrays.
@@ -91,7 +106,7 @@ class Wiring:
     Attributes:
         free: the position of each variable in the problem.
         numbers: the number in the problem of each factor over two and more variables.
-        wires: these factors.
+        plugs: these factors, without their places among the factors of each variable.
         unary: the log values of single variables, all states of the first one first.
         constant: the log value of the factors without variables.
 
@@ -108,9 +123,21 @@ class Wiring:
 
     free: Ints
     numbers: Ints
-    wires: Wires
+    plugs: Plugs
     unary: Floats
     constant: float
+
+    @lazy
+    def wires(self) -> Wires:
+        """The factors as the kernels take them."""
+        plugs, n = self.plugs, len(self.free)
+        degrees, slots = np.zeros(n + 1, np.int64), np.empty(len(plugs.scope), np.int64)
+        sort_slots(plugs.scope, degrees, slots)
+        messages = _starts(plugs.cards[plugs.scope])
+        for array in (degrees, slots, messages):
+            read_only(array)
+        rest = plugs.kinds, plugs.places, plugs.tables, plugs.weights, plugs.limits
+        return Wires(plugs.cards, plugs.states, plugs.starts, plugs.scope, degrees, slots, messages, *rest)
 
     @classmethod
     def of(cls, problem: Problem, evidence: Evidence | None = None) -> Wiring:
@@ -136,23 +163,23 @@ class Wiring:
     @property
     def num_factors(self) -> int:
         """The number of factors over two and more variables."""
-        return len(self.wires.kinds)
+        return len(self.plugs.kinds)
 
     @lazy
     def factors(self) -> Ints:
         """The factor of each slot."""
-        return read_only(np.repeat(np.arange(self.num_factors), np.diff(self.wires.starts)))
+        return read_only(np.repeat(np.arange(self.num_factors), np.diff(self.plugs.starts)))
 
     @lazy
     def is_pairwise(self) -> bool:
         """Whether no factor has more than two variables."""
-        return bool((np.diff(self.wires.starts) == 2).all())
+        return bool((np.diff(self.plugs.starts) == 2).all())
 
     @lazy
     def modes(self) -> Ints:
         """The best state of each variable alone."""
         found = np.empty(self.num_variables, np.int64)
-        first_modes(self.wires.states, self.unary, found)
+        first_modes(self.plugs.states, self.unary, found)
         return read_only(found)
 
     def log_value(self, codes: Sequence[int] | Ints) -> float:
@@ -161,20 +188,20 @@ class Wiring:
 
     def logs(self, i: int) -> Floats:
         """The log values of one variable alone."""
-        return self.unary[self.wires.states[i] : self.wires.states[i + 1]]
+        return self.unary[self.plugs.states[i] : self.plugs.states[i + 1]]
 
     def scope(self, f: int) -> Ints:
         """The variables of one factor."""
-        return self.wires.scope[self.wires.starts[f] : self.wires.starts[f + 1]]
+        return self.plugs.scope[self.plugs.starts[f] : self.plugs.starts[f + 1]]
 
     def table(self, f: int) -> Floats:
         """The log values of one factor, with an axis per variable of its scope; its size is checked first."""
-        wires, shape = self.wires, tuple(self.wires.cards[self.scope(f)].tolist())
-        if wires.kinds[f] == TABLE:
-            return wires.tables[wires.places[f] : wires.places[f] + math.prod(shape)].reshape(shape)
+        plugs, shape = self.plugs, tuple(self.plugs.cards[self.scope(f)].tolist())
+        if plugs.kinds[f] == TABLE:
+            return plugs.tables[plugs.places[f] : plugs.places[f] + math.prod(shape)].reshape(shape)
         if math.prod(shape) > MAX_ENTRIES:
             raise TooLarge(f"A factor over {len(shape)} variables has a table of {math.prod(shape):.3g} entries.")
-        return _values(int(wires.kinds[f]), float(wires.weights[f]), float(wires.limits[f]), np.indices(shape))
+        return _values(int(plugs.kinds[f]), float(plugs.weights[f]), float(plugs.limits[f]), np.indices(shape))
 
     def __repr__(self) -> str:
         return f"Wiring({self.num_variables} variables, {self.num_factors} factors)"
@@ -256,6 +283,7 @@ class _Builder:
         self.known = np.full(len(cards), -1, np.int64)
         self.known[list(evidence.codes)] = list(evidence.codes.values())
         self.is_free = (self.known < 0) & (cards > 0)
+        self.all_free = bool(self.is_free.all())
         self.free = np.flatnonzero(self.is_free)
         self.place = np.cumsum(self.is_free) - 1
         self.states = np.concatenate([[0], np.cumsum(cards[self.free])]).astype(np.int64)
@@ -267,10 +295,10 @@ class _Builder:
         """Add factors at the observed states of their variables."""
         if part.kind != TABLE and part.logs[0, 0]:
             self.constant += len(part.scopes) * float(part.logs[0, 0])
-        fixed = ~self.is_free[part.scopes]
-        if not fixed.any():
+        if self.all_free:
             self._put(part)
             return
+        fixed = ~self.is_free[part.scopes]
         patterns, which = np.unique(fixed, axis=0, return_inverse=True)
         for number, pattern in enumerate(patterns):
             chosen = part.rows(which.reshape(-1) == number)
@@ -308,8 +336,15 @@ class _Builder:
         if not arity:
             self.constant += float(np.broadcast_to(logs, (len(part.scopes), 1)).sum())
             return
-        cells = self.states[self.place[part.scopes[:, 0]]][:, None] + np.arange(logs.shape[1])
-        np.add.at(self.unary, cells, logs)
+        places = self._places(part.scopes[:, 0])
+        if len(places) == len(self.free) and logs.shape[1] * len(places) == len(self.unary) and _is_count(places):
+            self.unary.reshape(len(places), -1)[:] += logs
+            return
+        np.add.at(self.unary, self.states[places][:, None] + np.arange(logs.shape[1]), logs)
+
+    def _places(self, positions: AnyInts) -> AnyInts:
+        """The numbers of unobserved variables among themselves."""
+        return positions if self.all_free else self.place[positions]
 
     def _small(self, part: Part, arity: int) -> Floats:
         """The log tables of a constraint on at most one variable."""
@@ -318,32 +353,34 @@ class _Builder:
 
     def finish(self) -> Wiring:
         """The wiring of all parts."""
-        parts, cards = self.parts, self.cards[self.free]
-        scope = _joined([self.place[p.scopes].reshape(-1) for p in parts])
-        starts = _starts(np.repeat([p.scopes.shape[1] for p in parts], [len(p.scopes) for p in parts]))
+        parts, cards = self.parts, self.cards[self.free].astype(np.int64)
+        counts = [len(p.scopes) for p in parts]
         lengths = [p.logs.size if p.kind == TABLE else 0 for p in parts]
         places = [_places(p, at) for p, at in zip(parts, _starts(lengths).tolist(), strict=False)]
-        wires = Wires(
-            cards.astype(np.int64),
+        plugs = Plugs(
+            cards,
             self.states,
-            starts,
-            scope,
-            _starts(np.bincount(scope, minlength=len(cards))),
-            np.argsort(scope, kind="stable").astype(np.int64),
-            _starts(cards[scope]),
-            np.repeat([p.kind for p in parts], [len(p.scopes) for p in parts]).astype(np.uint8),
+            _starts(np.repeat([p.scopes.shape[1] for p in parts], counts)),
+            _joined([self._places(p.scopes).reshape(-1) for p in parts]),
+            np.repeat([p.kind for p in parts], counts).astype(np.uint8),
             _joined(places),
             _joined([p.logs.reshape(-1) for p in parts if p.kind == TABLE], np.float64),
             _joined([_numbers(p, p.weights) for p in parts], np.float64),
             _joined([_numbers(p, p.limits) for p in parts], np.float64),
         )
-        numbers = _joined([p.numbers for p in parts])
-        for array in wires:
+        for array in plugs:
             read_only(array)
-        return Wiring(self.free, numbers, wires, read_only(self.unary), self.constant)
+        return Wiring(self.free, _joined([p.numbers for p in parts]), plugs, read_only(self.unary), self.constant)
+
+
+def _is_count(numbers: AnyInts) -> bool:
+    """Whether they are 0, 1, 2, ... in order."""
+    return bool((numbers == np.arange(len(numbers))).all())
 
 
 def _joined(arrays: list[Any], dtype: Any = np.int64) -> Any:
+    if len(arrays) == 1:
+        return arrays[0].astype(dtype, copy=False)
     return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)
 
 

@@ -25,7 +25,7 @@ def random_net(rng: np.random.Generator, *, zeros: float = 0.0) -> ss.MarkovNet:
 def test_no_single_change_is_better(seed):
     rng = np.random.default_rng(seed)
     net = random_net(rng)
-    found = ss.map_assignment(net, method=ss.inference.ICM(restarts=int(rng.integers(3))), seed=seed)
+    found = ss.map_assignment(net, method=ss.ICM(restarts=int(rng.integers(3))), seed=seed)
     wiring = Wiring.of(net.problem(), Evidence())
     assert found.log_value == pytest.approx(float(net.log_value({k: [v] for k, v in found.assignment.items()})[0]))
     for i in range(wiring.num_variables):
@@ -43,11 +43,11 @@ def test_evidence_starts_and_arrays():
     net = ss.MarkovNet.potts(pixel, 0.4, log_values=rng.normal(size=(6, 6, 3)))
     seen = {pixel[0, 0]: 2, pixel[3, 3]: 0}
     exact = ss.map_assignment(net, given=seen)
-    found = ss.map_assignment(net, given=seen, method=ss.inference.ICM(), start=exact)
+    found = ss.map_assignment(net, given=seen, method=ss.ICM(), start=exact)
     assert found.log_value == pytest.approx(exact.log_value)
     np.testing.assert_array_equal(found[pixel], exact[pixel])
     assert found[pixel][0, 0] == -1  # observed, so not assigned
-    again = ss.map_assignment(net, given=seen, method=ss.inference.ICM(), start={pixel: exact[pixel]})
+    again = ss.map_assignment(net, given=seen, method=ss.ICM(), start={pixel: exact[pixel]})
     assert again.assignment == exact.assignment
 
 
@@ -55,14 +55,14 @@ def test_names_of_permuted_models_meet():
     rng = np.random.default_rng(4)
     net = random_net(rng)
     other = ss.MarkovNet(*reversed(net.factors))
-    one = ss.map_assignment(net, method=ss.inference.ICM(restarts=20))
-    two = ss.map_assignment(other, method=ss.inference.ICM(restarts=20), start=one)
+    one = ss.map_assignment(net, method=ss.ICM(restarts=20))
+    two = ss.map_assignment(other, method=ss.ICM(restarts=20), start=one)
     assert dict(two.assignment) == dict(one.assignment)
 
 
 def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
     net = random_net(np.random.default_rng(7))
-    method, path = ss.inference.ICM(restarts=30), tmp_path / "search"
+    method, path = ss.ICM(restarts=30), tmp_path / "search"
     whole = ss.map_assignment(net, method=method, seed=3)
     part = ss.map_assignment(net, method=method, seed=3, until=5, checkpoint=path)
     rest = ss.map_assignment(net, method=method, seed=3, checkpoint=path)
@@ -76,28 +76,28 @@ def test_a_resumed_run_is_an_uninterrupted_one(tmp_path):
 def test_bad_questions_are_refused_by_name():
     net = random_net(np.random.default_rng(0))
     with pytest.raises(ss.errors.NotApplicable, match="ICM maximizes over all"):
-        ss.map_assignment(net, over=["v0"], method=ss.inference.ICM())
+        ss.map_assignment(net, over=["v0"], method=ss.ICM())
     with pytest.raises(ss.errors.NotApplicable, match="k=2"):
-        ss.map_assignment(net, k=2, method=ss.inference.ICM())
+        ss.map_assignment(net, k=2, method=ss.ICM())
     with pytest.raises(ss.errors.NotApplicable, match="until= is for methods that search"):
         ss.map_assignment(net, until=5)
     with pytest.raises(ss.errors.ArgumentError, match="use map_assignment"):
-        ss.query(net, "v0", method=ss.inference.ICM())
+        ss.query(net, "v0", method=ss.ICM())
     with pytest.raises(ss.errors.ArgumentError, match="start= takes an assignment"):
-        ss.map_assignment(net, method=ss.inference.ICM(), start=3)
+        ss.map_assignment(net, method=ss.ICM(), start=3)
     with pytest.raises(ss.errors.ArgumentError, match="restarts"):
-        ss.inference.ICM(restarts=-1)
+        ss.ICM(restarts=-1)
 
 
 def test_empty_models_have_an_empty_assignment():
-    found = ss.map_assignment(ss.MarkovNet(), method=ss.inference.ICM())
+    found = ss.map_assignment(ss.MarkovNet(), method=ss.ICM())
     assert (dict(found.assignment), found.log_value) == ({}, 0.0)
 
 
 def test_bayesian_networks_with_evidence():
     asia = ss.datasets.load("asia")
     given = {"dysp": "yes", "xray": "no"}
-    found = ss.map_assignment(asia, given=given, method=ss.inference.ICM(restarts=20))
+    found = ss.map_assignment(asia, given=given, method=ss.ICM(restarts=20))
     best = max(
         itertools.product(*(v.states for v in asia.variables if v.name not in given)),
         key=lambda states: float(

@@ -47,7 +47,7 @@ class ICM:
 
     >>> import sepset as ss
     >>> net = ss.datasets.load("misconception")
-    >>> found = ss.map_assignment(net, method=ss.inference.ICM(restarts=3))
+    >>> found = ss.map_assignment(net, method=ss.ICM(restarts=3))
     >>> round(found.log_value, 4), found.guarantees["assignment"]  # the logarithm of 5,000,000
     (15.4249, LOCAL_OPTIMUM)
     """

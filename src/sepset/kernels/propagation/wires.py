@@ -51,6 +51,21 @@ class Wires(NamedTuple):
     limits: Floats
 
 
+@kernel(work=sizes, borrows=True)
+def sort_slots(scope: Ints, degrees: Ints, slots: Ints) -> None:
+    """List the slots of each variable in order; `degrees` has one entry per variable and one more, all zero."""
+    for v in scope:
+        degrees[v + 1] += 1
+    for i in range(1, len(degrees)):
+        degrees[i] += degrees[i - 1]
+    for s in range(len(scope) - 1, -1, -1):
+        degrees[scope[s] + 1] -= 1
+        slots[degrees[scope[s] + 1]] = s
+    for i in range(len(degrees) - 1):
+        degrees[i] = degrees[i + 1]
+    degrees[len(degrees) - 1] = len(scope)
+
+
 @kernel(borrows=True)
 def pair_value(kind: int, weight: float, limit: float, x: int, y: int) -> float:
     """The log value of a named kind of two variables."""

@@ -143,13 +143,18 @@ class Scorer:
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
         self.log_sizes = None if prior is None else prior.log_sizes(self.n)
-        self.is_equivalent = score.is_equivalent and not columns.is_mixed and (prior is None or prior.is_equivalent)
+        self.is_equivalent = self.same_rows and score.is_equivalent and (prior is None or prior.is_equivalent)
         self._sum = count_sum(score, columns)
         self._kept: dict[tuple[int, ...], float] = {}
         self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
         self._room: Any = None
         self._cards = np.append(columns.cards, 1)  # the candidate -1 has one state
         self._has_real = bool(columns.is_real.any())
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether all families of equivalent structures count the same rows, by the same kind of sum."""
+        return not self.columns.is_mixed and not self.columns.has_missing
 
     def family(self, child: int, parents: Iterable[int]) -> float:
         """The score of one family, the structure prior included."""

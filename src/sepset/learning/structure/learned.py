@@ -106,6 +106,11 @@ class StructureTask:
 
     def require_equivalent(self, method: str) -> None:
         """Raise unless the score is the same for all members of an equivalence class."""
+        if self.columns.has_missing and not self.scorer.same_rows:
+            raise NotApplicable(
+                f'{method} searches equivalence classes; with missing="available" their members count different rows '
+                f"and have different scores. Use HillClimb(), or StructuralEM({method}())."
+            )
         if not self.scorer.is_equivalent:
             which = self.score if self.score is None or not self.score.is_equivalent else self.structure_prior
             raise NotApplicable(
@@ -120,6 +125,24 @@ class StructureMethod(Protocol[G]):
 
     def learn(self, task: StructureTask) -> Learned[G]:
         """The learned structure."""
+
+
+@runtime_checkable
+class TakesMissing(Protocol):
+    """A method that learns from rows with missing cells, and about variables without a column.
+
+    Attributes:
+        takes_missing: whether it does.
+    """
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether it does."""
+
+
+def takes_missing(method: object) -> bool:
+    """Whether a method learns from rows with missing cells."""
+    return isinstance(method, TakesMissing) and method.takes_missing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
