@@ -50,15 +50,15 @@ def test_children_are_drawn_below_their_parents(axes):
 
 def test_differences_of_two_graphs(axes):
     truth, learned = ss.DAG.parse("a -> b -> c; d"), ss.DAG.parse("b -> a; b -> c; c -> d")
-    found = plotting.graph_difference(truth, learned, axes)
+    found = plotting.graph_difference(truth, learned, ax=axes)
     named = [text.get_text() for text in found.get_legend().get_texts()]
     assert named == ["common (1)", "missing (0)", "extra (1)", "other direction (1)"]
     assert len(found.patches) == 3
     found.figure.canvas.draw()
-    classes = plotting.graph_difference(ss.graphs.cpdag(truth), learned, figure.Figure().subplots())
+    classes = plotting.graph_difference(ss.graphs.cpdag(truth), learned, ax=figure.Figure().subplots())
     assert classes.get_legend().get_texts()[3].get_text() == "other direction (2)"
     with pytest.raises(ss.errors.ModelError, match="same nodes"):
-        plotting.graph_difference(truth, ss.DAG.parse("a -> b"), axes)
+        plotting.graph_difference(truth, ss.DAG.parse("a -> b"), ax=axes)
 
 
 def test_confidence_in_edges(axes):

@@ -124,7 +124,7 @@ def graph(model: Graph | PAG | ClusterGraph | NamedModel, ax: Any = None) -> Any
     return draw(model if isinstance(model, PAG) else _graph_of(model), axes_of(ax))
 
 
-def graph_difference(truth: Graph, learned: Graph, ax: Any = None) -> Any:
+def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
     """A plot of two graphs over the same nodes: edges of both, and those that are missing, extra or directed otherwise.
 
     Args:
@@ -134,7 +134,7 @@ def graph_difference(truth: Graph, learned: Graph, ax: Any = None) -> Any:
 
     >>> import matplotlib.figure
     >>> axes = matplotlib.figure.Figure().subplots()
-    >>> found = graph_difference(DAG.parse("a -> b; c"), DAG.parse("b -> a; b -> c"), axes)
+    >>> found = graph_difference(DAG.parse("a -> b; c"), DAG.parse("b -> a; b -> c"), ax=axes)
     >>> [text.get_text() for text in found.get_legend().get_texts()]
     ['common (0)', 'missing (0)', 'extra (1)', 'other direction (1)']
     """
@@ -198,7 +198,9 @@ def edge_confidence(posterior: StructurePosterior, ax: Any = None, *, least: flo
     ['1.00', 'coin', 'rain', 'wet']
     """
     fraction("least", least, ends=True)
-    styles, arrows, lines = {}, [], []
+    styles: dict[tuple[str, str], EdgeStyle] = {}
+    arrows: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
     for (i, a), (j, b) in itertools.combinations(enumerate(posterior.names), 2):
         there, back = float(posterior.edges[i, j]), float(posterior.edges[j, i])
         joined = min(1.0, there + back)

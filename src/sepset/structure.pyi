@@ -73,7 +73,7 @@ from sepset.learning.structure.dependency.stationary import (
     Consistency as Consistency,
 )
 from sepset.learning.structure.edgerecovery import (
-    EdgeRecovery as EdgeRecovery,
+    EdgeRecoveryResult as EdgeRecoveryResult,
     edge_recovery as edge_recovery,
 )
 from sepset.learning.structure.exact.candidategraph import (
@@ -171,7 +171,7 @@ from sepset.learning.structure.independence.permutation import (
     Permutation as Permutation,
 )
 from sepset.learning.structure.interventiondistance import (
-    InterventionDistance as InterventionDistance,
+    InterventionDistanceResult as InterventionDistanceResult,
     intervention_distance as intervention_distance,
 )
 from sepset.learning.structure.learned import (
@@ -328,7 +328,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
-    "EdgeRecovery",
+    "EdgeRecoveryResult",
     "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
@@ -357,7 +357,7 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
-    "InterventionDistance",
+    "InterventionDistanceResult",
     "KES",
     "KnownOrder",
     "KoivistoSood",

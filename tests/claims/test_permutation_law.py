@@ -597,6 +597,14 @@ def wrong_effects(w: World) -> Any:
     return [[one.lower, one.upper, {frozenset(pair) for pair in one.wrong}] for one in found]
 
 
+@law("plotting.graph_difference")
+def differing_edges(w: World) -> Any:
+    other = ss.DAG(w.two.shuffled("abcd", "nodes"), w.two.shuffled([("b", "a"), ("b", "c"), ("d", "c")], "edges"))
+    blank = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    axes = ss.plotting.graph_difference(w.dag, other, ax=blank)
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
 @law("structure.edge_recovery")
 def rated_edges(w: World) -> Any:
     found = ss.structure_posterior(w.rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)

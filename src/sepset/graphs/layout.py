@@ -94,7 +94,7 @@ def _depths(nodes: Sequence[str], edges: Sequence[tuple[str, str]], order: Seque
     columns = [place[name] for pair in pairs for name in pair]
     matrix = coo_array(([1.0, -1.0] * len(pairs), (rows, columns)), shape=(len(pairs), len(nodes)))
     cost = -np.asarray(matrix.sum(0)).ravel() + 1e-6
-    found = linprog(cost, A_ub=matrix.tocsr(), b_ub=-np.ones(len(pairs)), bounds=(0, None))
+    found = linprog(cost, A_ub=matrix.tocsr(), b_ub=-np.ones(len(pairs)), bounds=(0, None))  # type: ignore[call-overload]
     return {name: round(float(found.x[place[name]])) for name in nodes}
 
 
@@ -154,9 +154,9 @@ def _order(layers: list[list[Item]], joined: Mapping[Item, list[Item]]) -> None:
     layers[:] = best
 
 
-def _sorted(layer: Sequence[Item], beside: Sequence[Item], joined: Mapping[Item, list[Item]]) -> list[Item]:
-    """The layer by the means of the places of neighbors in the layer beside it."""
-    place = {item: k for k, item in enumerate(beside)}
+def _sorted(layer: Sequence[Item], near_by: Sequence[Item], joined: Mapping[Item, list[Item]]) -> list[Item]:
+    """The layer by the means of the places of neighbors in the layer next to it."""
+    place = {item: k for k, item in enumerate(near_by)}
     wanted = []
     for k, item in enumerate(layer):
         near = [place[other] for other in joined.get(item, ()) if other in place]

@@ -30,7 +30,7 @@ class RatedEdges(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeRecovery(Tabulated):
+class EdgeRecoveryResult(Tabulated):
     r"""How well probabilities of edges agree with a true graph.
 
     Attributes:
@@ -57,7 +57,7 @@ class EdgeRecovery(Tabulated):
         return Shown((), rows, "probabilities of edges")
 
 
-def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directed: bool = False) -> EdgeRecovery:
+def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directed: bool = False) -> EdgeRecoveryResult:
     """How well probabilities of edges tell the edges of a true graph from other pairs.
 
     Args:
@@ -80,7 +80,7 @@ def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directe
     if is_directed and not isinstance(truth, DAG):
         raise ArgumentError("is_directed=True needs a true DAG; found an undirected graph.")
     joined, chances = _pairs(truth, found, is_directed)
-    return EdgeRecovery(
+    return EdgeRecoveryResult(
         _area(joined, chances),
         _average_precision(joined, chances),
         float(np.mean((chances - joined) ** 2)) if len(joined) else math.nan,

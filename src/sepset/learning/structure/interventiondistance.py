@@ -25,14 +25,14 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class InterventionDistance(Tabulated):
+class InterventionDistanceResult(Tabulated):
     """How many effects of one variable on another a learned graph gets wrong.
 
     Attributes:
         lower: of the member of the learned class that gets the fewest wrong; for a DAG, the distance.
         upper: of the member that gets the most wrong.
         wrong: the pairs (cause, effect) that every member gets wrong.
-        num_pairs: how many there are.
+        num_pairs: the number of all pairs.
 
     >>> intervention_distance(DAG.parse("a -> b"), DAG.parse("b -> a")).wrong
     (('a', 'b'), ('b', 'a'))
@@ -49,7 +49,7 @@ class InterventionDistance(Tabulated):
         return Shown(("cause", "effect"), rows, f"structural intervention distance {span} of {self.num_pairs} pairs")
 
 
-def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> InterventionDistance:
+def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> InterventionDistanceResult:
     """The structural intervention distance of a learned graph, or its bounds over a learned class, from the truth.
 
     Args:
@@ -69,8 +69,8 @@ def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> Intervention
         differ = sorted(set(truth.nodes) ^ set(learned.nodes))
         raise ModelError(f"Graphs compare over the same nodes; they differ in {listing(differ)}.")
     if not isinstance(truth, DAG) or not (isinstance(learned, DAG) or is_cpdag(learned)):
-        found = learned if isinstance(truth, DAG) else truth
-        raise ModelError(f"Effects are those of a DAG, compared with a DAG or a class PDAG; found {found!r}.")
+        other = learned if isinstance(truth, DAG) else truth
+        raise ModelError(f"Effects are those of a DAG, compared with a DAG or a class PDAG; found {other!r}.")
     judge = _Judge(truth)
     if isinstance(learned, DAG):
         wrong = {(i, j) for i in truth.nodes for j in judge.wrong(i, frozenset(learned.parents(i)))}
@@ -87,11 +87,11 @@ def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> Intervention
     return _result(truth, lower, upper, always)
 
 
-def _result(truth: DAG, lower: int, upper: int, wrong: set[Pair]) -> InterventionDistance:
+def _result(truth: DAG, lower: int, upper: int, wrong: set[Pair]) -> InterventionDistanceResult:
     n = len(truth.nodes)
     place = truth.index
     ordered = sorted(wrong, key=lambda pair: (place[pair[0]], place[pair[1]]))
-    return InterventionDistance(lower, upper, tuple(ordered), n * (n - 1))
+    return InterventionDistanceResult(lower, upper, tuple(ordered), n * (n - 1))
 
 
 class _Judge:
