@@ -79,6 +79,10 @@ from sepset.learning.structure.edgerecovery import (
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
+from sepset.learning.structure.exact.certificate import (
+    SearchCertificate as SearchCertificate,
+    certify as certify,
+)
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
     num_dags as num_dags,
@@ -401,6 +405,7 @@ __all__ = [
     "SGS",
     "ScoreTable",
     "ScoredCardinality",
+    "SearchCertificate",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -419,6 +424,7 @@ __all__ = [
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
+    "certify",
     "compare",
     "consensus_graph",
     "data_driven_threshold",
