@@ -1168,6 +1168,8 @@ EXEMPT = {
     "structure.Discovered.fit": "is that of Learned",
     "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
+    "structure.LearnedHidden.__init__": RECORD,
+    "structure.LearnedHidden.fit": "is that of Learned",
     "structure.LearnedBayesNet.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,
