@@ -4,6 +4,9 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.adtree import (
+    ADTree as ADTree,
+)
 from sepset.learning.structure.averaging.alongorder import (
     AlongOrder as AlongOrder,
 )
@@ -309,6 +312,7 @@ from sepset.learning.structure.undirected.penaltychoice import (
 )
 
 __all__ = [
+    "ADTree",
     "AIC",
     "AlongOrder",
     "Annealing",

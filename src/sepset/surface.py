@@ -198,6 +198,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.classes.gies": "GIES",
         "learning.structure.classes.kes": "KES",
         "api.structure": "parent_set_scores score",
+        "learning.structure.adtree": "ADTree",
         "learning.structure.averaging.alongorder": "AlongOrder",
         "learning.structure.averaging.bootstrap": "BootstrapStructures",
         "learning.structure.averaging.consensus": "consensus_graph data_driven_threshold",
