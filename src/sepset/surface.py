@@ -198,6 +198,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.classes.gies": "GIES",
         "learning.structure.classes.kes": "KES",
         "api.structure": "parent_set_scores score",
+        "learning.structure.adtree": "ADTree",
         "learning.structure.averaging.alongorder": "AlongOrder",
         "learning.structure.averaging.bootstrap": "BootstrapStructures",
         "learning.structure.averaging.consensus": "consensus_graph data_driven_threshold",
@@ -208,6 +209,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.edgerecovery": "EdgeRecoveryResult edge_recovery",
         "learning.structure.dependency.conversion": "Conversion",
         "learning.structure.dependency.gibbs": "PseudoGibbs",
         "learning.structure.dependency.learners": (
@@ -245,6 +247,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.moredata": "MoreData",
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
+        "learning.structure.interventiondistance": "InterventionDistanceResult intervention_distance",
         "learning.structure.learned": "Learned",
         "learning.structure.local.decisiongraphs": "DecisionGraphScore",
         "learning.structure.local.localfit": "LocalFit",

@@ -61,3 +61,12 @@ def test_the_deepest_trees() -> None:
     found = grown_tree(0, range(1, 260), columns, LeafScore.of(ss.BDeu(1.0), 0, columns))
     assert num_leaves(found.tree) <= 201
     assert found.score > LeafScore.of(ss.BDeu(1.0), 0, columns).values(np.array([4.0, 0.0]), 1.0)
+
+
+def test_values_of_one_column_tested_twice() -> None:
+    """The second test of a column leaves out the value that the first one has split off."""
+    columns = Columns.of({"a": np.arange(4).repeat(10), "x": np.array([0, 1, 2, 2]).repeat(10)})
+    tree = Node(0, (0, 1, 1, 1), (0, Node(0, (1, 0, 1, 1), (1, 2))))
+    cpd = tree_cpd(tree, 1, (0,), columns)
+    assert cpd.partition.num_leaves == 3
+    assert [cpd.partition.context(leaf)["a"] for leaf in range(3)] == [0, 1, (2, 3)]
