@@ -4,6 +4,9 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.adtree import (
+    ADTree as ADTree,
+)
 from sepset.learning.structure.averaging.alongorder import (
     AlongOrder as AlongOrder,
 )
@@ -72,6 +75,27 @@ from sepset.learning.structure.dependency.learning import (
 from sepset.learning.structure.dependency.stationary import (
     Consistency as Consistency,
 )
+from sepset.learning.structure.edgerecovery import (
+    EdgeRecoveryResult as EdgeRecoveryResult,
+    edge_recovery as edge_recovery,
+)
+from sepset.learning.structure.evidences.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.evidences.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.evidences.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.evidences.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.evidences.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -112,25 +136,18 @@ from sepset.learning.structure.hidden.cardinality import (
     ScoredCardinality as ScoredCardinality,
     hidden_cardinality as hidden_cardinality,
 )
-from sepset.learning.structure.hidden.cheesemanstutz import (
-    CheesemanStutz as CheesemanStutz,
+from sepset.learning.structure.hidden.findhidden import (
+    FindHidden as FindHidden,
 )
-from sepset.learning.structure.hidden.completions import (
-    CompletionSum as CompletionSum,
-)
-from sepset.learning.structure.hidden.laplace import (
-    Laplace as Laplace,
+from sepset.learning.structure.hidden.latenttree import (
+    LatentTree as LatentTree,
 )
 from sepset.learning.structure.hidden.learnedbayesnet import (
     LearnedBayesNet as LearnedBayesNet,
 )
-from sepset.learning.structure.hidden.logevidence import (
-    EvidenceMethod as EvidenceMethod,
-    LogEvidenceResult as LogEvidenceResult,
-    log_evidence as log_evidence,
-)
-from sepset.learning.structure.hidden.observedbic import (
-    ObservedBIC as ObservedBIC,
+from sepset.learning.structure.hidden.learnedhidden import (
+    LearnedHidden as LearnedHidden,
+    TriedHidden as TriedHidden,
 )
 from sepset.learning.structure.hidden.structuralem import (
     StructuralEM as StructuralEM,
@@ -169,6 +186,10 @@ from sepset.learning.structure.independence.oracles import (
 )
 from sepset.learning.structure.independence.permutation import (
     Permutation as Permutation,
+)
+from sepset.learning.structure.interventiondistance import (
+    InterventionDistanceResult as InterventionDistanceResult,
+    intervention_distance as intervention_distance,
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
@@ -291,6 +312,7 @@ from sepset.learning.structure.undirected.penaltychoice import (
 )
 
 __all__ = [
+    "ADTree",
     "AIC",
     "AlongOrder",
     "Annealing",
@@ -324,6 +346,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EdgeRecoveryResult",
     "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
@@ -335,6 +358,7 @@ __all__ = [
     "FamilyScores",
     "FastIAMB",
     "FaultyOracle",
+    "FindHidden",
     "FirstAscent",
     "FisherZ",
     "Forest",
@@ -352,15 +376,18 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "InterventionDistanceResult",
     "KES",
     "KnownOrder",
     "KoivistoSood",
     "Laplace",
+    "LatentTree",
     "Learned",
     "LearnedBayesNet",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
+    "LearnedHidden",
     "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
@@ -410,6 +437,7 @@ __all__ = [
     "TreePosterior",
     "TreeScore",
     "TreeSearch",
+    "TriedHidden",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -418,9 +446,11 @@ __all__ = [
     "compare",
     "consensus_graph",
     "data_driven_threshold",
+    "edge_recovery",
     "feature_confidence",
     "hidden_cardinality",
     "independence_test",
+    "intervention_distance",
     "k_best",
     "learn_dependency_net",
     "learn_tree",

@@ -543,6 +543,12 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.certify")
+def certificates(w: World) -> Any:
+    found = [ss.structure.certify(w.dag, w.rows, score=score, reference=w.dag) for score in (ss.BIC(), ss.K2())]
+    return [(one.score, dict(one.scores), one.gap) for one in found]
+
+
 @law("structure.LearnedBayesNet.fit", tolerance=1e-5)
 def structures_of_incomplete_rows(w: World) -> Any:
     found = ss.learn_structure(w.gaps, method=ss.StructuralEM(), score=ss.BDeu(3.0), start=w.dag)
@@ -588,6 +594,28 @@ def independence(w: World) -> Any:
     learned = ss.learn_structure(w.rows, method=ss.structure.PC(level=0.3))
     edges = sorted(tuple(sorted(edge)) for edge in learned.graph.edges)
     return [(one.statistic, one.p_value) for one in found], edges
+
+
+@law("structure.intervention_distance")
+def wrong_effects(w: World) -> Any:
+    other = ss.DAG(w.two.shuffled("abcd", "nodes"), w.two.shuffled([("b", "a"), ("b", "c"), ("d", "c")], "edges"))
+    found = [ss.structure.intervention_distance(w.dag, each) for each in (other, ss.graphs.cpdag(other))]
+    return [[one.lower, one.upper, {frozenset(pair) for pair in one.wrong}] for one in found]
+
+
+@law("plotting.graph_difference")
+def differing_edges(w: World) -> Any:
+    other = ss.DAG(w.two.shuffled("abcd", "nodes"), w.two.shuffled([("b", "a"), ("b", "c"), ("d", "c")], "edges"))
+    blank = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    axes = ss.plotting.graph_difference(w.dag, other, ax=blank)
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+@law("structure.edge_recovery")
+def rated_edges(w: World) -> Any:
+    found = ss.structure_posterior(w.rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)
+    got = ss.structure.edge_recovery(w.dag, found, is_directed=True)
+    return [got.area, got.precision, got.brier]
 
 
 @law("structure.LearnedNetwork.fit", tolerance=1e-4)
@@ -1162,6 +1190,8 @@ EXEMPT = {
     "structure.Discovered.fit": "is that of Learned",
     "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
+    "structure.LearnedHidden.__init__": RECORD,
+    "structure.LearnedHidden.fit": "is that of Learned",
     "structure.LearnedBayesNet.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,

@@ -84,6 +84,38 @@ def test_bad_input(csv: Path, tmp_path: Path, words: tuple[str, ...], message: s
     assert message in str(result.exception) + result.output
 
 
+def test_markov_networks(csv: Path, tmp_path: Path) -> None:
+    rows = ss.BayesNet(
+        ss.LinearGaussian(ss.Real("x"), 0.0, covariance=1.0),
+        ss.LinearGaussian(ss.Real("y"), 1.0, coefficients=[1.0], given=[ss.Real("x")], covariance=1.0),
+        ss.LinearGaussian(ss.Real("z"), 0.0, coefficients=[1.0], given=[ss.Real("y")], covariance=1.0),
+    ).sample(300, seed=1)
+    path, out = tmp_path / "numbers.csv", tmp_path / "model.json"
+    ss.data.write_dataset(rows, path)
+    facts = parsed("learn", path, "-o", out, "--method", "graphical-lasso")
+    expected = ss.learn_structure(str(path), method=ss.GraphicalLasso())
+    assert facts["edges"] == [list(edge) for edge in expected.graph.edges] == [["x", "y"], ["y", "z"]]
+    assert facts["compelled"] == []
+    assert ss.read(out).graph == expected.graph
+    facts = parsed("learn", path, "-o", out, "--method", "neighborhoods", "--penalty", "0.2")
+    assert facts["method"] == repr(ss.structure.NeighborhoodSelection(0.2))
+    refused = run.invoke(cli.app, ["learn", str(csv), "-o", str(out), "--penalty", "0.2"])
+    assert refused.exit_code != 0
+    assert "--penalty" in str(refused.exception) + refused.output
+
+
+@pytest.mark.parametrize("method", ["find-hidden", "latent-tree"])
+def test_hidden_variables(tmp_path: Path, method: str) -> None:
+    star = ss.classify.latent_class([ss.Discrete(n) for n in "abcd"], 2, name="h")
+    flip = [[0.9, 0.1], [0.1, 0.9]]
+    net = star.with_cpds(*(ss.TableCPD(star.variables[n], flip, given=star.variables["h"]) for n in "abcd"))
+    csv, out = tmp_path / "rows.csv", tmp_path / "model.json"
+    ss.data.write_dataset(net.sample(500, seed=0).select(list("abcd")), csv)
+    facts = parsed("learn", csv, "-o", out, "-m", method)
+    assert sorted(facts["edges"]) == [["H1", n] for n in "abcd"]  # type: ignore[call-overload]
+    assert ss.read(out).variables["H1"].num_states == 2
+
+
 def test_rows_with_missing_cells(tmp_path: Path) -> None:
     rows = ss.datasets.load("asia").sample(300, seed=1).to_frame()
     rows.loc[::7, "smoke"] = None
