@@ -14,6 +14,7 @@ from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.compiled.axes import axis_strides
 from sepset.kernels.compiled.layout import assemble
 from sepset.kernels.compiled.planning import eliminate, maximal_cliques, scope_graph
+from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.compiled.steps import trace
 from sepset.kernels.graphs.ordering import greedy_order
 from sepset.kernels.kernel import kernel, pairs, sizes
@@ -90,7 +91,7 @@ def compile_greedily(
     for i in range(len(last)):
         together[i] = place[last[i]]
         group[together[i]] = 3
-    _, _, near_start, near = scope_graph(start, members, numbers, place, np.sort(together), num)
+    _, _, near_start, near = scope_graph(start, members, numbers, place, together[ascending(together)], num)
     order, total, work = _order(near_start, near, states, group, cancel)
     for i in range(len(last)):
         order[num - len(last) + i] = together[i]
@@ -109,7 +110,8 @@ def compile_greedily(
         positions[i] = hidden[order[i]]
         rank[positions[i]] = i
     cliques = maximal_cliques(scope_start, scopes, absorbed, len(order) - len(last))
-    kept = np.sort(rank[last])
+    kept = rank[last]
+    kept = kept[ascending(kept)]
     inputs = start, members, numbers, rank, rank[touched], ranked
     no_tree = np.empty((0, 2), np.int64)
     traced = trace(*inputs, *cliques, kept, rank[targets], num_reads, no_tree, 0, limit, cancel)
