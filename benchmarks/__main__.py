@@ -21,6 +21,7 @@ SUITES = (
     "separation",
     "structuretests",
     "structuresearch",
+    "undirected",
     "sampling",
     "counting",
     "rows",

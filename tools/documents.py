@@ -20,6 +20,7 @@ SECTIONS = {
     "Learning": ("learning.estimation", "learning.incomplete", "learning.optimize", "learning.undirected"),
     "Classifiers": ("learning.classify",),
     "Structure": ("learning.structure",),
+    "Recommendation": ("learning.recommendation",),
     "Missing data": ("learning.missing",),
     "Evaluation": ("learning.evaluation",),
     "Whole library": ("learning", ""),

@@ -17,6 +17,7 @@ from sepset import (
     plotting as plotting,
     potentials as potentials,
     priors as priors,
+    recommend as recommend,
     sklearn as sklearn,
     structure as structure,
     testing as testing,
@@ -107,6 +108,19 @@ from sepset.inference.exact.elimination import (
 from sepset.inference.iterate import (
     Until as Until,
 )
+from sepset.inference.map.coordinates import (
+    ICM as ICM,
+)
+from sepset.inference.map.mincut import (
+    MinCut as MinCut,
+)
+from sepset.inference.map.moves import (
+    AlphaBetaSwap as AlphaBetaSwap,
+    AlphaExpansion as AlphaExpansion,
+)
+from sepset.inference.map.qpbo import (
+    QPBO as QPBO,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     Status as Status,
@@ -156,6 +170,9 @@ from sepset.learning.structure.exact.search import (
 from sepset.learning.structure.exact.trees import (
     ChowLiu as ChowLiu,
 )
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
+)
 from sepset.learning.structure.scores.likelihood import (
     BIC as BIC,
 )
@@ -170,6 +187,9 @@ from sepset.learning.structure.skeletons.latent import (
 )
 from sepset.learning.structure.skeletons.pc import (
     PC as PC,
+)
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
 )
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
@@ -200,6 +220,8 @@ from sepset.variables.variable import (
 __version__: str
 
 __all__ = [
+    "AlphaBetaSwap",
+    "AlphaExpansion",
     "BDeu",
     "BIC",
     "Bayes",
@@ -220,9 +242,11 @@ __all__ = [
     "Gaussian",
     "GaussianMixture",
     "GradientAscent",
+    "GraphicalLasso",
     "Guarantee",
     "HardEM",
     "HillClimb",
+    "ICM",
     "ImpossibleEvidence",
     "K2",
     "KernelCPD",
@@ -232,6 +256,7 @@ __all__ = [
     "MLE",
     "MMHC",
     "MarkovNet",
+    "MinCut",
     "MixedGraph",
     "MultiplexerCPD",
     "NoisyMax",
@@ -242,12 +267,14 @@ __all__ = [
     "PartitionCPD",
     "PartitionMCMC",
     "PosteriorMode",
+    "QPBO",
     "Real",
     "RuleCPD",
     "SepsetError",
     "Soft",
     "Status",
     "StepwiseEM",
+    "StructuralEM",
     "StructureMCMC",
     "Table",
     "TableCPD",
@@ -289,6 +316,7 @@ __all__ = [
     "priors",
     "query",
     "read",
+    "recommend",
     "sample",
     "sensitivity",
     "sklearn",

@@ -52,6 +52,26 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.dependency.conversion import (
+    Conversion as Conversion,
+)
+from sepset.learning.structure.dependency.gibbs import (
+    PseudoGibbs as PseudoGibbs,
+)
+from sepset.learning.structure.dependency.learners import (
+    ConditionalLearner as ConditionalLearner,
+    LearnedConditional as LearnedConditional,
+    LogisticLearner as LogisticLearner,
+    TableLearner as TableLearner,
+    TreeLearner as TreeLearner,
+)
+from sepset.learning.structure.dependency.learning import (
+    LearnedDependencyNet as LearnedDependencyNet,
+    learn_dependency_net as learn_dependency_net,
+)
+from sepset.learning.structure.dependency.stationary import (
+    Consistency as Consistency,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -82,6 +102,31 @@ from sepset.learning.structure.exact.trees import (
 from sepset.learning.structure.familyscores import (
     FamilyScore as FamilyScore,
     FamilyScores as FamilyScores,
+)
+from sepset.learning.structure.hidden.cardinality import (
+    CardinalityResult as CardinalityResult,
+    ScoredCardinality as ScoredCardinality,
+    hidden_cardinality as hidden_cardinality,
+)
+from sepset.learning.structure.hidden.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.hidden.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.hidden.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.hidden.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.hidden.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
+from sepset.learning.structure.hidden.structuralem import (
+    StructuralEM as StructuralEM,
 )
 from sepset.learning.structure.independence.corrections import (
     BenjaminiHochberg as BenjaminiHochberg,
@@ -120,6 +165,18 @@ from sepset.learning.structure.independence.permutation import (
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
+)
+from sepset.learning.structure.local.treelearner import (
+    LearnedTree as LearnedTree,
+    learn_tree as learn_tree,
+)
+from sepset.learning.structure.local.treescore import (
+    TreeScore as TreeScore,
+)
+from sepset.learning.structure.modules.search import (
+    LearnedModules as LearnedModules,
+    Module as Module,
+    ModuleSearch as ModuleSearch,
 )
 from sepset.learning.structure.scores.evidence import (
     BDs as BDs,
@@ -198,6 +255,24 @@ from sepset.learning.structure.structureprior import (
     UniformSizes as UniformSizes,
     UniformStructures as UniformStructures,
 )
+from sepset.learning.structure.undirected.forest import (
+    Forest as Forest,
+)
+from sepset.learning.structure.undirected.graphicallasso import (
+    GraphicalLasso as GraphicalLasso,
+    LearnedConcentration as LearnedConcentration,
+)
+from sepset.learning.structure.undirected.learnednetwork import (
+    LearnedNetwork as LearnedNetwork,
+)
+from sepset.learning.structure.undirected.neighborhoods import (
+    NeighborhoodSelection as NeighborhoodSelection,
+)
+from sepset.learning.structure.undirected.penaltychoice import (
+    ExtendedBIC as ExtendedBIC,
+    PathPoint as PathPoint,
+    StARS as StARS,
+)
 
 __all__ = [
     "AIC",
@@ -215,20 +290,28 @@ __all__ = [
     "Branching",
     "Callback",
     "CandidateGraph",
+    "CardinalityResult",
+    "CheesemanStutz",
     "Cheng",
     "ChowLiu",
+    "CompletionSum",
     "ConditionalGaussianTest",
+    "ConditionalLearner",
     "Conflict",
+    "Consistency",
     "Constraints",
+    "Conversion",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
     "Exhaustive",
+    "ExtendedBIC",
     "FCI",
     "FNML",
     "FamilyScore",
@@ -237,10 +320,12 @@ __all__ = [
     "FaultyOracle",
     "FirstAscent",
     "FisherZ",
+    "Forest",
     "G",
     "GES",
     "GIES",
     "GRaSP",
+    "GraphicalLasso",
     "GrowShrink",
     "HPC",
     "HillClimb",
@@ -253,36 +338,57 @@ __all__ = [
     "KES",
     "KnownOrder",
     "KoivistoSood",
+    "Laplace",
     "Learned",
+    "LearnedConcentration",
+    "LearnedConditional",
+    "LearnedDependencyNet",
+    "LearnedModules",
+    "LearnedNetwork",
+    "LearnedTree",
     "LeaveOneOut",
+    "LogEvidenceResult",
     "LogLikelihood",
+    "LogisticLearner",
     "MMHC",
     "MMPC",
+    "Module",
+    "ModuleSearch",
     "MoreData",
+    "NeighborhoodSelection",
     "OBS",
+    "ObservedBIC",
     "OptimalReinsertion",
     "Optimum",
     "OrderMCMC",
     "PC",
     "PartitionMCMC",
+    "PathPoint",
     "Pearson",
     "Permutation",
     "PlateauWalk",
     "PriorNetwork",
+    "PseudoGibbs",
     "QNML",
     "RFCI",
     "RankedDAG",
     "Recovery",
     "SGS",
     "ScoreTable",
+    "ScoredCardinality",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
+    "StARS",
+    "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
     "StructurePosterior",
+    "TableLearner",
     "TianHe",
+    "TreeLearner",
     "TreePosterior",
+    "TreeScore",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
@@ -291,8 +397,12 @@ __all__ = [
     "consensus_graph",
     "data_driven_threshold",
     "feature_confidence",
+    "hidden_cardinality",
     "independence_test",
     "k_best",
+    "learn_dependency_net",
+    "learn_tree",
+    "log_evidence",
     "num_dags",
     "parent_set_scores",
     "score",

@@ -19,10 +19,10 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
-    "PC FCI MMHC "
+    "PC FCI MMHC GraphicalLasso StructuralEM "
     "BDeu K2 BIC "
     "Until Guarantee Status "
     "SepsetError TooLarge ImpossibleEvidence "
@@ -111,6 +111,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "models": {
         "api.conversions": "to_bayes_net",
+        "learning.structure.dependency.network": "DependencyNet",
         "models.bayesnet": "BayesNet",
         "models.canonical": "canonical_form",
         "models.chaincomponent": "ChainComponent",
@@ -129,6 +130,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "engine.prediction": "Prediction",
         "engine.sensitivity": "ParameterSensitivity SensitivityResult",
         "engine.view": "View",
+        "inference.assignment": "AssignmentTask Assigns Certificate Found",
         "inference.cliquetree.cutset": "CutsetConditioning CutsetPlan",
         "inference.cliquetree.method": "CliqueTree",
         "inference.exact.beliefupdate": "BeliefUpdate",
@@ -137,8 +139,14 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.recursive": "ConditioningPlan RecursiveConditioning",
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
+        "inference.map.coordinates": "ICM",
+        "inference.map.maxflow": "Cut FlowGraph",
+        "inference.map.mincut": "MinCut",
+        "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
+        "inference.map.qpbo": "QPBO",
         "inference.plan": "EliminationPlan",
-        "inference.result": "Guarantee LogProbabilityResult MapResult MarginalsResult QueryResult Status",
+        "inference.mapresult": "Assignment MapResult",
+        "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
         "inference.treequery.orders": "MergeOrder",
         "inference.treequery.pairs": "Pairs",
         "inference.treequery.query": "CliqueSubtree tree_query",
@@ -163,6 +171,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.posterior": "Posterior",
         "learning.task": "Task",
         "learning.undirected.exponentialfamily": "ExponentialFamily",
+        "learning.undirected.markovfit": "MarkovFitResult",
     },
     "missing": {
         "data.missingness": "MissingPatternsResult complete_cases missing_patterns",
@@ -198,6 +207,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.dependency.conversion": "Conversion",
+        "learning.structure.dependency.gibbs": "PseudoGibbs",
+        "learning.structure.dependency.learners": (
+            "ConditionalLearner LearnedConditional LogisticLearner TableLearner TreeLearner"
+        ),
+        "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
+        "learning.structure.dependency.stationary": "Consistency",
         "learning.structure.exact.candidategraph": "CandidateGraph",
         "learning.structure.exact.enumeration": "all_dags num_dags",
         "learning.structure.exact.kbest": "RankedDAG k_best",
@@ -207,6 +223,14 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.exact.search": "ExactSearch",
         "learning.structure.exact.trees": "Branching ChowLiu",
         "learning.structure.familyscores": "FamilyScore FamilyScores",
+        "learning.structure.hidden.cardinality": "CardinalityResult ScoredCardinality hidden_cardinality",
+        "learning.structure.hidden.cheesemanstutz": "CheesemanStutz",
+        "learning.structure.hidden.completions": "CompletionSum",
+        "learning.structure.hidden.laplace": "Laplace",
+        "learning.structure.hidden.learnednetwork": "LearnedNetwork",
+        "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
+        "learning.structure.hidden.observedbic": "ObservedBIC",
+        "learning.structure.hidden.structuralem": "StructuralEM",
         "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",
         "learning.structure.independence.discrete": "G Pearson ShrunkenInformation",
         "learning.structure.independence.exacttest": "ExactTest",
@@ -217,6 +241,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
         "learning.structure.learned": "Learned",
+        "learning.structure.modules.search": "LearnedModules Module ModuleSearch",
+        "learning.structure.local.treelearner": "LearnedTree learn_tree",
+        "learning.structure.local.treescore": "TreeScore",
         "learning.structure.scores.evidence": "BDs LeaveOneOut",
         "learning.structure.scores.gaussian": "BGe",
         "learning.structure.scores.heldout": "CrossValidated Holdout",
@@ -237,6 +264,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.structureprior": (
             "EdgePenalty EdgeProbabilities PriorNetwork UniformSizes UniformStructures"
         ),
+        "learning.structure.undirected.forest": "Forest",
+        "learning.structure.undirected.graphicallasso": "GraphicalLasso LearnedConcentration",
+        "learning.structure.undirected.learnednetwork": "LearnedNetwork",
+        "learning.structure.undirected.neighborhoods": "NeighborhoodSelection",
+        "learning.structure.undirected.penaltychoice": "ExtendedBIC PathPoint StARS",
     },
     "evaluation": {
         "learning.evaluation.biasvariance": "BiasVarianceResult bias_variance",
@@ -257,6 +289,15 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "Learner NestedValidation Selection ValidatedRisk Validation cross_validate nested_cross_validate "
             "select_learner train_and_test"
         ),
+    },
+    "recommend": {
+        "learning.recommendation.baselines": "Popularity Similarity",
+        "learning.recommendation.baskets": "Baskets",
+        "learning.recommendation.evaluation": "RankingScores evaluate_ranking",
+        "learning.recommendation.itemnetworks": "BayesRecommender DependencyRecommender",
+        "learning.recommendation.protocols": "AllButOne GivenK",
+        "learning.recommendation.rankings": "half_life_utility mean_rank ndcg_at precision_at recall_at roc_area",
+        "learning.recommendation.recommender": "Recommendations Recommender",
     },
     "io": {
         "io.files": "read write",

@@ -535,12 +535,36 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.LearnedNetwork.fit", tolerance=1e-5)
+def structures_of_incomplete_rows(w: World) -> Any:
+    found = ss.learn_structure(w.gaps, method=ss.StructuralEM(), score=ss.BDeu(3.0), start=w.dag)
+    return found.score, plain_net(found.fit(until=ss.Until(tolerance=1e-12)).model)
+
+
+@law("structure.learn_tree")
+def local_trees(w: World) -> Any:
+    was_set = {"d": [k % 3 == 0 for k in range(len(w.rows))]}
+    score = ss.structure.TreeScore
+    chosen = (ss.BIC(), ss.BDeu(3.0), score(ss.priors.BDe(w.other, 7.0)), score(ss.K2(), search="exact"))
+    found = [ss.structure.learn_tree(w.rows, "d", score=one, interventions=was_set) for one in chosen]
+    scores = [(one.score, one.leaf_score) for one in found]
+    return scores, [plain_cpd(one.cpd) for one in found[:3]]  # the best tree under K2 is one of several
+
+
 @law("structure.parent_set_scores", "structure.ScoreTable.score")
 def tables_of_scores(w: World) -> Any:
     was_set = {"c": [k % 3 == 0 for k in range(len(w.rows))]}
     tables = [ss.structure.parent_set_scores(w.rows, score=s, interventions=was_set) for s in (ss.BIC(), ss.K2())]
     best = [ss.ExactSearch(method).solve(t).score for t in tables for method in ("dynamic", "integer")]
     return [t.score(w.dag) for t in tables], [sorted(t.scores.tolist()) for t in tables], best
+
+
+@law("structure.log_evidence", "structure.hidden_cardinality", tolerance=ITERATED)
+def evidences(w: World) -> Any:
+    rows = w.gaps.select(["a", "b", "d"])
+    hidden = ss.structure.hidden_cardinality(w.net, rows, hidden="c", max_states=1).candidates[0].score
+    methods = (ss.structure.CheesemanStutz(), ss.structure.ObservedBIC("parameters"))
+    return hidden, [ss.structure.log_evidence(w.net, w.gaps, method=m).value for m in methods]
 
 
 @law("structure.independence_test")
@@ -558,6 +582,25 @@ def independence(w: World) -> Any:
     return [(one.statistic, one.p_value) for one in found], edges
 
 
+@law("structure.LearnedNetwork.fit", tolerance=1e-4)
+def pairwise_network(w: World) -> Any:
+    found = ss.learn_structure(w.rows, method=ss.structure.NeighborhoodSelection(0.02))
+    fitted = found.fit(prior=ss.priors.NormalWeights(1.0))
+    joint = plain_table(ss.query(fitted.model, list("abcd")).distribution)
+    return [{frozenset(edge) for edge in found.graph.edges}, fitted.log_likelihood, joint]
+
+
+@law("structure.LearnedConcentration.fit", tolerance=ITERATED)
+def sparse_concentrations(w: World) -> Any:
+    x = np.random.default_rng(3).normal(size=(4, 40))
+    columns = dict(zip("abcd", (x[0], x[0] + x[1], x[1] + x[2], x[2] - x[3]), strict=True))
+    rows = {name: columns[name] for name in w.two.shuffled("abcd", "columns")}
+    found = ss.learn_structure(rows, method=ss.GraphicalLasso(0.1, tolerance=1e-12))
+    fitted = found.fit()
+    values = [float(fitted.model.log_value(dict.fromkeys("abcd", at))[0]) for at in (0.0, 1.0)]
+    return [{frozenset(edge) for edge in found.graph.edges}, found.score, fitted.log_likelihood, values]
+
+
 W_FEW = ss.structure.Constraints(max_parents=2)
 
 
@@ -570,6 +613,30 @@ def averages(w: World) -> Any:
     target = rows.variables[names[0]]
     states = dict(zip(target.states, three.predict(names[0], rows.select(names[1:3])).T.tolist(), strict=True))
     return edges, found.log_evidence, found.log_predictive(rows), states
+
+
+@law("models.DependencyNet.log_pseudo_likelihood", "models.DependencyNet.markov_net", tolerance=1e-6)
+def pseudo_likelihood(w: World) -> Any:
+    made = ss.models.DependencyNet.of(w.net)
+    near = ss.models.DependencyNet.of(w.other).markov_net(rows=w.rows)
+    observed = made.query("c", given={"a": "u", "b": "q", "d": True})
+    return made.log_pseudo_likelihood(w.rows).tolist(), near.divergence, plain_table(observed)
+
+
+@law(
+    "models.DependencyNet.query",
+    "models.DependencyNet.marginals",
+    "models.DependencyNet.sample",
+    tolerance=DRAWN,
+)
+def pseudo_gibbs(w: World) -> Any:
+    made, found = ss.models.DependencyNet.of(w.net), {"b": "q"}
+    drawn = made.sample(4000, given=found, seed=3).to_frame()
+    return [
+        plain_table(made.query(["c", "a"], given=found)),
+        {v: plain_table(one) for v, one in made.marginals(given=found).items()},
+        {(name, state): float((drawn[name] == state).mean()) for name in "acd" for state in w.net[name].states},
+    ]
 
 
 @law("structure.feature_confidence")
@@ -1067,6 +1134,7 @@ EXEMPT = {
     "cpds.KernelCPD.decomposed": OWN,
     "cpds.*.concave": OWN,
     "data.Dataset.take": NO_ORDER,
+    "recommend.Baskets.take": NO_ORDER,
     "priors.*": "is about numbers of one variable, or of one regression",
     "evaluation.Holdout.*": NO_ORDER,
     "evaluation.KFold.*": NO_ORDER,
@@ -1077,10 +1145,22 @@ EXEMPT = {
     "learning.Task.*": RECORD,
     "learning.*.first": OWN,
     "structure.*.bind": OWN,
+    "structure.*Learner.learn": OWN,
     "structure.*.family": OWN,
+    "structure.*.cpd": OWN,
+    "structure.*.leaf": OWN,
+    "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
+    "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
+    "structure.LearnedNetwork.__init__": RECORD,
     "structure.*.regrets": OWN,
+    "structure.*.held_out": OWN,
+    "structure.*.largest": OWN,
+    "structure.*.path": OWN,
+    "structure.*.penalties": OWN,
+    "structure.*.refitted": OWN,
+    "learning.MarkovFitResult.__init__": RECORD,
     "structure.*.additions": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,

@@ -30,7 +30,12 @@ LAYERS: tuple[tuple[tuple[frozenset[str], ...], ...], ...] = (
     ((frozenset({"engine"}),),),
     ((frozenset({"learning"}),),),
     ((frozenset({"causal"}),),),
-    ((frozenset({"api"}), frozenset({"classify", "evaluation", "missing", "potentials", "priors", "structure"})),),
+    (
+        (
+            frozenset({"api"}),
+            frozenset({"classify", "evaluation", "missing", "potentials", "priors", "recommend", "structure"}),
+        ),
+    ),
     ((frozenset({"io"}), frozenset({"datasets", "plotting", "sklearn", "testing"})),),
     ((frozenset({"cli", "studio", "__main__"}),),),
 )

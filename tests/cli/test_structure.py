@@ -82,3 +82,16 @@ def test_bad_input(csv: Path, tmp_path: Path, words: tuple[str, ...], message: s
     result = run.invoke(cli.app, ["learn", str(csv), "-o", str(tmp_path / "model.json"), *words])
     assert result.exit_code != 0
     assert message in str(result.exception) + result.output
+
+
+def test_rows_with_missing_cells(tmp_path: Path) -> None:
+    rows = ss.datasets.load("asia").sample(300, seed=1).to_frame()
+    rows.loc[::7, "smoke"] = None
+    csv, out = tmp_path / "asia.csv", tmp_path / "model.json"
+    rows.to_csv(csv, index=False)
+    facts = parsed("learn", csv, "-o", out, "--method", "structural-em", "--hidden", "kind=2")
+    expected = ss.learn_structure(
+        str(csv), method=ss.StructuralEM(ss.HillClimb(tabu=20)), variables=[ss.Discrete("kind", 2)]
+    )
+    assert facts["score"] == pytest.approx(expected.score)
+    assert set(ss.read(out).variables.names) == {*rows.columns, "kind"}

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.result import Guarantee, LogProbabilityResult, MapResult, MarginalsResult, QueryResult, Status
+from sepset.inference.result import (
+    Guarantee,
+    LogProbabilityResult,
+    MarginalsResult,
+    QueryResult,
+    Status,
+)
 
 A, B = ss.Discrete("a", ("u", "v")), ss.Discrete("b", 3)
 EXACT = {"log_partition": Guarantee.EXACT, "marginals": Guarantee.EXACT, "assignment": Guarantee.EXACT}
@@ -85,37 +91,6 @@ def test_log_probabilities_are_numbers_with_bounds():
     impossible = LogProbabilityResult(-math.inf, -math.inf, -math.inf, **ABOUT)
     assert (impossible.probability, impossible.gap) == (0.0, 0.0)
     assert LogProbabilityResult(5000.0, **ABOUT).probability == math.inf
-
-
-def map_result(**more):
-    found = ({"a": "v", "b": 2}, {"a": "u", "b": 0})
-    return MapResult(found, (-1.0, -2.0), lambda: -0.5, **more, **ABOUT)
-
-
-def test_map_results_are_looked_into_by_name_variable_or_array():
-    best = map_result(upper=-1.0)
-    assert best.assignment == {"a": "v", "b": 2}
-    assert (best["a"], best[B], best.log_value, best.gap) == ("v", 2, -1.0, 0.0)
-    assert best.probability == pytest.approx(math.exp(-0.5))
-    assert map_result(upper=-0.25).gap == 0.75
-    assert repr(best) == "MapResult(a='v', b=2; log value -1; exact)"
-    with pytest.raises(ss.errors.ScopeError, match=r"does not cover 'aa'. Did you mean 'a'"):
-        best["aa"]
-    spins = ss.Discrete.array("s", (2, 2), states=(-1, 1))
-    states = {v.name: (-1, 1)[i % 2] for i, v in enumerate(spins)}
-    grid = MapResult((states,), (0.0,), lambda: 0.0, **ABOUT)
-    np.testing.assert_array_equal(grid[spins], [[0, 1], [0, 1]])
-
-
-def test_long_assignments_print_short_and_tables_show_all_ranks():
-    from rich.console import Console
-
-    long = MapResult(({f"v{i}": i for i in range(9)},), (0.0,), lambda: 0.0, **ABOUT)
-    assert "... 9 variables" in repr(long)
-    console = Console(width=100)
-    with console.capture() as captured:
-        console.print(map_result())
-    assert "#2" in captured.get()
 
 
 @pytest.mark.parametrize("kind", [Guarantee, Status])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
     from sepset.engine.prediction import Prediction
     from sepset.engine.rowquestions import Targets
     from sepset.engine.sensitivity import SensitivityResult
+    from sepset.inference.assignment import Assigns
+    from sepset.inference.iterate import Until
+    from sepset.inference.mapresult import MapResult
     from sepset.inference.method import Method
     from sepset.inference.plan import EliminationPlan
-    from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
+    from sepset.inference.result import LogProbabilityResult, MarginalsResult, QueryResult
     from sepset.models.model import Model
 
 
@@ -145,7 +149,12 @@ def map_assignment(
     given: Given = None,
     over: VariableLike | Iterable[VariableLike] | None = None,
     k: int = 1,
-    method: Method | None = None,
+    method: Method | Assigns | None = None,
+    start: Mapping[Any, Any] | MapResult | None = None,
+    until: Until | int | None = None,
+    seed: int | np.random.Generator = 0,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> MapResult:
     r"""The most probable assignment of `over` given the evidence, with all other variables summed out.
 
@@ -154,16 +163,33 @@ def map_assignment(
     Args:
         over: the variables to assign; by default every unobserved one (the most probable explanation).
         k: the number of best assignments.
+        method: an exact one, or one that searches, such as `ICM()`; clique trees by default.
+        start: where a search begins: states by name, codes by array of variables, or an earlier result.
+        until: when a search stops, as `Until(seconds=10)`.
+        seed: all randomness of a search.
+        progress: True shows a progress bar, False does not; None shows it in a terminal when the work is long.
+        checkpoint: the file in which a search stores its state, to be resumed.
 
     Reference: Koller & Friedman, sections 13.2 and 13.2.3.
-    Guarantee: exact.
+    Guarantee: exact; for a search what it proves.
     Tested by: inference/test_method.py::test_every_answer_is_what_was_promised
 
     >>> import sepset as ss
     >>> ss.map_assignment(ss.datasets.load("student"), given={"letter": "weak"}).assignment["grade"]
     'C'
     """
-    return engine_for(model, method).map_assignment(given=given, over=over, k=k)
+    if method is None and start is None and until is None and checkpoint is None:
+        return engine_for(model).map_assignment(given=given, over=over, k=k)
+    from sepset.engine.assignments import SearchOptions, searched
+    from sepset.inference.assignment import Assigns
+
+    options = SearchOptions(start, until, seed, progress, checkpoint)
+    if isinstance(method, Assigns):
+        found: MapResult = searched(engine_for(model), method, given=given, over=over, k=k, options=options)
+        return found
+    engine = engine_for(model, method)
+    options.refuse(engine.method)
+    return engine.map_assignment(given=given, over=over, k=k)
 
 
 @translated

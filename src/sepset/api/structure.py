@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -21,8 +22,8 @@ from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.scoretable import ScoreTable
-from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer
-from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask
+from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer, ShapesCPDs
+from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask, takes_missing
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
@@ -107,10 +108,11 @@ def learn_structure(
         constraints: edges that are required or forbidden, tiers, the largest number of parents.
         start: a graph to begin with.
         weights: one per row, or the name of a column.
-        variables: the meaning of some columns.
+        variables: the meaning of some columns; for `StructuralEM`, also variables without a column, which are hidden.
         interventions: for each row the variables that were set, or a mapping from names to masks of rows; such rows
             count for the other families only.
         missing: "refuse" missing cells, or "available": each family counts the rows in which all of it is observed.
+            `StructuralEM` takes them as they are.
         seed: a number or a generator, for methods that draw.
         until: when to stop.
         progress: True shows a bar, False never, None in a terminal when the work is long.
@@ -125,7 +127,15 @@ def learn_structure(
     >>> learn_structure(rows).graph.edges
     (('rain', 'wet'),)
     """
-    columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
+    handled = takes_missing(method)
+    columns = Columns.of(
+        data,
+        variables=variables,
+        weights=weights,
+        interventions=interventions,
+        missing="available" if handled else missing,
+        hidden=handled,
+    )
     chosen: StructureMethod[Any] = default_method(len(columns)) if method is None else method
     task = StructureTask(
         columns,
@@ -139,7 +149,10 @@ def learn_structure(
         checkpoint,
     )
     task.allowed  # noqa: B018  # contradictory constraints are refused before any work
-    return chosen.learn(task)
+    found = chosen.learn(task)
+    if found.shapes is None and isinstance(task.score, ShapesCPDs):
+        return replace(found, shapes=task.score)
+    return found
 
 
 @translated

@@ -164,7 +164,7 @@ def fit(
     settings = _settings(method, acceleration, optimizer, batch)
     texts = _texts(missing)
     graph = _structure(structure, data, target, texts)
-    known = [_hidden(text) for text in hidden or ()]
+    known = [hidden_variable(text) for text in hidden or ()]
     if known and not isinstance(graph, DAG):
         raise ScopeError("A network already has its states; --hidden and --states go with a graph.")
     rows: Any = data if weights is None and missing is None else loaded_rows(data, graph, weights, texts)
@@ -275,7 +275,8 @@ def read_rows(data: Path, graph: Any, weights: str | None, missing: list[str] | 
     return loaded_rows(data, graph, weights, _texts(missing))
 
 
-def _hidden(text: str) -> Discrete:
+def hidden_variable(text: str) -> Discrete:
+    """The variable that a text like kind=3 or kind=low,high describes."""
     from sepset.variables.variable import Discrete
 
     name, _, states = text.partition("=")

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sepset.cli.application import AsJson, MissingText, Seed, app
-from sepset.cli.learning import Bar, Estimator, Rows, estimator_of, read_rows
+from sepset.cli.learning import Bar, Estimator, Rows, estimator_of, hidden_variable, read_rows
 from sepset.cli.shared import INTERRUPTED, require_model_file, show
 from sepset.errors import ScopeError
 
 if TYPE_CHECKING:
+    from sepset.data.dataset import Dataset
     from sepset.learning.structure.constraints import Constraints
     from sepset.learning.structure.familyscores import FamilyScore
     from sepset.learning.structure.learned import Learned, StructureMethod
+    from sepset.models.bayesnet import BayesNet
 
 
 class Search(StrEnum):
@@ -30,6 +32,7 @@ class Search(StrEnum):
     mmhc = "mmhc"
     exact = "exact"
     chow_liu = "chow-liu"
+    structural_em = "structural-em"
 
 
 class Score(StrEnum):
@@ -61,6 +64,10 @@ def learn(
     tiers: Annotated[
         str | None, typer.Option("--tiers", help="Names from early to late, as in 'age,sex; smoking; cancer'.")
     ] = None,
+    hidden: Annotated[
+        list[str] | None,
+        typer.Option("--hidden", help="A variable without a column, as kind=3. Repeatable."),
+    ] = None,
     weights: Annotated[str | None, typer.Option("--weights", help="The column with the weight of each row.")] = None,
     missing: MissingText = None,
     steps: Annotated[int | None, typer.Option("--steps", min=1, help="The largest number of steps.")] = None,
@@ -73,14 +80,13 @@ def learn(
 ) -> None:
     """Learn the structure of a network from the rows of a file, fit its parameters, and write the network.
 
-    Parameters are posterior means under BDeu. Ctrl-C stops a search: the best network so far is written, and the exit
-    code is 130.
+    Parameters are posterior means under BDeu. The method structural-em takes rows with missing cells. Ctrl-C stops a
+    search: the best network so far is written, and the exit code is 130.
     """
     from sepset.api.structure import learn_structure
     from sepset.inference.iterate import Until
     from sepset.inference.result import Status
     from sepset.io.files import write
-    from sepset.models.defaults import template_of
 
     require_model_file(out)
     chosen = _method(method, level)
@@ -90,14 +96,14 @@ def learn(
         rows,
         score=_score(score, sample_size),
         constraints=_constraints(require, forbid, tiers, max_parents),
+        variables=[hidden_variable(text) for text in hidden] if hidden else None,
         seed=seed,
         until=None if steps is None else Until(steps=steps, tolerance=None),
         progress=progress,
         checkpoint=checkpoint,
         **options,
     )
-    prior = estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)
-    write(found.fit(prior).model, out)
+    write(_fitted(found, rows, sample_size), out)
     show(_facts(found, out), as_json, found.__rich__)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
@@ -107,6 +113,7 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
+    from sepset.learning.structure.hidden.structuralem import StructuralEM
     from sepset.learning.structure.search.hillclimb import HillClimb
     from sepset.learning.structure.skeletons.candidates import MMHC, MMPC
     from sepset.learning.structure.skeletons.pc import PC
@@ -119,9 +126,21 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
         Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
+        Search.structural_em: lambda: StructuralEM(HillClimb(tabu=20)),
     }
     made: StructureMethod[Any] | None = known[search]()
     return made
+
+
+def _fitted(found: Learned[Any], rows: Dataset, sample_size: float | None) -> BayesNet:
+    """The network with posterior means under BDeu; by EM where cells are missing."""
+    from sepset.cpds.priors.dirichlet import BDeu
+    from sepset.learning.incomplete.em import EM
+    from sepset.models.defaults import template_of
+
+    if found.columns.has_missing:
+        return found.fit(EM(BDeu(10.0 if sample_size is None else sample_size))).model
+    return found.fit(estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)).model
 
 
 def _score(name: Score, sample_size: float | None) -> FamilyScore:

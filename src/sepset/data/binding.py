@@ -270,11 +270,12 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
     return f"No column for variable {absent[0]!r}{more}; {found}.{nearest(absent[0], known)}"
 
 
-def missing_message(purpose: str, name: str, count: int, row: int | None = None) -> str:
+REMEDY = "Use EM, which sums over what is missing, or leave those rows out."
+"""The way out where complete data is needed."""
+
+
+def missing_message(purpose: str, name: str, count: int, row: int | None = None, remedy: str = REMEDY) -> str:
     """The message about missing cells where complete data is needed."""
     cells = f"{count:,} cells" if count > 1 else "one cell"
     place = "" if row is None else f" (first in row {row})"
-    return (
-        f"{purpose} needs complete data; column {name!r} misses {cells}{place}. "
-        "Use EM, which sums over what is missing, or leave those rows out."
-    )
+    return f"{purpose} needs complete data; column {name!r} misses {cells}{place}. {remedy}"

@@ -17,7 +17,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made, read_only
 from sepset.base.text import listing
-from sepset.data.binding import bind_frame, missing_message
+from sepset.data.binding import REMEDY, bind_frame, missing_message
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import Cells, Levels, absent, has_absent
 from sepset.data.duplicates import group_rows
@@ -382,12 +382,15 @@ class Dataset(Frozen, Tabulated):
             out[:, place] = absent(column)
         return out
 
-    def require_complete(self, purpose: str, variables: Iterable[VariableLike] | None = None) -> None:
+    def require_complete(
+        self, purpose: str, variables: Iterable[VariableLike] | None = None, *, remedy: str = REMEDY
+    ) -> None:
         """Raise where cells are missing, naming the first column that misses one, its row, and the way out.
 
         Args:
             purpose: what needs complete data, as the subject of the message.
             variables: the columns that matter; all by default.
+            remedy: the way out.
 
         >>> Dataset({"coin": ["head", "tail"]}).require_complete("Counting")
         """
@@ -395,7 +398,7 @@ class Dataset(Frozen, Tabulated):
             if has_absent(self.column(variable)):
                 missing = self.is_missing(variable)
                 name, row = self.variables[variable].name, int(np.argmax(missing))
-                raise DataError(missing_message(purpose, name, int(missing.sum()), row))
+                raise DataError(missing_message(purpose, name, int(missing.sum()), row, remedy))
 
     @property
     def num_missing(self) -> dict[str, int]:

@@ -43,7 +43,9 @@ class Bound:
             raise ModelError(f"Questions are asked of a model; found {brief(model)}. {remedy(model)}")
         chosen = DEFAULT_METHOD if method is None else method
         if method is not None and not offers(method, "prepare", "promises"):
-            raise ArgumentError(f"method= takes a method such as CliqueTree(); found {brief(method)}.")
+            raise ArgumentError(
+                f"method= takes a method such as CliqueTree(); found {brief(method)}.{_searches(method)}"
+            )
         self.model: Model = model
         self.method: Method = chosen
         self.prepared: Prepared = prepare(chosen, model.problem()) if prepared is None else prepared
@@ -145,6 +147,11 @@ def positions_of(model: Model, targets: VariableLike | Iterable[VariableLike]) -
         twice = next(v for v in positions if positions.count(v) > 1)
         raise ScopeError(f"{model.variables[twice].name} is asked for twice. Name each target once.")
     return positions
+
+
+def _searches(method: object) -> str:
+    """A word on methods that only search for assignments."""
+    return " It finds assignments: use map_assignment(model, method=...)." if offers(method, "assign") else ""
 
 
 def remedy(found: Any) -> str:

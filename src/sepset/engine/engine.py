@@ -20,6 +20,7 @@ from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
+from sepset.inference.mapresult import MapResult
 from sepset.inference.method import (
     LARGEST_RESIDUAL,
     Answer,
@@ -36,7 +37,6 @@ from sepset.inference.result import (
     Guarantee,
     Guarantees,
     LogProbabilityResult,
-    MapResult,
     MarginalsResult,
     QueryResult,
 )
@@ -191,7 +191,8 @@ class Engine(RowQuestions):
             tuple(_assignment(variables, {**best.values, **known}) for best in found),
             tuple(best.log_value for best in found),
             lambda: self.prepared.log_partition(evidence),
-            upper=found[0].log_value,
+            found[0].log_value,
+            variables=self.model.variables,
             method=self.method,
             **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
         )

@@ -13,8 +13,9 @@ from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.engine.jointfindings import JointFindings, has_joints, named_group
+from sepset.inference.mapresult import MapResult
 from sepset.inference.method import Calibrates, can
-from sepset.inference.result import LogProbabilityResult, MapResult, MarginalsResult, QueryResult
+from sepset.inference.result import LogProbabilityResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.joints import ManyJoints
 from sepset.variables.evidence import Evidence, Finding, Given, is_missing, resolve
 from sepset.variables.universe import Variables

@@ -20,6 +20,12 @@ from sepset.engine.sensitivity import (
 from sepset.engine.view import (
     View as View,
 )
+from sepset.inference.assignment import (
+    AssignmentTask as AssignmentTask,
+    Assigns as Assigns,
+    Certificate as Certificate,
+    Found as Found,
+)
 from sepset.inference.cliquetree.cutset import (
     CutsetConditioning as CutsetConditioning,
     CutsetPlan as CutsetPlan,
@@ -47,13 +53,33 @@ from sepset.inference.iterate import (
     Until as Until,
     run as run,
 )
+from sepset.inference.map.coordinates import (
+    ICM as ICM,
+)
+from sepset.inference.map.maxflow import (
+    Cut as Cut,
+    FlowGraph as FlowGraph,
+)
+from sepset.inference.map.mincut import (
+    MinCut as MinCut,
+)
+from sepset.inference.map.moves import (
+    AlphaBetaSwap as AlphaBetaSwap,
+    AlphaExpansion as AlphaExpansion,
+)
+from sepset.inference.map.qpbo import (
+    QPBO as QPBO,
+)
+from sepset.inference.mapresult import (
+    Assignment as Assignment,
+    MapResult as MapResult,
+)
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
 from sepset.inference.result import (
     Guarantee as Guarantee,
     LogProbabilityResult as LogProbabilityResult,
-    MapResult as MapResult,
     MarginalsResult as MarginalsResult,
     QueryResult as QueryResult,
     Status as Status,
@@ -78,27 +104,39 @@ from sepset.problem import (
 )
 
 __all__ = [
+    "AlphaBetaSwap",
+    "AlphaExpansion",
+    "Assignment",
+    "AssignmentTask",
+    "Assigns",
     "BeliefUpdate",
     "BruteForce",
+    "Certificate",
     "Check",
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
     "ConditioningPlan",
+    "Cut",
     "CutsetConditioning",
     "CutsetPlan",
     "EliminationPlan",
     "Engine",
+    "FlowGraph",
+    "Found",
     "Guarantee",
+    "ICM",
     "InformationValues",
     "LogProbabilityResult",
     "MapResult",
     "MarginalsResult",
     "MergeOrder",
+    "MinCut",
     "Pairs",
     "ParameterSensitivity",
     "Prediction",
     "Problem",
+    "QPBO",
     "QueryResult",
     "RecursiveConditioning",
     "SensitivityResult",

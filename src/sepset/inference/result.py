@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -19,10 +18,9 @@ from sepset.base.display import Shown, Tabulated, html_text, rich_text
 from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError, SepsetError, StateError
+from sepset.errors import ScopeError, StateError
 from sepset.factors.algebra import Scope
 from sepset.factors.labels import short, with_numbers
-from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 
@@ -198,14 +196,14 @@ class QueryResult(Result):
 
     def keys(self) -> tuple[Any, ...]:
         """The states of one discrete target, or the joint states of several as tuples: `dict(answer)` has them all."""
-        domains = [_states_of(v) for v in self.scope]
+        domains = [states_of(v) for v in self.scope]
         return tuple(domains[0]) if len(domains) == 1 else tuple(itertools.product(*domains))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.keys())
 
     def __len__(self) -> int:
-        return math.prod(len(_states_of(v)) for v in self.scope)
+        return math.prod(len(states_of(v)) for v in self.scope)
 
     def __bool__(self) -> bool:
         return True
@@ -237,7 +235,8 @@ class QueryResult(Result):
         return f"QueryResult({short(found) if numbers else repr(found)}; {parts}{numbers})"
 
 
-def _states_of(variable: Any) -> tuple[State, ...]:
+def states_of(variable: Any) -> tuple[State, ...]:
+    """The states of a discrete variable; a continuous one raises."""
     if not isinstance(variable, Discrete):
         raise ScopeError(
             f"{variable.name} is continuous and has no states to list. Use mean(), interval() or sample()."
@@ -406,19 +405,8 @@ def _restored(
     return MarginalsResult(place, known.__getitem__, log_partition, **about)
 
 
-def _evaluated(log_partition_of: Callable[[], float]) -> Callable[[], float]:
-    """The same number without what it is computed from."""
-    try:
-        return partial(float, log_partition_of())
-    except SepsetError as refusal:
-        return partial(_refused, refusal)
-
-
-def _refused(refusal: SepsetError) -> float:
-    raise refusal
-
-
-def _exp(value: float) -> float:
+def exponential(value: float) -> float:
+    """The exponential; infinite beyond the range of float64."""
     return math.exp(value) if value < 709.0 else math.inf
 
 
@@ -444,88 +432,10 @@ class LogProbabilityResult(Result):
     @property
     def probability(self) -> float:
         """The exponential of the value; infinite beyond the range of float64."""
-        return _exp(self.value)
+        return exponential(self.value)
 
     def __float__(self) -> float:
         return self.value
 
     def __repr__(self) -> str:
         return f"LogProbabilityResult({self.value:.10g}; {self.guarantees['log_partition'].value})"
-
-
-@dataclass(frozen=True)
-class MapResult(Tabulated, Result):
-    """The most probable assignments, best first.
-
-    Attributes:
-        assignments: the k best, each from name to state.
-        log_values: the logarithm of each one's unnormalized value, evidence included.
-        upper: an upper bound on all assignments; equal to the best value if it is exact.
-
-    >>> import sepset as ss
-    >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
-    >>> best.assignment["bronc"], round(best.log_value, 4)
-    ('yes', -1.6039)
-    """
-
-    assignments: tuple[Mapping[str, Any], ...]
-    log_values: tuple[float, ...]
-    log_partition_of: Callable[[], float] = field(repr=False)
-    upper: float = math.inf
-
-    @property
-    def assignment(self) -> Mapping[str, Any]:
-        """The best assignment, from name to state."""
-        return self.assignments[0]
-
-    @property
-    def log_value(self) -> float:
-        """The logarithm of the best value, evidence included."""
-        return self.log_values[0]
-
-    @property
-    def gap(self) -> float:
-        """The largest possible distance of the best value from the optimum."""
-        return 0.0 if self.upper == self.log_value else self.upper - self.log_value
-
-    @lazy
-    def probability(self) -> float:
-        """The probability (for continuous variables, the density) of the best assignment given the evidence."""
-        return _exp(self.log_value - self.log_partition_of())
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickled with the log partition, which is computed first; where that is too large, with the refusal."""
-        return {**self.__dict__, "log_partition_of": _evaluated(self.log_partition_of)}
-
-    def __getitem__(self, key: VariableLike | VariableArray) -> Any:
-        if isinstance(key, VariableArray):
-            codes = [v.code(self.assignment[v.name]) for v in key]
-            return np.array(codes, dtype=np.int64).reshape(key.shape)
-        name = key.name if isinstance(key, Discrete | Vector) else key
-        if name not in self.assignment:
-            raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
-        return self.assignment[name]
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={state!r}" for name, state in list(self.assignment.items())[:6])
-        more = f", ... {len(self.assignment)} variables" if len(self.assignment) > 6 else ""
-        return f"MapResult({shown}{more}; log value {self.log_value:.6g}; {self.guarantees['assignment'].value})"
-
-    @property
-    def probabilities(self) -> tuple[float, ...]:
-        """The probability (for continuous variables, the density) of each assignment given the evidence."""
-        total = self.log_partition_of()
-        return tuple(_exp(value - total) for value in self.log_values)
-
-    def _shown(self) -> Shown:
-        title = f"log value {self.log_value:.6g}, {self.guarantees['assignment'].value}"
-        if len(self.assignments) == 1:
-            rows = [(name, str(state)) for name, state in self.assignment.items()]
-            return Shown(("variable", "state"), rows, title, words=2)
-        listed = [(f"#{rank + 1}", f"{p:.6g}", self._difference(rank)) for rank, p in enumerate(self.probabilities)]
-        return Shown(("rank", "probability", "assignment"), listed, title, "each with what differs from the first", 3)
-
-    def _difference(self, rank: int) -> str:
-        """The states of an assignment that differ from the best one; of the best one, all."""
-        found, best = self.assignments[rank], self.assignment
-        return ", ".join(f"{name}={s}" for name, s in found.items() if rank == 0 or s != best[name])

@@ -65,6 +65,9 @@ from sepset.learning.task import (
 from sepset.learning.undirected.exponentialfamily import (
     ExponentialFamily as ExponentialFamily,
 )
+from sepset.learning.undirected.markovfit import (
+    MarkovFitResult as MarkovFitResult,
+)
 
 __all__ = [
     "Bayes",
@@ -77,6 +80,7 @@ __all__ = [
     "IncrementalEM",
     "LearningMethod",
     "MLE",
+    "MarkovFitResult",
     "MaximumLikelihoodResult",
     "Posterior",
     "PosteriorFitResult",

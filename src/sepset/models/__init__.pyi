@@ -3,6 +3,9 @@
 from sepset.api.conversions import (
     to_bayes_net as to_bayes_net,
 )
+from sepset.learning.structure.dependency.network import (
+    DependencyNet as DependencyNet,
+)
 from sepset.models.bayesnet import (
     BayesNet as BayesNet,
 )
@@ -40,6 +43,7 @@ __all__ = [
     "BayesNet",
     "ChainComponent",
     "ChainGraph",
+    "DependencyNet",
     "Drawing",
     "FactorGraph",
     "Feature",

@@ -94,3 +94,12 @@ def test_tables_too_large_are_refused() -> None:
     columns = Columns.of({f"v{k}": np.arange(100) for k in range(6)})
     with pytest.raises(ss.TooLarge, match="cells"):
         columns.joint(tuple(range(6)))
+
+
+def test_weights_go_with_the_meaning_of_columns() -> None:
+    rows = {"a": [0, 1, 1], "b": [0, 0, 1]}
+    found = Columns.of(rows, variables=[ss.Discrete("a", 3)], weights=np.array([2.0, 0.0, 1.5]))
+    assert found.counts(0, ()).tolist() == [[2.0, 1.5, 0.0]]
+    named = Columns.of({**rows, "w": [2.0, 0.0, 1.5]}, variables=[ss.Discrete("a", 3)], weights="w")
+    assert named.names == ("a", "b")
+    assert named.total == 3.5

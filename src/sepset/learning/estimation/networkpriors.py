@@ -71,11 +71,15 @@ class BDe:
     def family(self, child: int, parents: tuple[int, ...], columns: Any) -> float:
         """The log evidence of one family of columns: the score of structures under this prior."""
         scope = [columns.variables[columns.names[c]] for c in (*parents, child)]
-        alpha = self.sample_size * self._mass(scope).reshape([v.num_states for v in scope])
+        alpha = self.imaginary_counts(scope)
         counts = columns.family_table(child, parents)
         cells = gammaln(alpha + counts) - gammaln(alpha)
         contexts = gammaln(alpha.sum(-1) + counts.sum(-1)) - gammaln(alpha.sum(-1))
         return float(cells.sum() - contexts.sum())
+
+    def imaginary_counts(self, scope: Sequence[Any]) -> Floats:
+        r"""The number of imaginary rows in each joint state of some variables, $\alpha P'$, one axis per variable."""
+        return self.sample_size * self._mass(scope).reshape([v.num_states for v in scope])
 
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""

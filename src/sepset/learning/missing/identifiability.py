@@ -241,7 +241,7 @@ def identifiability(
     values, null = _rank(jacobian.reshape(len(outcomes), len(own)))
     hidden = [v.name for i, v in enumerate(model.variables) if not any(i in s for s in sets)]
     cards = {v.name: int(card) for v, card in zip(model.variables, model.variables.cards, strict=True)}
-    switches = math.prod([math.factorial(cards[name]) for name in hidden if _can_switch(model, name)])
+    switches = math.prod([math.factorial(cards[name]) for name in hidden if can_switch(model, name)])
     return IdentifiabilityReport(own.names, len(own) - len(null), values, null, switches, tuple(hidden), is_exact)
 
 
@@ -336,7 +336,7 @@ def _rank(jacobian: Floats) -> tuple[Floats, Floats]:
     return values, right[rank:]
 
 
-def _can_switch(model: BayesNet, name: str) -> bool:
+def can_switch(model: BayesNet, name: str) -> bool:
     """Whether the states of a hidden variable can be renamed in all CPDs that mention them."""
     variable = model.variables[name]
     cpds = [model.cpd(name), *(model.cpd(child) for child in model.children(name))]

@@ -17,7 +17,7 @@ from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset, side_by_side
-from sepset.data.sources import Weights, as_dataset, bind
+from sepset.data.sources import Weights, as_dataset, bind, require_columns
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
@@ -25,6 +25,12 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
 Missing = Literal["refuse", "available"]
+
+MISSING_REMEDY = (
+    'Use method=StructuralEM(), which sums over what is missing; say missing="available", with which each family '
+    "counts the rows that observe all of it; or leave those rows out."
+)
+"""The way out where cells are missing."""
 
 MOST_CELLS = 1 << 27
 """The largest table of counts, in cells."""
@@ -127,6 +133,7 @@ class Columns(Frozen):
         interventions: object = None,
         missing: Missing = "refuse",
         only: Iterable[str] | None = None,
+        hidden: bool = False,
     ) -> Columns:
         """The columns of any data that parameters can be learned from.
 
@@ -138,8 +145,9 @@ class Columns(Frozen):
                 mapping from names to masks of rows.
             missing: see the class.
             only: the names of the columns to keep; all by default.
+            hidden: whether `variables` without a column are missing throughout, rather than mistakes.
         """
-        rows = bound_rows(data, variables, weights)
+        rows = bound_rows(data, variables, weights, hidden=hidden)
         marked = None if interventions is None else interventions_of(interventions, rows)
         if only is None:
             return cls(rows, intervened=marked, missing=missing)
@@ -294,8 +302,14 @@ def _refined_by_sorting(before: Contexts, codes: AnyInts, card: int) -> Contexts
     return Contexts(out, len(seen))
 
 
-def bound_rows(data: object, variables: Iterable[AnyVariable] | None, weights: Weights) -> Dataset:
-    """The rows as a dataset, some of its columns with the meaning given, with weights."""
+def bound_rows(
+    data: object, variables: Iterable[AnyVariable] | None, weights: Weights, *, hidden: bool = False
+) -> Dataset:
+    """The rows as a dataset, some of its columns with the meaning given, with weights.
+
+    Args:
+        hidden: whether variables without a column become columns that are missing throughout.
+    """
     if variables is None:
         if isinstance(data, Dataset):
             return bind(data, data.variables, weights)
@@ -304,9 +318,16 @@ def bound_rows(data: object, variables: Iterable[AnyVariable] | None, weights: W
     named = {v.name: v for v in known}
     inferred = as_dataset(data)
     absent = [name for name in named if name not in inferred.variables]
-    if absent:
-        raise DataError(f"variables= names columns that the data does not have: {listing(absent)}.")
-    return bind(data, [named.get(v.name, v) for v in inferred.variables if v.name != weights], weights)
+    if absent and not hidden:
+        raise DataError(
+            f"variables= names columns that the data does not have: {listing(absent)}. "
+            "Rename the columns; or, where the variables are hidden, use StructuralEM()."
+        )
+    own = weights if isinstance(weights, str) else None
+    seen = [named.get(v.name, v) for v in inferred.variables if v.name != own]
+    rows = bind(data, [*seen, *(named[name] for name in absent)], weights)
+    require_columns(data, rows, own)
+    return rows
 
 
 def interventions_of(interventions: object, rows: Dataset) -> Bools:
@@ -347,9 +368,7 @@ def _check(dataset: Dataset, missing: Missing) -> None:
     if not dataset.num_rows or not dataset.total_weight > 0:
         raise DataError("There are no rows of positive weight to learn a structure from.")
     if missing == "refuse":
-        dataset.require_complete(
-            'Learning a structure (missing="available" uses the rows in which a family is observed)'
-        )
+        dataset.require_complete("Learning a structure", remedy=MISSING_REMEDY)
 
 
 def _collapsed(dataset: Dataset) -> Dataset:

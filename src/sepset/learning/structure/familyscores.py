@@ -19,6 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.base.display import Shown, Tabulated
 from sepset.base.threads import NEVER, interruptible
+from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.result import Guarantee, Result
 from sepset.kernels.structure.familyscores import SKIPPED, score_by_bits, score_candidates, set_bits, sparse_score
@@ -109,6 +110,14 @@ class CellEvidence(Protocol):
         """The pseudo-count of each cell of families with `q` contexts and `r` states."""
 
 
+@runtime_checkable
+class ShapesCPDs(Protocol):
+    """The CPDs of families, where they are not tables: trees, or forms with few parameters."""
+
+    def cpd(self, child: int, parents: tuple[int, ...], columns: Columns) -> CPD:
+        """The CPD of a family, whose parameters are to be fitted."""
+
+
 class Scorer:
     """The scores of families among some columns, each computed once; the searches of one thread may share it.
 
@@ -134,13 +143,18 @@ class Scorer:
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
         self.log_sizes = None if prior is None else prior.log_sizes(self.n)
-        self.is_equivalent = score.is_equivalent and not columns.is_mixed and (prior is None or prior.is_equivalent)
+        self.is_equivalent = self.same_rows and score.is_equivalent and (prior is None or prior.is_equivalent)
         self._sum = count_sum(score, columns)
         self._kept: dict[tuple[int, ...], float] = {}
         self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
         self._room: Any = None
         self._cards = np.append(columns.cards, 1)  # the candidate -1 has one state
         self._has_real = bool(columns.is_real.any())
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether all families of equivalent structures count the same rows, by the same kind of sum."""
+        return not self.columns.is_mixed and not self.columns.has_missing
 
     def family(self, child: int, parents: Iterable[int]) -> float:
         """The score of one family, the structure prior included."""
@@ -151,7 +165,7 @@ class Scorer:
             if found is None:
                 found = float(self._computed(child, key[1:]))
             self._keep(key, found)
-        return found + self._prior_of(child, key[1:])
+        return found + self.log_prior(child, key[1:])
 
     def families(self, child: int, sets: Iterable[Iterable[int]]) -> Floats:
         """The scores of many parent sets; those that differ in one parent only are computed together."""
@@ -265,7 +279,7 @@ class Scorer:
 
         def run(cancel: Bytes) -> None:
             score_candidates(
-                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, _logs(), regret,
+                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, small_logs(), regret,
                 columns.is_complete, columns.is_unit, room, cancel, out, totals,
             )  # fmt: skip
 
@@ -289,7 +303,7 @@ class Scorer:
             owner_of[places] = owners
             counts = np.bincount(places, weights, cells.size).astype(np.float64, copy=False)
             totals = np.bincount(owners, weights, contexts.size).astype(np.float64, copy=False)
-            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], _logs(), regret)
+            out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], small_logs(), regret)
             if columns.missing == "available":
                 out[k] *= columns.total_of(child) / max(float(totals.sum()), np.finfo(float).tiny)
         return out - form.penalties(q, r, columns.total)
@@ -309,7 +323,7 @@ class Scorer:
         def run(cancel: Bytes) -> None:
             score_by_bits(
                 cells, totals, count, r, rows.bits, rows.offsets, self._cards, candidates, form.kind, numbers,
-                _logs(), regret, room, cancel, out,
+                small_logs(), regret, room, cancel, out,
             )  # fmt: skip
 
         interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
@@ -320,7 +334,8 @@ class Scorer:
             self._room = np.zeros(size, np.int32 if self.columns.is_unit else self.columns.weights.dtype)
         return self._room
 
-    def _prior_of(self, child: int, parents: tuple[int, ...]) -> float:
+    def log_prior(self, child: int, parents: tuple[int, ...]) -> float:
+        """The part of the structure prior that belongs to one family, up to a constant."""
         if self.log_odds is None or self.log_sizes is None:
             return 0.0
         return float(self.log_odds[list(parents), child].sum() + self.log_sizes[len(parents)])
@@ -335,7 +350,7 @@ class Scorer:
 _LOGS: list[Floats] = []
 
 
-def _logs() -> Floats:
+def small_logs() -> Floats:
     """The numbers `n log n` of small whole numbers."""
     if not _LOGS:
         n = np.arange(1, LARGEST_LOGS, dtype=np.float64)
@@ -406,7 +421,7 @@ class FamilyScores(Tabulated, Result, Mapping[str, float]):
     >>> import sepset as ss
     >>> found = ss.structure.score(ss.DAG.parse("a -> b"), {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1]})
     >>> found, round(found["b"], 4)
-    (FamilyScores(-4.852 of 2 families; BIC(penalty=1.0)), -1.3863)
+    (FamilyScores(-4.85203 of 2 families; BIC(penalty=1.0)), -1.3863)
     """
 
     families: Mapping[str, float] = field(default_factory=dict)

@@ -26,8 +26,9 @@ from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.incomplete.checkpoint import fingerprint, seed_of
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Allowed, Constraints
-from sepset.learning.structure.familyscores import FamilyScore, Scorer
+from sepset.learning.structure.familyscores import FamilyScore, Scorer, ShapesCPDs
 from sepset.learning.structure.structureprior import StructurePrior
+from sepset.models.bayesnet import BayesNet
 
 G = TypeVar("G", bound=Graph | PAG)
 
@@ -104,6 +105,11 @@ class StructureTask:
 
     def require_equivalent(self, method: str) -> None:
         """Raise unless the score is the same for all members of an equivalence class."""
+        if self.columns.has_missing and not self.scorer.same_rows:
+            raise NotApplicable(
+                f'{method} searches equivalence classes; with missing="available" their members count different rows '
+                f"and have different scores. Use HillClimb(), or StructuralEM({method}())."
+            )
         if not self.scorer.is_equivalent:
             which = self.score if self.score is None or not self.score.is_equivalent else self.structure_prior
             raise NotApplicable(
@@ -120,6 +126,24 @@ class StructureMethod(Protocol[G]):
         """The learned structure."""
 
 
+@runtime_checkable
+class TakesMissing(Protocol):
+    """A method that learns from rows with missing cells, and about variables without a column.
+
+    Attributes:
+        takes_missing: whether it does.
+    """
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether it does."""
+
+
+def takes_missing(method: object) -> bool:
+    """Whether a method learns from rows with missing cells."""
+    return isinstance(method, TakesMissing) and method.takes_missing
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned(Tabulated, IterativeResult, Generic[G]):
     r"""A learned structure, how good it is, and how it was found.
@@ -131,6 +155,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         num_scores: how many scores of families were computed.
         num_tests: how many independence tests were made.
         trace: the score after each step.
+        shapes: the CPDs of families, where they are not tables.
         guarantees: what is known about the structure.
 
     >>> import sepset as ss
@@ -145,6 +170,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
     bound: float = field(default=math.inf, kw_only=True)
     num_scores: int = field(default=0, kw_only=True)
     num_tests: int = field(default=0, kw_only=True)
+    shapes: ShapesCPDs | None = field(default=None, kw_only=True)
     guarantees: Guarantees = field(default_factory=lambda: {"structure": Guarantee.HEURISTIC}, kw_only=True)
 
     @property
@@ -165,8 +191,21 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         """The class PDAG of the graph."""
         return cpdag(self.dag)
 
+    @lazy
+    def template(self) -> DAG | BayesNet:
+        """The graph; or the network of the CPDs that its score gives to families, before parameters are fitted."""
+        if self.shapes is None:
+            return self.dag
+        names, cpds = self.columns.names, []
+        for child, name in enumerate(names):
+            parents = tuple(k for k, other in enumerate(names) if other in self.dag.parents(name))
+            cpds.append(self.shapes.cpd(child, parents, self.columns))
+        return BayesNet(*cpds)
+
     def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
         """The network with the learned structure and parameters from the same rows.
+
+        CPDs are tables and linear Gaussians, unless the score is one of families of another form: then those.
 
         Args:
             method: how to estimate them; maximum likelihood by default.
@@ -175,7 +214,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         from sepset.learning.estimation.estimators import MLE
 
         found: FitResult = fit_parameters(
-            self.dag, self.columns.dataset, MLE() if method is None else method, **options
+            self.template, self.columns.dataset, MLE() if method is None else method, **options
         )
         return found
 

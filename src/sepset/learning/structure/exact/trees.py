@@ -52,8 +52,10 @@ class ChowLiu:
             raise ScopeError(f"ChowLiu(root=) names {self.root!r}, which is not a column.{nearest(self.root, names)}")
         start = 0 if self.root is None else names.index(self.root)
         order = [start, *(i for i in range(len(names)) if i != start)]
-        gains = _gains(task)[np.ix_(order, order)]
-        found = spanning_tree(gains, [True] * len(order), above=0.0) if task.allowed.max_parents else [-1] * len(order)
+        weights = gains(task)[np.ix_(order, order)]
+        found = (
+            spanning_tree(weights, [True] * len(order), above=0.0) if task.allowed.max_parents else [-1] * len(order)
+        )
         parents = [-1] * len(order)
         for i, p in enumerate(found):
             parents[order[i]] = order[p] if p >= 0 else -1
@@ -81,7 +83,7 @@ class Branching:
         return _learned(self, task, _branching(task))
 
 
-def _gains(task: StructureTask) -> Floats:
+def gains(task: StructureTask) -> Floats:
     """The gain of the edge from row to column over no parent."""
     n, scorer = len(task.columns), task.scorer
     found = np.zeros((n, n))
@@ -98,15 +100,15 @@ def _branching(task: StructureTask) -> list[int]:
         child = task.columns.names[crowded[0]]
         sources = [task.columns.names[p] for p in np.flatnonzero(allowed.required[:, crowded[0]])]
         raise NotApplicable(f"A tree has one parent of each column; {listing(sources)} are required of {child!r}.")
-    gains = (
-        np.where(allowed.forbidden, -np.inf, _gains(task))
+    weights = (
+        np.where(allowed.forbidden, -np.inf, gains(task))
         if allowed.max_parents
         else np.full((len(task.columns),) * 2, -np.inf)
     )
     for source, target in np.argwhere(allowed.required):
-        gains[:, target] = -np.inf
-        gains[source, target] = np.inf
-    return maximum_branching(gains)
+        weights[:, target] = -np.inf
+        weights[source, target] = np.inf
+    return maximum_branching(weights)
 
 
 def _learned(method: object, task: StructureTask, parents: list[int]) -> Learned[DAG]:

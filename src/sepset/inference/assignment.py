@@ -1,0 +1,199 @@
+r"""Methods that search for the most probable assignment: their task, what they find, and what they prove about it.
+
+$$\mathbf x^* = \arg\max_{\mathbf x} \log \tilde P(\mathbf x, \mathbf e), \qquad
+\log \tilde P(\mathbf x) \le \log \tilde P(\mathbf x^*) \le \text{bound}$$
+
+Such a method takes a wired model and says how good its answer is: the gap between its value and the bound is the most
+that any other assignment could be better.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.lazy import lazy
+from sepset.errors import ImpossibleEvidence, NotApplicable
+from sepset.inference.checkpoint import Codec
+from sepset.inference.iterate import Iterative, Run, Until, as_until, run
+from sepset.inference.result import Guarantee, Status
+from sepset.inference.wiring import Wiring
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+
+S = TypeVar("S")
+
+PROVED = 1e-9
+"""The gap, relative to the value if that is larger than one, at which an assignment counts as optimal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Something that was proved about an assignment, and how to check it without trusting the method.
+
+    Attributes:
+        claim: what holds.
+        proof: why it holds, in one sentence.
+        verify: computes again whether it does.
+
+    >>> Certificate("2 is even", "it is twice one", lambda: 2 % 2 == 0).check()
+    True
+    """
+
+    claim: str
+    proof: str
+    verify: Callable[[], bool] = field(repr=False)
+
+    def check(self) -> bool:
+        """Whether the claim holds, computed again."""
+        return bool(self.verify())
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The assignments that a method found, best first.
+
+    Attributes:
+        codes: `[k, variables]`, the code of each variable of the wiring.
+        log_values: the log value of each assignment.
+        bound: an upper bound on the log value of every assignment.
+        guarantee: what is known about the first one; decided from the gap by default.
+        certificate: what was proved.
+        persistent: which variables have a state in the first one that some best assignment has too; None if unknown.
+        status: how the run ended.
+        trace: the objective after each step.
+        info: further information: the decoder, numbers of steps, ties.
+    """
+
+    codes: Ints
+    log_values: tuple[float, ...]
+    bound: float = math.inf
+    guarantee: Guarantee = Guarantee.HEURISTIC
+    certificate: Certificate | None = None
+    persistent: Bools | None = None
+    status: Status = Status.COMPLETED
+    trace: Floats = field(default_factory=lambda: np.zeros(0))
+    info: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the bound shows that no assignment is better."""
+        return is_proved(self.log_values[0], self.bound)
+
+
+def is_proved(value: float, bound: float) -> bool:
+    """Whether a value is within rounding of an upper bound.
+
+    >>> is_proved(-3.0, -3.0), is_proved(-3.0, -2.9), is_proved(-math.inf, 1.0)
+    (True, False, False)
+    """
+    return bound == value or bound - value <= PROVED * max(1.0, min(abs(value), abs(bound)))
+
+
+@dataclass(frozen=True, eq=False)
+class AssignmentTask:
+    """A question for the most probable assignment of a discrete problem.
+
+    Attributes:
+        problem: the problem; methods read its wiring.
+        evidence: the findings.
+        over: the variables to maximize, all others summed out; None for all.
+        k: the number of best assignments.
+        start: codes of the variables of the wiring to begin with; None leaves that to the method.
+        rng: all randomness.
+        until: when to stop; None leaves that to the method.
+        progress: whether a progress bar is shown.
+        checkpoint: the file in which an iterative method stores its state.
+    """
+
+    problem: Problem
+    evidence: Evidence
+    over: tuple[int, ...] | None = None
+    k: int = 1
+    start: Ints | None = None
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    until: Until | int | None = None
+    progress: bool | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    @lazy
+    def wiring(self) -> Wiring:
+        """The model at the evidence, as flat arrays."""
+        return Wiring.of(self.problem, self.evidence)
+
+    def require_all(self, method: object) -> None:
+        """Raise if only some variables are maximized, or several assignments are asked for."""
+        name = type(method).__name__
+        if self.over is not None:
+            raise NotApplicable(
+                f"{name} maximizes over all variables; over= leaves some to be summed out. Use CliqueTree()."
+            )
+        if self.k > 1:
+            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use CliqueTree().")
+
+    def first_codes(self) -> Ints:
+        """The codes to begin with: those given, else each variable's own best state."""
+        return self.wiring.modes if self.start is None else np.array(self.start, np.int64)
+
+    def iterated(self, method: Iterative[AssignmentTask, S], *, until: Until, codec: Codec[S] | None = None) -> Run[S]:
+        """The run of an iterative method on this task, with its budget, progress and checkpoint.
+
+        Args:
+            until: the default, which the budget of the task replaces.
+            codec: converts states for a checkpoint.
+        """
+        return run(
+            method,
+            self,
+            rng=self.rng,
+            until=as_until(self.until, until),
+            progress=self.progress,
+            checkpoint=self.checkpoint,
+            about=self._about(method) if self.checkpoint is not None else "",
+            codec=codec,
+        )
+
+    def _about(self, method: object) -> str:
+        """The method and the model in words, with a fingerprint of the numbers."""
+        wiring, made = self.wiring, hashlib.sha256()
+        for array in (*wiring.wires, wiring.unary, self.first_codes()):
+            made.update(np.ascontiguousarray(array).tobytes())
+        return f"{method!r} on {wiring!r} ({made.hexdigest()[:16]}, {self.rng.bit_generator.state['bit_generator']})"
+
+
+@runtime_checkable
+class Assigns(Protocol):
+    """A frozen value of settings that finds probable assignments."""
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """The best assignments found."""
+
+
+def assign(method: Assigns, task: AssignmentTask) -> Found:
+    """The assignments of a method, exact if its bound proves it; their values are computed again.
+
+    Raises `ImpossibleEvidence` if the model gives every assignment probability zero as far as the method knows.
+    """
+    found, wiring = method.assign(task), task.wiring
+    if task.over is None:
+        found = replace(found, log_values=tuple(wiring.log_value(codes) for codes in found.codes))
+    if found.log_values[0] == -math.inf and found.bound == -math.inf:
+        raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
+    if found.is_proved:
+        found = replace(found, guarantee=Guarantee.EXACT, bound=max(found.bound, found.log_values[0]))
+    return found
+
+
+def best_of(candidates: Any, wiring: Wiring) -> tuple[Ints, float]:
+    """The assignment of largest value among several, the first one of equal ones, and its value."""
+    listed = [np.asarray(codes, np.int64) for codes in candidates]
+    values = [wiring.log_value(codes) for codes in listed]
+    first = int(np.argmax(values))
+    return listed[first], values[first]

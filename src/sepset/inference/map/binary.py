@@ -1,0 +1,190 @@
+r"""Energies of pairs of binary variables, as costs of single cells.
+
+$$E(\mathbf x) = c + \sum_i \epsilon_i(x_i) + \sum_{ij} \sum_{u, v} c^{uv}_{ij} \, 1[x_i = u, x_j = v],
+\qquad c^{uv}_{ij} \ge 0$$
+
+Every table of two binary variables has this form with a cost on one cell, or on two opposite ones. It is submodular if
+the cells (0, 0) and (1, 1) have none; then a minimum cut minimizes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
+from sepset.errors import NotApplicable
+from sepset.inference.wiring import Wiring
+from sepset.kernels.propagation.wires import POTTS, QUADRATIC, TABLE
+
+ROUNDING = 1e-12
+"""The violation of submodularity, relative to the numbers of a table, that is taken for rounding."""
+
+MOST_NODES = 2**31 - 2
+"""The most nodes of a flow graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryEnergy:
+    """The energy $-\\log \\tilde P$ of a wired model of binary variables in pairs.
+
+    Attributes:
+        constant: a number to add.
+        unary: `[2, n]`, the energies of the states of each variable; infinite where they are impossible.
+        pairs: the variables of each factor.
+        costs: `[4, m]`, of the cells (0, 0), (0, 1), (1, 0) and (1, 1).
+        flipped: the variables whose states are exchanged.
+
+    Guarantee: exact.
+    Tested by: inference/map/test_binary.py::test_energies_are_those_of_the_model
+    """
+
+    constant: float
+    unary: Floats
+    pairs: Int32s
+    costs: Floats
+    flipped: Bools
+
+    @classmethod
+    def of(cls, wiring: Wiring, method: str) -> BinaryEnergy:
+        """The energy of a wired model; raises if a variable has more than two states, or a factor more than two."""
+        _require_binary_pairs(wiring, method)
+        plugs = wiring.plugs
+        pairs = plugs.scope.astype(np.int32).reshape(-1, 2)
+        unary, constant = _unary(wiring), -wiring.constant
+        costs = np.zeros((4, len(pairs)))
+        named = (plugs.kinds >= POTTS) & (plugs.kinds <= QUADRATIC)
+        weights = np.where(plugs.kinds == POTTS, plugs.weights, plugs.weights * np.minimum(plugs.limits, 1.0))
+        both = True if (plugs.cards == 2).all() else (plugs.cards[pairs] == 2).all(axis=1)
+        friendly = named & (weights >= 0.0) & both
+        costs[1] = costs[2] = np.where(friendly, weights, 0.0)
+        constant -= float(weights[friendly & (plugs.kinds == POTTS)].sum())
+        rest = np.flatnonzero(~friendly)
+        if len(rest):
+            costs[:, rest], shifts, fixed = normal_form(_tables(wiring, rest))
+            constant += fixed
+            for state in (0, 1):
+                np.add.at(unary[state], pairs[rest], shifts[state])
+        return cls(constant, unary, pairs, costs, np.zeros(unary.shape[1], bool))
+
+    @property
+    def is_submodular(self) -> bool:
+        """Whether only unequal states have costs."""
+        return not (self.costs[0].any() or self.costs[3].any())
+
+    def value(self, codes: Ints) -> float:
+        """The energy of an assignment of the original states."""
+        x = np.where(self.flipped, 1 - codes, codes)
+        cells = 2 * x[self.pairs[:, 0]] + x[self.pairs[:, 1]]
+        alone = self.unary[x, np.arange(len(x))].sum()
+        return float(self.constant + alone + self.costs[cells, np.arange(len(cells))].sum())
+
+    def flip(self, chosen: Bools) -> BinaryEnergy:
+        """The same energy with the states of some variables exchanged."""
+        unary = np.where(chosen, self.unary[::-1], self.unary)
+        first, second = chosen[self.pairs[:, 0]], chosen[self.pairs[:, 1]]
+        order = np.arange(4)[:, None] ^ (2 * first + second)
+        costs = np.take_along_axis(self.costs, order, axis=0)
+        return replace(self, unary=unary, costs=costs, flipped=self.flipped ^ chosen)
+
+    def submodular(self) -> BinaryEnergy | None:
+        """The energy with the states of some variables exchanged so that it is submodular; None if there are none.
+
+        Factors that favor equal states join variables of one kind, the others those of two kinds; a factor that does
+        both at once, with costs on three cells, does not occur.
+        """
+        if self.is_submodular:
+            return self
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
+        n, differs = self.unary.shape[1], (self.costs[0] > 0.0) | (self.costs[3] > 0.0)
+        active = self.costs.any(axis=0)
+        first, second = self.pairs[active].astype(np.int64).T
+        across = n * differs[active]
+        rows, columns = np.concatenate([first, first + n]), np.concatenate([second + across, second + n - across])
+        graph = sparse.coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(2 * n, 2 * n))
+        _, parts = connected_components(graph, directed=False)
+        if (parts[:n] == parts[n:]).any():
+            return None
+        return self.flip(parts[:n] > parts[n:])
+
+
+def _require_binary_pairs(wiring: Wiring, method: str) -> None:
+    cards, arities = wiring.plugs.cards, np.diff(wiring.plugs.starts)
+    if (cards > 2).any():
+        i = int(np.argmax(cards > 2))
+        raise NotApplicable(
+            f"{method} takes binary variables; the one at position {wiring.free[i]} has {cards[i]} states. "
+            "Use CliqueTree(), or ICM()."
+        )
+    if (arities > 2).any():
+        f = int(np.argmax(arities > 2))
+        raise NotApplicable(
+            f"{method} takes factors of at most two variables; factor {wiring.numbers[f]} has {arities[f]}. "
+            "Use CliqueTree(), or ICM()."
+        )
+
+
+def _unary(wiring: Wiring) -> Floats:
+    """The energies of the two states of each variable; the second state of one that has only one is impossible."""
+    states, cards = wiring.plugs.states[:-1], wiring.plugs.cards
+    unary = np.full((2, len(cards)), np.inf)
+    unary[0] = -wiring.unary[states]
+    unary[1, cards == 2] = -wiring.unary[states[cards == 2] + 1]
+    return unary
+
+
+def _tables(wiring: Wiring, factors: Ints) -> Floats:
+    """The energies of the four cells of some factors; cells of one-state variables are impossible."""
+    plugs = wiring.plugs
+    cards = plugs.cards[plugs.scope.reshape(-1, 2)[factors]]
+    plain = (plugs.kinds[factors] == TABLE) & (cards == 2).all(axis=1)
+    cells = np.full((len(factors), 4), np.inf)
+    cells[plain] = -plugs.tables[plugs.places[factors[plain]][:, None] + np.arange(4)]
+    for row in np.flatnonzero(~plain).tolist():
+        table = -wiring.table(int(factors[row]))
+        padded = np.full((2, 2), np.inf)
+        padded[: table.shape[0], : table.shape[1]] = table
+        cells[row] = padded.reshape(-1)
+    return cells
+
+
+def normal_form(cells: Floats) -> tuple[Floats, Floats, float]:
+    """Costs of cells `[4, m]`, energies of the states of both variables `[2, m, 2]`, and the sum of constants.
+
+    Args:
+        cells: tables of energies `[m, 4]`.
+    """
+    cells, alone = cells.copy(), np.zeros((2, len(cells), 2))
+    for axis, (low, high) in enumerate((((0, 1), (2, 3)), ((0, 2), (1, 3)))):
+        for state, (gone, other) in enumerate(((low, high), (high, low))):
+            dead = np.isinf(cells[:, gone]).all(axis=1)
+            alone[state, dead, axis] = np.inf
+            for cell, copied in zip(gone, other, strict=True):
+                cells[dead, cell] = cells[dead, copied]
+    impossible = np.asarray(np.isinf(cells).all(axis=1)).reshape(-1, 1)
+    infinite: Bools = np.isinf(cells) & ~impossible
+    finite = _completed(np.where(impossible, 0.0, cells), infinite)
+    excess, whole = finite[:, 0] + finite[:, 3] - finite[:, 1] - finite[:, 2], ~infinite.any(axis=1)
+    costs = np.where(infinite, np.inf, 0.0)
+    costs[whole, 1] = np.maximum(-excess[whole], 0.0)
+    tolerance = ROUNDING * np.abs(finite).max(axis=1, initial=0.0)
+    costs[whole, 3] = np.where(excess[whole] > tolerance[whole], excess[whole], 0.0)
+    left = finite - np.where(np.isfinite(costs), costs, 0.0)
+    alone[1, :, 0] += left[:, 2] - left[:, 0]
+    alone[1, :, 1] += left[:, 1] - left[:, 0]
+    return costs.T, alone, float(left[:, 0].sum())
+
+
+def _completed(cells: Floats, infinite: Bools) -> Floats:
+    """The tables with their infinite cells replaced so that they are sums of two functions of one variable."""
+    e = np.where(infinite, 0.0, cells)
+    for cell, (a, b, across) in enumerate(((1, 2, 3), (0, 3, 2), (0, 3, 1), (1, 2, 0))):
+        alone = infinite[:, cell] & ~infinite[:, across]
+        e[alone, cell] = e[alone, a] + e[alone, b] - e[alone, across]
+    for one, two, a, b in ((0, 3, 1, 2), (1, 2, 0, 3)):
+        both = infinite[:, one] & infinite[:, two]
+        e[both, one], e[both, two] = e[both, a], e[both, b]
+    return e

@@ -1,0 +1,144 @@
+r"""Minimum cuts between two terminals, with the flow that proves them.
+
+$$\text{cut}(S) = \sum_{i \in S} t_i + \sum_{i \notin S} s_i + \sum_{i \in S,\, j \notin S} c_{ij}$$
+
+A node $i$ on the source's side pays its capacity $t_i$ to the sink, one on the sink's side its capacity $s_i$ from the
+source, and each edge that leads from the source's side to the sink's pays its own. The largest flow equals the smallest
+cut.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.arraytypes import Bools, Floats, Int32s
+from sepset.base.checks import whole
+from sepset.base.frozen import read_only
+from sepset.base.threads import interruptible
+from sepset.errors import ArgumentError
+from sepset.kernels.map.maxflow import FREE, Forest, Residual, max_flow, wire_arcs
+
+ROUNDING = 1e-12
+"""The error of sums of capacities, relative to their size, that is taken for rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A minimum cut.
+
+    Attributes:
+        value: its capacity; infinite if every cut has an infinite arc.
+        sink_side: which nodes are on the side of the sink; the source's side is the smallest possible.
+        residual: the residual capacities of the largest flow.
+    """
+
+    value: float
+    sink_side: Bools
+    residual: Residual = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FlowGraph:
+    """A directed graph with capacities between nodes, from a source, and to a sink.
+
+    Args:
+        num_nodes: the number of nodes besides the two terminals.
+        edges: `[m, 2]`, pairs of nodes; several edges of one pair add up.
+        forward: the capacity of each edge from its first node to its second.
+        backward: the capacity of each edge in the other direction.
+        from_source, to_sink: capacities of each node.
+
+    Cost: memory of about 24 bytes per edge and direction; a flow on graphs of images takes little more than a pass.
+    Reference: Boykov & Kolmogorov (2004); Ford & Fulkerson (1956) for the theorem.
+    Guarantee: exact.
+    Tested by: inference/map/test_maxflow.py::test_flows_equal_cuts_and_enumeration
+
+    >>> graph = FlowGraph(2, [[0, 1]], forward=[3.0], backward=[0.0], from_source=[5.0, 0.0], to_sink=[1.0, 4.0])
+    >>> cut = graph.min_cut()
+    >>> cut.value, cut.sink_side.tolist()
+    (4.0, [False, True])
+    """
+
+    num_nodes: int
+    edges: ArrayLike
+    _: KW_ONLY
+    forward: ArrayLike
+    backward: ArrayLike
+    from_source: ArrayLike
+    to_sink: ArrayLike
+
+    def arrays(self) -> tuple[Int32s, Floats, Floats, Floats, Floats]:
+        """Edges and capacities as arrays that fit; raises if a capacity is negative or a node does not exist."""
+        n = whole("num_nodes", self.num_nodes, least=0)
+        pairs = np.asarray(self.edges)
+        pairs = np.ascontiguousarray(pairs.reshape(-1, 2) if pairs.size == 0 else pairs, dtype=np.int32)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs.size and (pairs.min() < 0 or pairs.max() >= n)):
+            raise ArgumentError(f"Edges are pairs of nodes below {n}; found shape {pairs.shape}.")
+        forward, backward = (_capacities(c, len(pairs), "edge") for c in (self.forward, self.backward))
+        source, sink = (_capacities(c, n, "node") for c in (self.from_source, self.to_sink))
+        return pairs, forward, backward, source, sink
+
+    def min_cut(self) -> Cut:
+        """The cut of smallest capacity, and among those the one with the smallest side of the source."""
+        pairs, forward, backward, source, sink = self.arrays()
+        through = np.minimum(source, sink)
+        base = float(through.sum())
+        if base == math.inf:
+            return Cut(math.inf, np.zeros(len(source), bool), _residual(pairs, forward, backward, source))
+        residual = _residual(pairs, forward, backward, source - sink)
+        forest = _forest(len(source))
+        value = base + float(interruptible(lambda cancel: max_flow(residual, forest, cancel)))
+        sink_side = (forest.parents == FREE) | (forest.sinks > 0)
+        return Cut(value, read_only(sink_side), residual)
+
+    def flow_size(self, cut: Cut) -> float | None:
+        """The size of the flow that a cut left behind; None if it breaks a capacity or is lost somewhere.
+
+        No cut is smaller than any flow, so that this proves the cut.
+        """
+        pairs, forward, backward, source, sink = self.arrays()
+        before, after = _residual(pairs, forward, backward, source - sink), cut.residual
+        owners = np.repeat(np.arange(self.num_nodes), np.diff(after.first))
+        flow, sent = before.caps - after.caps, before.ends - after.ends
+        rounding = ROUNDING * max(1.0, float(before.caps.sum() + np.abs(before.ends).sum()))
+        lost = np.abs(np.bincount(owners, flow, self.num_nodes) - sent) > rounding
+        wrong = np.abs(flow + flow[after.mates]) > rounding
+        beyond = (after.ends * before.ends < 0.0) | (np.abs(after.ends) > np.abs(before.ends) + rounding)
+        if lost.any() or wrong.any() or beyond.any() or (after.caps < 0.0).any():
+            return None
+        return float(np.minimum(source, sink).sum() + np.maximum(sent, 0.0).sum())
+
+
+def _capacities(values: ArrayLike, size: int, what: str) -> Floats:
+    found = np.broadcast_to(np.asarray(values, np.float64), (size,))
+    if size and not found.min() >= 0.0:  # NaN is not
+        first = int(np.argmax(~(found >= 0.0)))
+        raise ArgumentError(f"Capacities are numbers >= 0; found {found[first]} at {what} {first}.")
+    return found
+
+
+def _residual(pairs: Int32s, forward: Floats, backward: Floats, ends: Floats) -> Residual:
+    """The network before any flow."""
+    m = len(pairs)
+    sources, targets = (np.ascontiguousarray(pairs[:, k]) for k in (0, 1))
+    first, caps = np.zeros(len(ends) + 1, np.int64), np.empty(2 * m)
+    heads, mates = np.empty(2 * m, np.int32), np.empty(2 * m, np.int32)
+    numbers = np.ascontiguousarray(forward), np.ascontiguousarray(backward)
+    wire_arcs(sources, targets, *numbers, first, heads, mates, caps)
+    return Residual(first, heads, mates, caps, np.array(ends))
+
+
+def _forest(n: int) -> Forest:
+    return Forest(
+        np.empty(n, np.int32),
+        np.zeros(n, np.uint8),
+        np.empty(n, np.int64),
+        np.empty(n, np.int64),
+        np.empty(n, np.int32),
+        np.empty(5, np.int64),
+        np.empty(n, np.int32),
+    )

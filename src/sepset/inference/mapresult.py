@@ -1,0 +1,190 @@
+"""The most probable assignments: states by name, values, a bound, and what was proved."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.display import Shown, Tabulated
+from sepset.base.lazy import lazy
+from sepset.base.text import nearest
+from sepset.errors import ScopeError, SepsetError
+from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
+from sepset.variables.array import VariableArray
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete, VariableLike, Vector
+
+
+class Certified(Protocol):
+    """A claim about an answer that can be checked without trusting the method."""
+
+    @property
+    def claim(self) -> str:
+        """The statement."""
+
+    def check(self) -> bool:
+        """Whether it does, computed again."""
+
+
+NO_VARIABLES = Variables()
+"""The variables of an empty model."""
+
+
+def _evaluated(log_partition_of: Callable[[], float]) -> Callable[[], float]:
+    """The same number without what it is computed from."""
+    try:
+        return partial(float, log_partition_of())
+    except SepsetError as refusal:
+        return partial(_refused, refusal)
+
+
+def _refused(refusal: SepsetError) -> float:
+    raise refusal
+
+
+class Assignment(Answers[str, Any]):
+    """The states of discrete variables by name, from their codes; names are made when they are asked for.
+
+    Args:
+        variables: all variables of the model.
+        codes: one code per variable; -1 for those without a state here.
+
+    >>> from sepset.variables.universe import Variables
+    >>> Assignment(Variables([Discrete("grade", "ABC"), Discrete("sat")]), np.array([2, -1]))
+    {'grade': 'C'}
+    """
+
+    __slots__ = ("codes", "variables")
+
+    def __init__(self, variables: Variables, codes: Ints) -> None:
+        self.variables = variables
+        self.codes = codes
+
+    def __getitem__(self, key: VariableLike) -> Any:
+        position = self.variables.id(key)
+        code, variable = int(self.codes[position]), self.variables[position]
+        if code < 0:
+            raise ScopeError(f"The assignment does not cover {variable.name!r}.")
+        return states_of(variable)[code]
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.variables[position].name for position in np.flatnonzero(self.codes >= 0).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(self.codes >= 0))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name!r}: {self[name]!r}" for name in itertools.islice(self, 6))
+        return f"{{{shown}{', ...' if len(self) > 6 else ''}}}"
+
+
+@dataclass(frozen=True)
+class MapResult(Tabulated, Result):
+    """The most probable assignments, best first.
+
+    Attributes:
+        assignments: the k best, each from name to state.
+        log_values: the logarithm of each one's unnormalized value, evidence included.
+        bound: an upper bound on all assignments; equal to the best value if it is exact.
+        variables: the variables of the model.
+        certificate: what was proved about the best one, and how to check it; None if nothing was, or if the method is
+            exact.
+        persistent: states that some best assignment has, if the method proves any; all of them if it is exact.
+        trace: the objective of an iterative method after each step.
+
+    >>> import sepset as ss
+    >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
+    >>> best.assignment["bronc"], round(best.log_value, 4)
+    ('yes', -1.6039)
+    """
+
+    assignments: tuple[Mapping[str, Any], ...]
+    log_values: tuple[float, ...]
+    log_partition_of: Callable[[], float] = field(repr=False)
+    bound: float = math.inf
+    variables: Variables = field(default=NO_VARIABLES, kw_only=True, repr=False)
+    certificate: Certified | None = field(default=None, kw_only=True, repr=False)
+    persistent: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
+    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
+
+    @property
+    def assignment(self) -> Mapping[str, Any]:
+        """The best assignment, from name to state."""
+        return self.assignments[0]
+
+    @lazy
+    def codes(self) -> Ints:
+        """The code of every variable of the model in the best assignment; -1 for those it does not cover."""
+        best = self.assignment
+        if isinstance(best, Assignment):
+            return best.codes
+        found = np.full(len(self.variables), -1, np.int64)
+        for name, state in best.items():
+            variable = self.variables[name]
+            if isinstance(variable, Discrete):
+                found[self.variables.id(name)] = variable.code(state)
+        return found
+
+    @property
+    def log_value(self) -> float:
+        """The logarithm of the best value, evidence included."""
+        return self.log_values[0]
+
+    @property
+    def gap(self) -> float:
+        """The largest possible distance of the best value from the optimum, in nats."""
+        return 0.0 if self.bound == self.log_value else self.bound - self.log_value
+
+    @lazy
+    def probability(self) -> float:
+        """The probability (for continuous variables, the density) of the best assignment given the evidence."""
+        return exponential(self.log_value - self.log_partition_of())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled with the log partition, which is computed first; where that is too large, with the refusal."""
+        return {**self.__dict__, "log_partition_of": _evaluated(self.log_partition_of)}
+
+    def __getitem__(self, key: VariableLike | VariableArray) -> Any:
+        if isinstance(key, VariableArray):
+            first = self.variables.array_offset(key)
+            return self.codes[first : first + len(key)].reshape(key.shape)
+        name = key.name if isinstance(key, Discrete | Vector) else key
+        if name not in self.assignment:
+            raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
+        return self.assignment[name]
+
+    def __repr__(self) -> str:
+        first = itertools.islice(self.assignment, 6)
+        shown = ", ".join(f"{name}={self.assignment[name]!r}" for name in first)
+        more = f", ... {len(self.assignment)} variables" if len(self.assignment) > 6 else ""
+        gap = f", gap {self.gap:.3g}" if 0.0 < self.gap < math.inf else ""
+        guarantee = self.guarantees["assignment"].value
+        return f"MapResult({shown}{more}; log value {self.log_value:.6g}{gap}; {guarantee})"
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """The probability (for continuous variables, the density) of each assignment given the evidence."""
+        total = self.log_partition_of()
+        return tuple(exponential(value - total) for value in self.log_values)
+
+    def _shown(self) -> Shown:
+        gap = f", gap {self.gap:.3g}" if 0.0 < self.gap < math.inf else ""
+        title = f"log value {self.log_value:.6g}{gap}, {self.guarantees['assignment'].value}"
+        if len(self.assignments) == 1:
+            rows = [(name, str(self.assignment[name])) for name in itertools.islice(self.assignment, MOST_SHOWN)]
+            more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""
+            return Shown(("variable", "state"), rows, title, more, words=2)
+        listed = [(f"#{rank + 1}", f"{p:.6g}", self._difference(rank)) for rank, p in enumerate(self.probabilities)]
+        return Shown(("rank", "probability", "assignment"), listed, title, "each with what differs from the first", 3)
+
+    def _difference(self, rank: int) -> str:
+        """The states of an assignment that differ from the best one; of the best one, all."""
+        found, best = self.assignments[rank], self.assignment
+        return ", ".join(f"{name}={s}" for name, s in found.items() if rank == 0 or s != best[name])

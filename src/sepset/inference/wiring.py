@@ -1,0 +1,419 @@
+r"""Wiring: a discrete problem, reduced by evidence, as flat index arrays for compiled passes over all of its factors.
+
+$$\log \tilde P(\mathbf x, \mathbf e) = c + \sum_i \theta_i(x_i) + \sum_f \theta_f(\mathbf x_f)$$
+
+Blocks are flattened as wholes: a grid of a million variables takes a few array operations and no Python objects.
+Factors of one variable are added up, and tables of two that only tell equal from unequal states become weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
+from sepset.base.frozen import read_only
+from sepset.base.lazy import lazy
+from sepset.base.text import listing
+from sepset.errors import NotApplicable, TooLarge
+from sepset.factors.algebra import MAX_ENTRIES, Factor
+from sepset.factors.block import FactorBlock
+from sepset.factors.potentials import AtLeastOne, Ising, Parity, Potential, Potts, TruncatedLinear, TruncatedQuadratic
+from sepset.factors.table import Table
+from sepset.inference.method import dense
+from sepset.kernels.propagation.wires import (
+    AT_LEAST_ONE,
+    LINEAR,
+    PARITY,
+    POTTS,
+    QUADRATIC,
+    TABLE,
+    Wires,
+    first_modes,
+    log_value,
+    sort_slots,
+)
+from sepset.problem import Block, Problem
+from sepset.variables.evidence import Evidence
+
+CHUNK = 2**14
+"""The number of tables that are looked at together."""
+
+
+class Named(NamedTuple):
+    """A named potential as the kernels know it: its kind, its weight and limit, and a constant to add."""
+
+    kind: int
+    weight: float = 0.0
+    limit: float = math.inf
+    constant: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Factors of one shape.
+
+    Attributes:
+        scopes: the positions of their variables, one row per factor.
+        numbers: their numbers in the problem; -1 for evidence.
+        logs: log tables `[n or 1, size]`; empty for a named kind.
+        kind: the kind of the factors.
+        weights, limits: one number per factor of a named kind.
+    """
+
+    scopes: AnyInts
+    numbers: Ints
+    logs: Floats
+    kind: int = TABLE
+    weights: Floats = field(default_factory=lambda: np.zeros(0))
+    limits: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def rows(self, chosen: Bools) -> Part:
+        """Some of the factors."""
+        shared = self.kind == TABLE and len(self.logs) == 1
+        return Part(
+            self.scopes[chosen],
+            self.numbers[chosen],
+            self.logs if shared or self.kind != TABLE else self.logs[chosen],
+            self.kind,
+            self.weights if self.kind == TABLE else self.weights[chosen],
+            self.limits if self.kind == TABLE else self.limits[chosen],
+        )
+
+
+class Plugs(NamedTuple):
+    """The first fields of `Wires`, in one direction: from factors to variables."""
+
+    cards: Ints
+    states: Ints
+    starts: Ints
+    scope: Ints
+    kinds: Bytes
+    places: Ints
+    tables: Floats
+    weights: Floats
+    limits: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """The unobserved discrete variables of a problem with their factors, as flat arrays.
+
+    Attributes:
+        free: the position of each variable in the problem.
+        numbers: the number in the problem of each factor over two and more variables.
+        plugs: these factors, without their places among the factors of each variable.
+        unary: the log values of single variables, all states of the first one first.
+        constant: the log value of the factors without variables.
+
+    Guarantee: exact.
+    Tested by: inference/test_wiring.py::test_values_are_those_of_the_problem
+
+    >>> from sepset.variables.universe import Variables
+    >>> from sepset.variables.variable import Discrete
+    >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0))
+    >>> wiring = Wiring.of(Problem(Variables([Discrete(n) for n in "abc"]), (chain,)), Evidence({2: 1}))
+    >>> wiring.free.tolist(), wiring.unary.tolist(), wiring.log_value([1, 1])
+    ([0, 1], [0.0, 0.0, 0.0, 1.0], 2.0)
+    """
+
+    free: Ints
+    numbers: Ints
+    plugs: Plugs
+    unary: Floats
+    constant: float
+
+    @lazy
+    def wires(self) -> Wires:
+        """The factors as the kernels take them."""
+        plugs, n = self.plugs, len(self.free)
+        degrees, slots = np.zeros(n + 1, np.int64), np.empty(len(plugs.scope), np.int64)
+        sort_slots(plugs.scope, degrees, slots)
+        messages = _starts(plugs.cards[plugs.scope])
+        for array in (degrees, slots, messages):
+            read_only(array)
+        rest = plugs.kinds, plugs.places, plugs.tables, plugs.weights, plugs.limits
+        return Wires(plugs.cards, plugs.states, plugs.starts, plugs.scope, degrees, slots, messages, *rest)
+
+    @classmethod
+    def of(cls, problem: Problem, evidence: Evidence | None = None) -> Wiring:
+        """The wiring of a problem at some evidence, by which continuous variables must be observed.
+
+        Cost: a pass over the tables.
+        """
+        found = Evidence() if evidence is None else evidence
+        _require_discrete(problem, found)
+        builder = _Builder(problem.variables.cards, found)
+        for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
+            builder.add(_part(block, problem, found, first))
+        for position, weights in sorted(found.weights.items()):
+            logs = _logarithms(np.asarray(weights, np.float64)).reshape(1, -1)
+            builder.add(Part(np.array([[position]]), np.array([-1]), logs))
+        return builder.finish()
+
+    @property
+    def num_variables(self) -> int:
+        """The number of variables."""
+        return len(self.free)
+
+    @property
+    def num_factors(self) -> int:
+        """The number of factors over two and more variables."""
+        return len(self.plugs.kinds)
+
+    @lazy
+    def factors(self) -> Ints:
+        """The factor of each slot."""
+        return read_only(np.repeat(np.arange(self.num_factors), np.diff(self.plugs.starts)))
+
+    @lazy
+    def is_pairwise(self) -> bool:
+        """Whether no factor has more than two variables."""
+        return bool((np.diff(self.plugs.starts) == 2).all())
+
+    @lazy
+    def modes(self) -> Ints:
+        """The best state of each variable alone."""
+        found = np.empty(self.num_variables, np.int64)
+        first_modes(self.plugs.states, self.unary, found)
+        return read_only(found)
+
+    def log_value(self, codes: Sequence[int] | Ints) -> float:
+        """The log value of an assignment, one code per variable, evidence and constants included."""
+        return self.constant + float(log_value(self.wires, self.unary, np.asarray(codes, np.int64)))
+
+    def logs(self, i: int) -> Floats:
+        """The log values of one variable alone."""
+        return self.unary[self.plugs.states[i] : self.plugs.states[i + 1]]
+
+    def scope(self, f: int) -> Ints:
+        """The variables of one factor."""
+        return self.plugs.scope[self.plugs.starts[f] : self.plugs.starts[f + 1]]
+
+    def table(self, f: int) -> Floats:
+        """The log values of one factor, with an axis per variable of its scope; its size is checked first."""
+        plugs, shape = self.plugs, tuple(self.plugs.cards[self.scope(f)].tolist())
+        if plugs.kinds[f] == TABLE:
+            return plugs.tables[plugs.places[f] : plugs.places[f] + math.prod(shape)].reshape(shape)
+        if math.prod(shape) > MAX_ENTRIES:
+            raise TooLarge(f"A factor over {len(shape)} variables has a table of {math.prod(shape):.3g} entries.")
+        return _values(int(plugs.kinds[f]), float(plugs.weights[f]), float(plugs.limits[f]), np.indices(shape))
+
+    def __repr__(self) -> str:
+        return f"Wiring({self.num_variables} variables, {self.num_factors} factors)"
+
+
+def _values(kind: int, weight: Any, limit: Any, codes: AnyInts) -> Floats:
+    """The log values of a named kind at codes `[arity, ...]`."""
+    if kind == POTTS:
+        return np.where(codes[0] == codes[1], weight, 0.0)
+    if kind in (LINEAR, QUADRATIC):
+        distance = np.abs(codes[0] - codes[1]).astype(np.float64)
+        return np.asarray(0.0 - weight * np.minimum(distance**2 if kind == QUADRATIC else distance, limit))
+    total = codes.sum(axis=0)
+    return np.where(total % 2 == weight if kind == PARITY else total > 0, 0.0, -np.inf)
+
+
+def _require_discrete(problem: Problem, evidence: Evidence) -> None:
+    open_reals = np.flatnonzero(problem.variables.cards == 0)
+    names = [problem.variables[int(v)].name for v in open_reals if int(v) not in evidence.reals]
+    if names:
+        raise NotApplicable(
+            f"Message passing and search on wired models take discrete variables; {listing(names)} are continuous and "
+            "not observed. Use CliqueTree(), or observe them."
+        )
+
+
+def _logarithms(values: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def _part(block: Block, problem: Problem, evidence: Evidence, first: int) -> Part:
+    """The factors of a block."""
+    numbers = np.arange(first, first + len(block))
+    if not isinstance(block, FactorBlock):
+        return _single(block.factor(0, problem.variables), problem, evidence, numbers)
+    if block.potential is None:
+        assert block.values is not None  # a block without a potential has values
+        return Part(block.scopes, numbers, block.values if block.space == "log" else _logarithms(block.values))
+    named = _named(block.potential)
+    if named is None:
+        return Part(block.scopes, numbers, block.potential.log_table(block.cards).reshape(1, -1))
+    each = np.full(len(block), named.weight), np.full(len(block), named.limit)
+    return Part(block.scopes, numbers, np.full((1, 1), named.constant), named.kind, *each)
+
+
+def _single(factor: Factor, problem: Problem, evidence: Evidence, numbers: Ints) -> Part:
+    """One factor, at the observed values of its continuous variables."""
+    if evidence.reals and any(not v.is_discrete for v in factor.scope):
+        at = {v: problem.variables.id(v) for v in factor.scope if not v.is_discrete}
+        factor = factor.condition({v: evidence.reals[place] for v, place in at.items()})
+    table = dense(factor)
+    if not isinstance(table, Table):
+        raise NotApplicable(f"Wired models have discrete factors; found {factor!r}. Use CliqueTree().")
+    scope = [problem.variables.id(v) for v in table.scope]
+    return Part(np.array([scope], np.int64).reshape(1, -1), numbers, np.asarray(table.log_values).reshape(1, -1))
+
+
+def _named(potential: Potential) -> Named | None:
+    """A potential as the kernels know it; None if they need its table."""
+    if isinstance(potential, Potts):
+        return Named(POTTS, potential.weight)
+    if isinstance(potential, Ising):
+        return Named(POTTS, 2.0 * potential.weight, constant=-potential.weight)
+    if isinstance(potential, TruncatedLinear):
+        return Named(LINEAR, potential.weight, potential.limit)
+    if isinstance(potential, TruncatedQuadratic):
+        return Named(QUADRATIC, potential.weight, potential.limit)
+    if isinstance(potential, Parity):
+        return Named(PARITY)
+    return Named(AT_LEAST_ONE) if isinstance(potential, AtLeastOne) else None
+
+
+class _Builder:
+    """Collects the parts of a wiring."""
+
+    def __init__(self, cards: Ints, evidence: Evidence) -> None:
+        self.cards = cards
+        self.known = np.full(len(cards), -1, np.int64)
+        self.known[list(evidence.codes)] = list(evidence.codes.values())
+        self.is_free = (self.known < 0) & (cards > 0)
+        self.all_free = bool(self.is_free.all())
+        self.free = np.flatnonzero(self.is_free)
+        self.place = np.cumsum(self.is_free) - 1
+        self.states = np.concatenate([[0], np.cumsum(cards[self.free])]).astype(np.int64)
+        self.unary = np.zeros(int(self.states[-1]))
+        self.constant = 0.0
+        self.parts: list[Part] = []
+
+    def add(self, part: Part) -> None:
+        """Add factors at the observed states of their variables."""
+        if part.kind != TABLE and part.logs[0, 0]:
+            self.constant += len(part.scopes) * float(part.logs[0, 0])
+        if self.all_free:
+            self._put(part)
+            return
+        fixed = ~self.is_free[part.scopes]
+        patterns, which = np.unique(fixed, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            chosen = part.rows(which.reshape(-1) == number)
+            self._put(self._reduced(chosen, pattern) if pattern.any() else chosen)
+
+    def _reduced(self, part: Part, fixed: Bools) -> Part:
+        """Factors at the states of the variables on some of their axes."""
+        rest, codes = part.scopes[:, ~fixed], self.known[part.scopes[:, fixed]]
+        if part.kind == TABLE:
+            shape = self.cards[part.scopes[0]].tolist()
+            axes = [*np.flatnonzero(fixed).tolist(), *np.flatnonzero(~fixed).tolist()]
+            tables = part.logs.reshape(-1, *shape).transpose(0, *(a + 1 for a in axes))
+            rows = np.arange(len(codes)) if len(tables) > 1 else np.zeros(len(codes), np.int64)
+            return Part(rest, part.numbers, tables[(rows, *codes.T)].reshape(len(codes), -1))
+        if part.kind == PARITY:
+            return replace(part, scopes=rest, weights=(part.weights + codes.sum(axis=1)) % 2)
+        if part.kind == AT_LEAST_ONE:
+            return replace(part, scopes=rest).rows(codes.sum(axis=1) == 0)
+        grid = np.arange(int(self.cards[part.scopes[0, 0]])) if rest.shape[1] else np.zeros(1, np.int64)
+        first, second = (codes[:, :1], grid[None]) if rest.shape[1] else (codes[:, :1], codes[:, 1:])
+        both = np.stack(np.broadcast_arrays(first, second))
+        return Part(rest, part.numbers, _values(part.kind, part.weights[:, None], part.limits[:, None], both))
+
+    def _put(self, part: Part) -> None:
+        """Keep factors over unobserved variables: added up if they have at most one."""
+        arity = part.scopes.shape[1]
+        if not len(part.scopes):
+            return
+        if arity > 1:
+            weighted, constant = _weighted(part, self.cards)
+            self.parts.append(weighted)
+            self.constant += constant
+            return
+        logs = part.logs if part.kind == TABLE else self._small(part, arity)
+        if not arity:
+            self.constant += float(np.broadcast_to(logs, (len(part.scopes), 1)).sum())
+            return
+        places = self._places(part.scopes[:, 0])
+        if len(places) == len(self.free) and logs.shape[1] * len(places) == len(self.unary) and _is_count(places):
+            self.unary.reshape(len(places), -1)[:] += logs
+            return
+        np.add.at(self.unary, self.states[places][:, None] + np.arange(logs.shape[1]), logs)
+
+    def _places(self, positions: AnyInts) -> AnyInts:
+        """The numbers of unobserved variables among themselves."""
+        return positions if self.all_free else self.place[positions]
+
+    def _small(self, part: Part, arity: int) -> Floats:
+        """The log tables of a constraint on at most one variable."""
+        codes = np.zeros((1, len(part.scopes), 1), np.int64) + (np.arange(2) if arity else 0)
+        return _values(part.kind, part.weights[:, None], 0.0, codes)
+
+    def finish(self) -> Wiring:
+        """The wiring of all parts."""
+        parts, cards = self.parts, self.cards[self.free].astype(np.int64)
+        counts = [len(p.scopes) for p in parts]
+        lengths = [p.logs.size if p.kind == TABLE else 0 for p in parts]
+        places = [_places(p, at) for p, at in zip(parts, _starts(lengths).tolist(), strict=False)]
+        plugs = Plugs(
+            cards,
+            self.states,
+            _starts(np.repeat([p.scopes.shape[1] for p in parts], counts)),
+            _joined([self._places(p.scopes).reshape(-1) for p in parts]),
+            np.repeat([p.kind for p in parts], counts).astype(np.uint8),
+            _joined(places),
+            _joined([p.logs.reshape(-1) for p in parts if p.kind == TABLE], np.float64),
+            _joined([_numbers(p, p.weights) for p in parts], np.float64),
+            _joined([_numbers(p, p.limits) for p in parts], np.float64),
+        )
+        for array in plugs:
+            read_only(array)
+        return Wiring(self.free, _joined([p.numbers for p in parts]), plugs, read_only(self.unary), self.constant)
+
+
+def _is_count(numbers: AnyInts) -> bool:
+    """Whether they are 0, 1, 2, ... in order."""
+    return bool((numbers == np.arange(len(numbers))).all())
+
+
+def _joined(arrays: list[Any], dtype: Any = np.int64) -> Any:
+    if len(arrays) == 1:
+        return arrays[0].astype(dtype, copy=False)
+    return np.concatenate(arrays).astype(dtype, copy=False) if arrays else np.zeros(0, dtype)
+
+
+def _starts(sizes: Any) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _numbers(part: Part, numbers: Floats) -> Floats:
+    return np.zeros(len(part.scopes)) if part.kind == TABLE else numbers
+
+
+def _places(part: Part, start: int) -> Ints:
+    """Where the table of each factor starts."""
+    if part.kind != TABLE:
+        return np.full(len(part.scopes), -1)
+    step = part.logs.shape[1] if len(part.logs) > 1 else 0
+    return start + step * np.arange(len(part.scopes))
+
+
+def _weighted(part: Part, cards: Ints) -> tuple[Part, float]:
+    """Tables of two variables as weights of equal states and a constant, if they are nothing else."""
+    shape = cards[part.scopes[0]].tolist()
+    if part.kind != TABLE or len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
+        return part, 0.0
+    equal, num = np.eye(shape[0], dtype=bool).reshape(-1), len(part.scopes)
+    numbers = np.empty((len(part.logs), 2))
+    for first in range(0, len(part.logs), CHUNK):
+        some = part.logs[first : first + CHUNK]
+        if not np.isfinite(some[:, :2]).all():
+            return part, 0.0
+        if (some[:, equal] != some[:, :1]).any() or (some[:, ~equal] != some[:, 1:2]).any():
+            return part, 0.0
+        numbers[first : first + CHUNK] = some[:, :2]
+    each = np.broadcast_to(numbers, (num, 2))
+    weights, limits = each[:, 0] - each[:, 1], np.full(num, np.inf)
+    return Part(part.scopes, part.numbers, np.zeros((1, 1)), POTTS, weights, limits), float(each[:, 1].sum())

@@ -1,0 +1,1 @@
+"""Searches for the most probable assignment of a wired model."""

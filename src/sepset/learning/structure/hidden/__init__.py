@@ -1,0 +1,1 @@
+"""Structures with missing cells and hidden variables: evidences, structural EM, cardinalities, latent trees."""

@@ -1,0 +1,1 @@
+"""Module networks: groups of variables that share their parents and their CPD."""

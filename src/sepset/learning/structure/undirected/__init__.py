@@ -1,0 +1,1 @@
+"""Undirected structures: sparse concentration matrices, neighborhoods by penalized regressions, forests."""
