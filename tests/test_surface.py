@@ -140,11 +140,8 @@ THREE = {
         "GradientAscent.step",
         "GES.step",
         "HillClimb.step",
-<<<<<<< HEAD
         "ICM.step",
-=======
         "StructuralEM.step",
->>>>>>> main
     ),  # (task, state, rng)
     "Until.status",
 }

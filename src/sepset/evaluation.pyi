@@ -20,11 +20,13 @@ from sepset.learning.evaluation.divergence.relativeentropy import (
 from sepset.learning.evaluation.goodnessoffit import (
     GoodnessOfFitResult as GoodnessOfFitResult,
     goodness_of_fit as goodness_of_fit,
-    log_probability_moments as log_probability_moments,
 )
 from sepset.learning.evaluation.learningcurve import (
     LearningCurveResult as LearningCurveResult,
     learning_curve as learning_curve,
+)
+from sepset.learning.evaluation.logmoments import (
+    log_probability_moments as log_probability_moments,
 )
 from sepset.learning.evaluation.losses import (
     Brier as Brier,

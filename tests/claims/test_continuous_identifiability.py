@@ -150,14 +150,12 @@ each_model = pytest.mark.parametrize(("model", "expected"), CASES, ids=["lines",
 
 
 @each_model
-@pytest.mark.xfail(strict=True, raises=AttributeError, reason="an internal error: lines have no table")
 def test_the_moments_of_the_log_density(model, expected):
     found = ss.evaluation.log_probability_moments(model)
     assert (found.mean, found.variance) == pytest.approx(expected(), abs=CLOSE)
 
 
 @each_model
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the exact mean and deviation are not a number")
 def test_goodness_of_fit_knows_its_exact_mean_and_deviation(model, expected):
     mean, variance = expected()
     found = ss.evaluation.goodness_of_fit(model, model.sample(50, seed=0), num_draws=9)
@@ -174,7 +172,6 @@ def test_the_bias_of_a_classifier_with_real_features():
     assert found.noise > 0.1
 
 
-@pytest.mark.xfail(strict=True, raises=ss.errors.ArgumentError, reason="bias and variance are of discrete targets only")
 def test_the_bias_and_variance_of_a_regression():
     """Noise is the variance about the true line; a least-squares line has no bias and the variance 2 s / (M - 3)."""
     num_rows, test = 100, GAUSSIAN.sample(400, seed=1)
@@ -187,7 +184,6 @@ def test_the_bias_and_variance_of_a_regression():
     assert found.bias < 3.0 * 0.4 / num_rows / 60 * 10
 
 
-@pytest.mark.xfail(strict=True, raises=ss.errors.ArgumentError, reason="bias and variance are of discrete targets only")
 def test_the_bias_of_a_regression_without_its_feature():
     """A line that leaves x out predicts the mean: the bias is the variance that x explains."""
     test = GAUSSIAN.sample(400, seed=1)

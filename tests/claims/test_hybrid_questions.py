@@ -222,7 +222,6 @@ def test_the_k_best_states_of_discrete_variables():
 
 
 @pytest.mark.parametrize("theta", [0.1, 0.5, 0.9])
-@refused(ss.errors.NotApplicable, why="sensitivity is for models whose variables are all discrete")
 def test_sensitivity_to_tables_beside_real_findings(theta):
     found = ss.sensitivity(HYBRID, "a", state=1, given={"y": 0.3})
     assert found.probability == pytest.approx(posterior({"y": 0.3})[1].sum(), abs=CLOSE)

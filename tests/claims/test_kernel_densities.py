@@ -7,6 +7,8 @@ below observed parents it is a mixture of Gaussians, one for each of its rows.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -164,3 +166,16 @@ def test_a_refusal_names_ways_that_exist():
         ss.query(NET, "u", given={"x": 1.0})
     assert "to_linear_gaussian" in str(refused.value)
     assert "likelihood weighting" not in str(refused.value)
+
+
+@pytest.mark.parametrize("parents", [(), ("a", "b")])
+def test_a_hidden_kernel_node_with_any_number_of_discrete_parents_is_a_mixture(parents):
+    """Its mean is that of its rows in each joint state, weighted by the probability of the state."""
+    by = [ss.Discrete(name) for name in parents]
+    cells = list(itertools.product((0, 1), repeat=len(by)))
+    rows = {name: [cell[i] for cell in cells for _ in range(2)] for i, name in enumerate(parents)}
+    rows["x"] = [3.0 * i + 0.5 * (i % 3) for i in range(2 * len(cells))]
+    net = ss.BayesNet(*(ss.TableCPD(v, [0.3, 0.7]) for v in by), ss.KernelCPD(ss.Real("x"), rows, width=0.5, by=by))
+    weights = [np.prod([0.7 if code else 0.3 for code in cell]) for cell in cells]
+    means = np.mean(np.reshape(rows["x"], (len(cells), 2)), axis=1)
+    assert float(ss.query(net, "x").mean()) == pytest.approx(float(np.dot(weights, means)), abs=1e-9)

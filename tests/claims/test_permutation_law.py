@@ -205,6 +205,14 @@ def log_values(w: World) -> Any:
     return [w.markov.log_value(w.rows).tolist(), chain.log_probability(w.rows).tolist()]
 
 
+@law("inference.Engine.moments")
+def moments_of_rows(w: World) -> Any:
+    engine = ss.prepare(w.mixed)
+    real = sorted(v.name for v in w.mixed.variables if not v.is_discrete)[-1]
+    found = [engine.moments(rows, real) for rows in (w.mixed_rows, w.mixed_gaps)]
+    return [part.tolist() for moments in found for part in moments]
+
+
 @law("predict", "inference.Engine.predict", "inference.Engine.posteriors", "inference.Engine.modes")
 def predictions(w: World) -> Any:
     features = w.rows.select([v for v in w.rows.variables if v.name in ("a", "d")])
@@ -535,7 +543,7 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
-@law("structure.LearnedNetwork.fit", tolerance=1e-5)
+@law("structure.LearnedBayesNet.fit", tolerance=1e-5)
 def structures_of_incomplete_rows(w: World) -> Any:
     found = ss.learn_structure(w.gaps, method=ss.StructuralEM(), score=ss.BDeu(3.0), start=w.dag)
     return found.score, plain_net(found.fit(until=ss.Until(tolerance=1e-12)).model)
@@ -1149,11 +1157,12 @@ EXEMPT = {
     "structure.*.family": OWN,
     "structure.*.cpd": OWN,
     "structure.*.leaf": OWN,
+    "structure.*.parts": OWN,
     "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
     "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
-    "structure.LearnedNetwork.__init__": RECORD,
+    "structure.LearnedBayesNet.__init__": RECORD,
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,
     "structure.*.largest": OWN,

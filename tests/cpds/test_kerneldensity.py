@@ -13,7 +13,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.kerneldensity import KernelCPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real, Vector
 from support.tolerances import CLOSE, STANDARD_ERRORS, printed
@@ -199,6 +199,8 @@ def test_what_is_refused():
         KernelCPD(X, width=[1.0, 2.0, 3.0], given=U)
     with pytest.raises(ScopeError, match="real child"):
         KernelCPD(D)
+    with pytest.raises(ArgumentError, match="columns by name"):
+        KernelCPD(X, [0.1, 0.4])
     with pytest.raises(ScopeError, match="belongs in by="):
         KernelCPD(X, given=D)
     with pytest.raises(ScopeError, match="belongs in given="):

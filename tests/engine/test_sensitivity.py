@@ -261,8 +261,8 @@ def test_refusals(student, monkeypatch):
             question()
     a, x = ss.Discrete("a"), ss.Real("x")
     hybrid = ss.BayesNet(ss.TableCPD(a, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 1.0], covariance=1.0, by=a))
-    with pytest.raises(ss.errors.NotApplicable, match="continuous"):
-        ss.prepare(hybrid).sensitivity("a", state=1)
+    with pytest.raises(ss.errors.NotApplicable, match="'x' is a real variable"):
+        ss.sensitivity(hybrid, "x", state=1)
     b = ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[0.5, 0.5]] * 2, given=a))
     with pytest.raises(ss.ImpossibleEvidence, match="a=1"):
@@ -277,3 +277,58 @@ def test_a_posterior_that_is_stated_does_not_depend_on_parameters():
     assert found.probability == pytest.approx(0.6, abs=1e-11)
     np.testing.assert_allclose(found.derivatives, 0.0, atol=1e-9)
     assert "derivative" in str(found)
+
+
+A, B, X, Y = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x"), ss.Real("y")
+CAUSES = [ss.Discrete(f"cause{i}") for i in range(22)]
+
+
+def beside_reals(order):
+    """Two tables, a noisy-or of many causes, and lines by them."""
+    cpds = [
+        ss.TableCPD(A, [0.3, 0.7]),
+        ss.TableCPD(B, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], given=A),
+        ss.NoisyOr(ss.Discrete("c"), {A: 0.4, **dict.fromkeys(CAUSES, 0.1)}, leak=0.05),
+        *(ss.TableCPD(v, [0.8, 0.2]) for v in CAUSES),
+        ss.LinearGaussian(X, [0.0, 1.0, 3.0], covariance=[1.0, 2.0, 0.5], by=B),
+        ss.LinearGaussian(Y, [0.0, -1.0], coefficients=[1.0, 0.5], covariance=[1.0, 0.3], given=X, by=ss.Discrete("c")),
+    ]
+    return ss.BayesNet(*(cpds[i] for i in order(range(len(cpds)))))
+
+
+@pytest.mark.parametrize("order", [list, reversed])
+@pytest.mark.parametrize(
+    "given", [{"y": 0.3}, {"x": 1.0, "y": -0.5, "c": 1}, {"y": 0.3, "b": ss.Soft([0.2, 0.3, 0.5])}, {}], ids=str
+)
+def test_real_findings_weigh_the_states_whose_tables_are_varied(order, given):
+    """The probability at another value of an entry is that of the network with the row changed."""
+    net = beside_reals(order)
+    found = ss.sensitivity(net, "a", state=1, given=given)
+    assert set(found.left_out) == {"x", "y"}
+    assert found.probability == pytest.approx(ss.query(net, "a", given=given)[1], abs=1e-9)
+    theta = 0.55
+    for parameter in (*found.of("a"), *found.of("b")):
+        table = net.cpd(parameter.child).values.copy()
+        row = table[parameter.parents["a"]] if parameter.child == "b" else table
+        row *= (1.0 - theta) / (1.0 - row[parameter.state])
+        row[parameter.state] = theta
+        changed = net.with_cpds(ss.TableCPD(net[parameter.child], table, given=net.cpd(parameter.child).parents))
+        assert parameter.probability(theta) == pytest.approx(ss.query(changed, "a", given=given)[1], abs=1e-7)
+
+
+def test_impossible_findings_beside_reals():
+    line = ss.LinearGaussian(X, [0.0, 1.0], covariance=0.0, by=A)
+    net = ss.BayesNet(ss.TableCPD(A, [0.3, 0.7]), line, ss.TableCPD(B, [[0.2, 0.3, 0.5]] * 2, given=A))
+    with pytest.raises(ss.ImpossibleEvidence):
+        ss.sensitivity(net, "b", state=1, given={"x": 0.5})
+
+
+@pytest.mark.parametrize("given", [{}, {"x": 0.7}])
+def test_kernel_densities_weigh_states_where_they_are_observed(given):
+    kernel = ss.KernelCPD(X, {"a": [0, 1, 1], "x": [0.0, 1.0, 2.0]}, width=0.8, by=A)
+    net = ss.BayesNet(ss.TableCPD(A, [0.3, 0.7]), ss.TableCPD(B, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], given=A), kernel)
+    found = ss.sensitivity(net, "b", state=1, given=given)
+    (first,) = (p for p in found.of("a") if p.state == 0)
+    changed = ss.query(net.with_cpds(ss.TableCPD(A, [0.9, 0.1])), "b", given=given)
+    assert first.probability(0.9) == pytest.approx(changed[1], abs=1e-9)
+    assert found.left_out == ("x",)

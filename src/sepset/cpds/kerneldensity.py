@@ -32,7 +32,7 @@ from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
 from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
 from sepset.cpds.registry import Fields, discrete_and_real, registered
 from sepset.data.kernelrows import Samples, best_width, chunks, log_kernels, log_normalized
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
 from sepset.factors.decomposition import Decomposition
@@ -106,6 +106,11 @@ class KernelCPD:
             fill(self, width=learned.width, samples=learned.samples)
 
     def _named(self, rows: Mapping[Any, ArrayLike]) -> Columns:
+        if not isinstance(rows, Mapping):
+            raise ArgumentError(
+                f"rows= of a KernelCPD are columns by name, as {{{self.child.name!r}: [0.1, 0.4]}}; "
+                f"found a {type(rows).__name__}."
+            )
         found: Columns = {}
         for key, values in rows.items():
             axis = find(self.scope, key)
@@ -213,7 +218,7 @@ class KernelCPD:
             means[c, : len(stored)] = stored
         covariances = np.broadcast_to(np.diag(variances), (means[..., 0].size, size, size))
         line = LinearGaussian(self.child, means.reshape(-1, size), covariance=covariances, by=(*self.by, row))
-        return Decomposition((Table((*self.by, row), shares), *line.factors()), (row,))
+        return Decomposition((Table((*self.by, row), shares.reshape(-1)), *line.factors()), (row,))
 
     def _ready(self, context: int) -> Floats:
         """The widths, after checking that this context has rows."""

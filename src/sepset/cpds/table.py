@@ -184,6 +184,11 @@ class TableRows(Rows[TableCPD]):
         """True: the parameters are the entries of the table."""
         return True
 
+    def tells(self, parent: Discrete) -> bool:
+        """Whether the child's distribution differs between the states of a parent."""
+        values = np.moveaxis(self.cpd.values, self.cpd.scope.index(parent), 0)
+        return bool((values != values[:1]).any())
+
     def from_rows(self, rows: Floats) -> TableCPD:
         """The table with these rows."""
         return self.cpd._with(table=Table._make(self.cpd.scope, np.abs(rows.reshape(-1))))

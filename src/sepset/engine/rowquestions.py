@@ -228,6 +228,28 @@ class RowQuestions(Bound):
         found = self._answered(self._findings(data, asked, features), places, None, None).probabilities
         return tuple(found[p] for p in places)
 
+    def moments(self, data: object, target: VariableLike, *, features: Names | None = None) -> tuple[Floats, Floats]:
+        """The posterior mean and variance of a real target in every row; NaN where the findings are impossible.
+
+        Args:
+            data: the rows.
+            target: a real variable; its own column is ignored.
+            features: the variables whose columns are findings; by default all but the target.
+
+        >>> import sepset as ss
+        >>> x, y = ss.Real("x"), ss.Real("y")
+        >>> line = ss.LinearGaussian(y, 1.0, coefficients={x: 2.0}, covariance=0.5, given=x)
+        >>> engine = ss.prepare(ss.BayesNet(ss.LinearGaussian(x, covariance=1.0), line))
+        >>> [part.round(3).tolist() for part in engine.moments({"x": [0.0, 3.0]}, "y")]
+        [[1.0, 7.0], [0.5, 0.5]]
+        """
+        (place,) = self.positions([target])
+        asked = self.model.variables[place]
+        if not isinstance(asked, Vector) or asked.size != 1:
+            raise ScopeError(f"{asked.name!r} is not a real number, so that it has no mean and variance in each row.")
+        mean, variance = self._answered(self._findings(data, [asked], features), [place], None, None).moments[place]
+        return mean, variance
+
     def log_posterior(self, data: object, target: VariableLike) -> Floats:
         """The log posterior of one target given all other cells, one column per state; NaN where impossible."""
         (variable,) = self.discrete(target)
@@ -296,7 +318,7 @@ class RowQuestions(Bound):
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")
         return found
 
-    def _findings(self, data: object, targets: Sequence[Discrete], features: Names | None) -> EvidenceRows:
+    def _findings(self, data: object, targets: Sequence[Discrete | Vector], features: Names | None) -> EvidenceRows:
         from sepset.engine.rows import findings_of
 
         without = self._without(self.features(targets, features))

@@ -7,13 +7,14 @@ $P(\mathbf e)$ and $P(y, \mathbf e)$ are linear in $\theta$, so
 $$P(y \mid \mathbf e)(\theta) = \frac{a\,\theta + b}{c\,\theta + d}.$$
 
 The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every entry of the factors.
-Undirected models are varied by these entries themselves, from zero to infinity.
+Undirected models are varied by these entries themselves, from zero to infinity. Real findings weigh the states of the
+discrete variables that they depend on; the lines themselves are not varied.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
@@ -30,6 +31,9 @@ from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.soft import moments, resolve_soft
+from sepset.inference.hybrid.discretepart import discrete_part
+from sepset.inference.hybrid.questions import RegressionQuestions
+from sepset.inference.hybrid.weightedcontexts import WeightedContexts, weighted
 from sepset.inference.method import Rewrites, can, dense, elimination_settings
 from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
@@ -154,7 +158,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         target, state: the variable and state of the posterior.
         probability: its present value.
         derivatives: the slope for each parameter, in this order.
-        left_out: children whose CPDs have parameters of another kind, as the weights of logistic CPDs are.
+        left_out: children whose CPDs have parameters of another kind, as the weights of logistic CPDs and lines are.
     """
 
     target: str
@@ -323,16 +327,83 @@ class _Effects(NamedTuple):
     left_out: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """The discrete variables of a model, whose factors are varied.
+
+    Attributes:
+        derivatives: with respect to the factors.
+        evidence: about these variables.
+        place: the position of each variable of the model among them.
+        cpds: their CPDs, in the order of the conditionals; none if the model has none.
+        joints: the positions of variables that stand for joint findings.
+        left_out: the names of the others.
+    """
+
+    derivatives: Derivatives
+    evidence: Evidence
+    place: Mapping[int, int]
+    cpds: tuple[CPD, ...]
+    joints: frozenset[int]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def problem(self) -> Problem:
+        return self.derivatives.problem
+
+
+def _ground(engine: Engine, position: int, evidence: Evidence) -> _Ground:
+    """The variables and factors of a question; factors that depend on the evidence are made for it."""
+    prepared = engine.prepared
+    cpds = engine.model.cpds if isinstance(engine.model, BayesNet) else ()
+    is_deferred = any(form.is_deferred for form in prepared.problem.forms)
+    if is_deferred and can(prepared, Rewrites):
+        prepared = prepared.for_sums(evidence, [position])
+    problem = prepared.problem
+    if problem.variables.all_discrete:
+        settings = elimination_settings(engine.prepared.method)
+        derivatives = Derivatives(problem, *settings) if is_deferred else engine.derivatives
+        place = {v: v for v in range(problem.num_visible)}
+        return _Ground(derivatives, evidence, place, tuple(cpds), frozenset(engine.joints))
+    return _with_reals(engine, problem, evidence, cpds)
+
+
+def _with_reals(engine: Engine, problem: Problem, evidence: Evidence, cpds: Sequence[CPD]) -> _Ground:
+    """The discrete variables, weighed by the densities of real findings."""
+    contexts = _contexts(engine, problem, evidence)
+    if contexts.prepared is None:
+        raise impossible(engine.prepared, evidence)
+    derivatives = Derivatives(contexts.prepared.problem, *elimination_settings(engine.method))
+    joints = frozenset(contexts.place[v] for v in engine.joints)
+    kept = tuple(cpd for cpd in cpds if cpd.child.is_discrete)
+    reals = tuple(cpd.child.name for cpd in cpds if not cpd.child.is_discrete)
+    return _Ground(derivatives, contexts.evidence, contexts.place, kept, joints, reals)
+
+
+def _contexts(engine: Engine, problem: Problem, evidence: Evidence) -> WeightedContexts:
+    questions = RegressionQuestions.of(problem, engine.method)
+    if questions is not None:
+        return questions.contexts(evidence)
+    if any(0 in shape for shape in problem.shapes):
+        raise NotApplicable(
+            "Sensitivity to the parameters of a model with real variables is for networks of discrete variables and "
+            "linear Gaussians; this one has other factors. Compare `query` at changed parameters."
+        )
+    part = discrete_part(problem)
+    assert part.problem is not None  # the target is discrete
+    return weighted(part, engine.method.prepare, engine.method.prepare(part.problem), evidence, ())
+
+
 def _effects(engine: Engine, position: int, state: State, evidence: Evidence) -> _Effects:
     """The effect of every parameter on the posterior of one state given states and likelihoods."""
-    derivatives = _derivatives(engine, position, evidence)
-    whole = derivatives.gradient(evidence)
+    ground = _ground(engine, position, evidence)
+    whole = ground.derivatives.gradient(ground.evidence)
     if whole.log_partition == -np.inf:
         raise impossible(engine.prepared, evidence)
     variable: Any = engine.known[position]
-    part = derivatives.gradient(_with_state(evidence, position, variable, state))
+    part = ground.derivatives.gradient(_with_state(ground.evidence, ground.place[position], variable, state))
     posterior = math.exp(part.log_partition - whole.log_partition)
-    blocks, left_out = _blocks(engine, derivatives.problem, part, whole, posterior)
+    blocks, left_out = _blocks(ground, part, whole, posterior)
     return _Effects(posterior, _gathered(blocks), left_out)
 
 
@@ -375,34 +446,34 @@ def _joints(
     shape = [len(stated.soft[v]) for v in soft]
     if math.prod(shape) > MOST_JOINT or any(form.is_deferred for form in engine.prepared.problem.forms):
         return None
-    plain = Evidence(stated.codes, stated.weights)
+    ground = _ground(engine, position, replace(stated, soft={}))
     variable: Any = engine.known[position]
-    derivatives, columns = engine.derivatives, []
-    whole = derivatives.gradient(plain)
+    columns = []
+    whole = ground.derivatives.gradient(ground.evidence)
     for codes in np.ndindex(*shape):
-        at = plain
-        for place, code in zip(soft, codes, strict=True):
-            at = _with_state(at, place, engine.known[place], engine.known[place].states[code])  # type: ignore[union-attr, arg-type]
-        for told in (_with_state(at, position, variable, state), at):
-            columns.append(_joint_columns(engine, derivatives, told, whole))
+        at = ground.evidence
+        for v, code in zip(soft, codes, strict=True):
+            at = _with_state(at, ground.place[v], engine.known[v], engine.known[v].states[code])  # type: ignore[union-attr, arg-type]
+        for told in (_with_state(at, ground.place[position], variable, state), at):
+            columns.append(_joint_columns(ground, told, whole))
     slopes, bases = stacked(columns, shape)
     return slopes, bases, tuple(stated.soft[v] for v in soft)
 
 
-def _joint_columns(engine: Engine, derivatives: Derivatives, told: Evidence, whole: Gradient) -> Floats:
+def _joint_columns(ground: _Ground, told: Evidence, whole: Gradient) -> Floats:
     """The numbers of every parameter for the probability of some findings relative to that of all states."""
-    part = derivatives.gradient(told)
+    part = ground.derivatives.gradient(told)
     posterior = math.exp(part.log_partition - whole.log_partition)
-    return _gathered(_blocks(engine, derivatives.problem, part, whole, posterior)[0]).numbers
+    return _gathered(_blocks(ground, part, whole, posterior)[0]).numbers
 
 
 def _checked(engine: Engine, position: int, evidence: Evidence) -> Discrete:
     """The target, after checking that the question can be answered."""
-    problem, variable = engine.prepared.problem, engine.model.variables[position]
-    if not isinstance(variable, Discrete) or not (problem.variables.cards > 0).all():
+    variable = engine.model.variables[position]
+    if not isinstance(variable, Discrete):
         raise NotApplicable(
-            "Sensitivity to parameters is for models whose variables are all discrete; this one has continuous "
-            "ones. Compare `query` at changed parameters."
+            f"Sensitivity is that of the probability of a state; {variable.name!r} is a real variable. "
+            "Compare `query` at changed parameters."
         )
     if position in evidence.codes:
         raise ScopeError(f"The target {variable.name!r} is observed already. Ask about an unobserved variable.")
@@ -417,33 +488,21 @@ def _with_state(evidence: Evidence, position: int, variable: Discrete, state: St
     return Evidence(evidence.codes, {**evidence.weights, position: row})
 
 
-def _derivatives(engine: Engine, position: int, evidence: Evidence) -> Derivatives:
-    """The derivatives with respect to the model's factors; those that depend on the evidence are made for it."""
-    prepared = engine.prepared
-    if not any(form.is_deferred for form in prepared.problem.forms):
-        return engine.derivatives
-    problem = prepared.for_sums(evidence, [position]).problem if can(prepared, Rewrites) else prepared.problem
-    return Derivatives(problem, *elimination_settings(prepared.method))
-
-
-def _blocks(
-    engine: Engine, problem: Problem, part: Gradient, whole: Gradient, posterior: float
-) -> tuple[list[Block], tuple[str, ...]]:
+def _blocks(ground: _Ground, part: Gradient, whole: Gradient, posterior: float) -> tuple[list[Block], tuple[str, ...]]:
     """Every parameter of every CPD or factor, and the children whose CPDs have parameters of another kind."""
-    gradients = part, whole
+    gradients, problem = (part, whole), ground.problem
     if not problem.conditionals:
-        own = range(problem.num_factors - len(engine.joints))
+        own = range(problem.num_factors - len(ground.joints))
         found = (_entries_block(problem, n, gradients, posterior) for n in own)
         return [block for block in found if block is not None], ()
-    blocks, left_out = [], []
-    cpds: Sequence[CPD] = engine.model.cpds if isinstance(engine.model, BayesNet) else ()
-    for place, group in enumerate(problem.conditionals):
-        if group.child in engine.joints:
+    blocks, left_out = [], list(ground.left_out)
+    for at, group in enumerate(problem.conditionals):
+        if group.child in ground.joints:
             continue
         made = (
-            _rows_block(problem, cpds[place], group.factors, gradients, posterior)
-            if cpds
-            else _family_block(problem, place, gradients, posterior)
+            _rows_block(problem, ground.cpds[at], group.factors, gradients, posterior)
+            if ground.cpds
+            else _family_block(problem, at, gradients, posterior)
         )
         if made is None:
             left_out.append(problem.variables[group.child].name)

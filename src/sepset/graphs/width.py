@@ -90,8 +90,9 @@ def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     (2, 2)
     """
     graph = undirected(graph)
-    lower = _minor_min_width(_rows(graph))
-    upper = min(_min_degree_width(_rows(graph)), _swept_width(graph))
+    rows = _rows(graph)
+    lower = _minor_min_width({v: row.copy() for v, row in rows.items()})
+    upper = min(_min_degree_width(rows), _swept_width(graph))
     if lower < upper and len(graph) * upper**2 <= _MOST_READS:
         methods = (MinFill(), MinNeighbors(), Portfolio())
         upper = min(upper, *(elimination_order(graph, method=method).width for method in methods))
@@ -128,13 +129,13 @@ class _Smallest:
 
 def _minor_min_width(rows: dict[int, set[int]], budget: int = BUDGET) -> int:
     """The largest of the smallest degrees while nodes are contracted; the largest so far when the budget is spent."""
-    smallest, best = _Smallest(rows), 0
+    smallest, best, base = _Smallest(rows), 0, len(rows)
     while len(rows) > best + 1 and budget > 0:
         _, neighbors = smallest.take()
         best = max(best, len(neighbors))
         budget -= 4 * len(neighbors) if len(neighbors) > FREE else 0
         if neighbors:
-            into = min(neighbors, key=lambda u: (len(rows[u]), u))
+            into = min([len(rows[u]) * base + u for u in neighbors]) % base
             for u in neighbors & rows[into]:  # the others have a new neighbor in place of the old one
                 smallest.changed(u)
             for u in neighbors - rows[into] - {into}:

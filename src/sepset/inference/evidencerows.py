@@ -90,6 +90,12 @@ class JointCounts(NamedTuple):
     codes: Ints
     counts: Floats
 
+    @classmethod
+    def of(cls, marginal: Floats, codes: AnyInts) -> JointCounts:
+        """The joint states with a positive count, from all of them."""
+        counts = marginal.reshape(-1)
+        return cls(codes[counts > 0].astype(np.int64), counts[counts > 0])
+
 
 class RowCounts(NamedTuple):
     r"""Weighted sums over rows of the marginals $P(\mathbf u \mid \mathbf e[m])$ over factor scopes.

@@ -29,6 +29,7 @@ from sepset.factors.algebra import AnyVariable, Columns
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
+from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.method import (
     Answer,
@@ -45,7 +46,7 @@ from sepset.inference.method import (
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
 from sepset.inference.result import Answers
 from sepset.inference.rewriting import rewritten
-from sepset.inference.tangents import Bounded, TangentSearch, branches
+from sepset.inference.tangents import MOST_BRANCHES, Bounded, TangentSearch, branches
 from sepset.inference.values import Values
 from sepset.problem import Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -184,10 +185,19 @@ class PreparedForms:
             try:
                 return self.for_best(evidence, over).best(evidence, over)
             except TooLarge:
-                if not self._is_bounded(evidence, over):
+                if not self._summed(evidence, over) and not self._is_bounded(evidence, over):
                     raise
                 self._too_wide.add(key)
-        return self._best_by_tangents(evidence, over)
+        summed = self._summed(evidence, over)
+        return best_by_cases(self, summed, evidence, over) if summed else self._best_by_tangents(evidence, over)
+
+    def _summed(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Discrete]:
+        """The variables of forms without factors for a maximum that are summed out; none if there are too many."""
+        known = {*over, *evidence.codes}
+        groups = [self.problem.conditionals[form.group] for form in self._wide(evidence, over).values()]
+        found: Any = {v: self.problem.variables[v] for g in groups for v in (*g.parents, g.child) if v not in known}
+        is_few = math.prod(v.num_states for v in found.values()) <= MOST_BRANCHES
+        return found if is_few and (self.problem.variables.cards[list(over)] > 0).all() else {}
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
         """The forms that a maximum needs and that have no factors for it."""
@@ -409,7 +419,7 @@ class PreparedForms:
         forms = {self.problem.forms[i].factors[0]: i for i in used}
         rest = iter(found.factors)
         made = [
-            _joint_counts(found.factors[homes[forms[n]][0]], self._joint_states(forms[n], rows))
+            JointCounts.of(found.factors[homes[forms[n]][0]], self._joint_states(forms[n], rows))
             if n in forms
             else next(rest)
             for n in range(self.problem.num_factors)
@@ -565,12 +575,6 @@ def _with_contexts(rows: EvidenceRows, positions: Sequence[int], columns: Sequen
     """The rows with one more column for each form: its context."""
     codes = np.column_stack([rows.codes, *columns]).astype(np.int32)
     return EvidenceRows((*rows.positions, *positions), codes, rows.real_positions, rows.reals)
-
-
-def _joint_counts(marginal: Floats, codes: AnyInts) -> JointCounts:
-    """The joint states with a positive count."""
-    counts = marginal.reshape(-1)
-    return JointCounts(codes[counts > 0].astype(np.int64), counts[counts > 0])
 
 
 def _joined(parts: Sequence[JointCounts]) -> JointCounts:

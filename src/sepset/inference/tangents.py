@@ -212,7 +212,7 @@ class TangentSearch:
         contact = [one.inside(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
         tangents = [one.tangent(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
         parts, scales = zip(*tangents, strict=True)
-        best = self._maximizer(parts).best(_masked(self._evidence, masks), self._over)
+        best = self._maximizer(parts).best(masked(self._evidence, masks), self._over)
         bound = best.log_value + sum(scales)
         if bound == -math.inf:
             return None, bound
@@ -294,13 +294,14 @@ def _is_same(one: Point, other: Point) -> bool:
     return one.best.values == other.best.values
 
 
-def _masked(evidence: Evidence, masks: Mapping[int, Floats]) -> Evidence:
+def masked(evidence: Evidence, masks: Mapping[int, Floats]) -> Evidence:
+    """The evidence with the states of some variables restricted to those that masks allow."""
     weights = {v: np.asarray(evidence.weights.get(v, 1.0) * mask) for v, mask in masks.items()}
     return Evidence(evidence.codes, {**evidence.weights, **weights}, {}, evidence.reals)
 
 
 def branches(evidence: Evidence, children: Mapping[int, Discrete]) -> Iterator[tuple[Evidence, dict[int, int], float]]:
-    """The evidence with each joint state of hidden children, these, and the log weight that a likelihood gives them."""
+    """The evidence with each joint state of some variables, these, and the log weight that a likelihood gives them."""
     size = math.prod(v.num_states for v in children.values())
     if size > MOST_BRANCHES:
         names = listing(v.name for v in children.values())

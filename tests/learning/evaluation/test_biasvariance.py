@@ -7,13 +7,15 @@ import math
 import numpy as np
 import pytest
 
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ArgumentError, DataError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.evaluation.biasvariance import bias_variance
 from sepset.learning.evaluation.losses import Brier, ConditionalLogLoss, evaluate
 from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Real
 
 TRUTH = BayesNet.random(DAG.parse("a -> y <- b"), states={"a": 2, "b": 3, "y": 3}, seed=2)
 
@@ -94,7 +96,10 @@ def test_zeros_are_infinitely_wrong_in_logarithms():
 
 def test_bad_settings_are_refused():
     test = TRUTH.sample(5, seed=0)
-    with pytest.raises(ArgumentError, match="'brier' or 'log'"):
+    with pytest.raises(ArgumentError, match="'brier', 'log' or 'squared'"):
+        bias_variance(learner(1.0), TRUTH, target="y", test=test, num_rows=5, loss="absolute")
+
+    with pytest.raises(ScopeError, match="Use loss='brier'"):
         bias_variance(learner(1.0), TRUTH, target="y", test=test, num_rows=5, loss="squared")
 
     with pytest.raises(ArgumentError, match="repeats= is a whole number of at least 2"):
@@ -107,3 +112,26 @@ def test_bad_settings_are_refused():
 
     with pytest.raises(DataError, match="Learn with a prior"):
         bias_variance(impossible, TRUTH, target="y", test=test, num_rows=5)
+
+
+def test_the_squared_error_of_resampled_rows_adds_up():
+    """Labels are the truth, so that there is no noise, and the parts add up to the mean squared error."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    rows = {"x": x, "y": 2.0 * x + rng.normal(size=60)}
+    net, learned = BayesNet(*(LinearGaussian(Real(n), covariance=1.0) for n in "xy")), []
+
+    def learn(data):
+        learned.append(np.polyfit(data.values("x"), data.values("y"), 1))
+        rise, start = learned[-1]
+        line = LinearGaussian(Real("y"), start, coefficients={Real("x"): rise}, covariance=1.0, given=Real("x"))
+        return net.with_cpds(line)
+
+    found = bias_variance(learn, rows, target="y", test=rows, num_rows=60, loss="squared", repeats=7)
+    errors = [(np.polyval(line, x) - rows["y"]) ** 2 for line in learned]
+    assert found.noise == 0.0
+    assert found.total == pytest.approx(np.mean(errors))
+    with pytest.raises(ScopeError, match="Use loss='squared'"):
+        bias_variance(learn, rows, target="y", test=rows, num_rows=60)
+    with pytest.raises(DataError, match="missing in row 1"):
+        bias_variance(learn, rows, target="y", test={"x": [1.0, 2.0], "y": [0.0, None]}, num_rows=60, loss="squared")

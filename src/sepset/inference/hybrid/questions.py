@@ -185,9 +185,13 @@ class RegressionQuestions:
     def _contexts(self, evidence: Evidence, weights: Sequence[Weights]) -> WeightedContexts:
         return weighted(self.part, self.method.prepare, self._base, evidence, weights)
 
+    def contexts(self, evidence: Evidence) -> WeightedContexts:
+        """The discrete part, in which the density of the numbers of the evidence weighs the states."""
+        return self._situation((), evidence).contexts
+
     def log_partition(self, evidence: Evidence) -> float:
         """The log density of the evidence."""
-        return self._situation((), evidence).contexts.log_partition
+        return self.contexts(evidence).log_partition
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float:
         """The largest relative residual of the equations that the answer solves; zero if no number is hidden."""

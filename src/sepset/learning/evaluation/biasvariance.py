@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,15 +20,16 @@ from sepset.engine.default import DEFAULT_METHOD
 from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
 from sepset.engine.rowquestions import Names
-from sepset.engine.rows import true_codes
+from sepset.engine.rows import refuse_missing, true_codes
 from sepset.errors import DataError, ScopeError
+from sepset.factors.algebra import AnyVariable
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.matching import state_order
-from sepset.variables.variable import Discrete, Vector
+from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Parts: TypeAlias = tuple[float, float, float]
 """Noise, bias and variance."""
@@ -39,7 +40,7 @@ class BiasVarianceResult(Assessment):
     """The mean loss over training sets and test rows, in three parts that add up to it.
 
     Attributes:
-        noise: the loss of the true posterior.
+        noise: the loss of the true posterior, or of the true mean.
         bias: what the average prediction loses relative to it.
         variance: what single predictions lose relative to their average.
 
@@ -65,31 +66,32 @@ def bias_variance(
     procedure: Procedure,
     data: object,
     *,
-    target: str | Discrete,
+    target: VariableLike,
     test: object,
     num_rows: int,
-    loss: Literal["brier", "log"] = "brier",
+    loss: Literal["brier", "log", "squared"] = "brier",
     given: Names | None = None,
     repeats: int = 20,
     seed: int | np.random.Generator = 0,
     method: Method | None = None,
 ) -> BiasVarianceResult:
-    r"""The noise, bias and variance of a procedure's posteriors of a target, over many training sets.
+    r"""The noise, bias and variance of a procedure's predictions of a target, over many training sets.
 
     For the Brier score, with the mean prediction $\bar p$ and the truth $p^*$,
 
     $$E \|p - y\|^2 = \sum_y p^*(1 - p^*) + \|\bar p - p^*\|^2 + E \|p - \bar p\|^2;$$
 
-    for the log-loss the mean is geometric: $H(p^*) + KL(p^* \| \bar p) + E\, KL(\bar p \| p)$.
+    for the log-loss the mean is geometric: $H(p^*) + KL(p^* \| \bar p) + E\, KL(\bar p \| p)$. For the squared error
+    of predicted means $m$ of a real target it is $\operatorname{Var}^* y + (\bar m - m^*)^2 + E (m - \bar m)^2$.
 
     Args:
         procedure: makes a model from a dataset.
         data: rows to resample, whose labels then count as the truth, so that there is no noise; or a network to draw
             training sets from, which also gives the true posteriors.
-        target: a discrete variable.
+        target: a discrete variable; a real one for the squared error.
         test: the rows to predict.
         num_rows: the size of each training set.
-        loss: "brier" or "log".
+        loss: "brier", "log" or "squared".
         given: the features; by default all other variables.
         repeats: how many training sets; one alone has no variance.
         seed: a number or a generator.
@@ -106,20 +108,25 @@ def bias_variance(
     >>> parts.noise > parts.variance > parts.bias
     True
     """
-    one_of("loss", loss, _PARTS)
+    one_of("loss", loss, LOSSES)
     whole("repeats", repeats, least=2)
     rng = generator(seed)
     truth = data if isinstance(data, BayesNet) else None
     source = None if truth is not None else as_dataset(data)
+    kind, name = LOSSES[loss], target if isinstance(target, str) else target.name
+    kind.check((source if truth is None else truth).variables[name])  # type: ignore[union-attr]  # one of them is given
     engines = []
     for _ in range(repeats):
         rows = truth.sample(num_rows, rng) if truth is not None else _resampled(source, num_rows, rng)
         engines.append(engine_for(learned(procedure, rows), method))
-    asked = _discrete(engines[0].model.variables[target if isinstance(target, str) else target.name])
-    found = [_posteriors(engine, test, asked, given) for engine in engines]
-    expected = _posteriors(engine_for(truth, method), test, asked, given) if truth is not None else _labels(test, asked)
+    asked = engines[0].model.variables[name]
+    found = [_possible(kind.predicted(engine, test, asked, given)) for engine in engines]
+    if truth is None:
+        expected = kind.labels(bind(test, (asked,)), asked)
+    else:
+        expected = _possible(kind.predicted(engine_for(truth, method), test, asked, given))
     chosen = DEFAULT_METHOD if method is None else method
-    parts = _PARTS[loss](np.stack(found), expected)
+    parts = kind.parts(np.stack(found), expected)
     return BiasVarianceResult(*parts, method=chosen, guarantees={"parts": Guarantee.ESTIMATE})
 
 
@@ -128,16 +135,46 @@ def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) ->
     return data.take(rng.integers(0, data.num_rows, num_rows))
 
 
-def _discrete(target: Discrete | Vector) -> Discrete:
-    if not isinstance(target, Discrete):
-        raise ScopeError(f"The target is a discrete variable; {target.name!r} is not.")
-    return target
+class Loss(NamedTuple):
+    """The predictions that a loss compares.
+
+    Attributes:
+        check: raises if the target has none.
+        predicted: an engine's predictions for every row of the test data.
+        labels: the labels of the rows as predictions that are certain.
+        parts: noise, bias and variance from the predictions of all training sets, and the true ones.
+    """
+
+    check: Callable[[AnyVariable], None]
+    predicted: Callable[[Engine, object, Any, Names | None], Floats]
+    labels: Callable[[Dataset, Any], Floats]
+    parts: Callable[[Floats, Floats], Parts]
+
+
+def _discrete(target: AnyVariable) -> None:
+    if not target.is_discrete:
+        raise ScopeError(
+            f"The target of this loss is a discrete variable; {target.name!r} is not. Use loss='squared' for real ones."
+        )
+
+
+def _real(target: AnyVariable) -> None:
+    if not isinstance(target, Vector) or target.size != 1:
+        raise ScopeError(f"The squared error is that of a real target; {target.name!r} is not. Use loss='brier'.")
 
 
 def _posteriors(engine: Engine, test: object, target: Discrete, given: Names | None) -> Floats:
     """The posteriors of the target, one column per state in its order, whatever the order of the model's."""
     (found,) = engine.posteriors(test, target.name, features=given)
-    found = found[:, state_order(engine.model.variables[target.name], target)]
+    return np.asarray(found[:, state_order(engine.model.variables[target.name], target)])
+
+
+def _moments(engine: Engine, test: object, target: Vector, given: Names | None) -> Floats:
+    """The mean and the variance of the target in every row."""
+    return np.stack(engine.moments(test, target.name, features=given), axis=1)
+
+
+def _possible(found: Floats) -> Floats:
     blank = np.isnan(found).any(axis=1)
     if blank.any():
         raise DataError(
@@ -147,9 +184,21 @@ def _posteriors(engine: Engine, test: object, target: Discrete, given: Names | N
     return found
 
 
-def _labels(test: object, target: Discrete) -> Floats:
+def _states(test: Dataset, target: Discrete) -> Floats:
     """One in the column of each row's label."""
-    return np.eye(target.num_states)[true_codes(bind(test, (target,)), (target,))[:, 0]]
+    return np.asarray(np.eye(target.num_states)[true_codes(test, (target,))[:, 0]])
+
+
+def _values(test: Dataset, target: Vector) -> Floats:
+    """The label of each row, without variance."""
+    refuse_missing(test, (target,))
+    return np.stack([test.values(target), np.zeros(test.num_rows)], axis=1)
+
+
+def _squared(found: Floats, truth: Floats) -> Parts:
+    means, mean = found[:, :, 0], found[:, :, 0].mean(axis=0)
+    bias = ((mean - truth[:, 0]) ** 2).mean()
+    return (float(truth[:, 1].mean()), float(bias), float(((means - mean) ** 2).mean()))
 
 
 def _brier(found: Floats, truth: Floats) -> Parts:
@@ -179,4 +228,9 @@ def _cross(weights: Floats, probabilities: Floats) -> Floats:
     return np.asarray(-(weights * logs).sum(axis=1))
 
 
-_PARTS: dict[str, Callable[[Floats, Floats], Parts]] = {"brier": _brier, "log": _log}
+LOSSES: dict[str, Loss] = {
+    "brier": Loss(_discrete, _posteriors, _states, _brier),
+    "log": Loss(_discrete, _posteriors, _states, _log),
+    "squared": Loss(_real, _moments, _values, _squared),
+}
+"""The losses that split into noise, bias and variance."""

@@ -1,16 +1,16 @@
 r"""Whether data could have come from a model: a statistic of the data compared with that of simulated data.
 
-Under the model the log-loss of $M$ rows has the mean $H(P)$ and the variance $\mathrm{Var}[\log P] / M$, which are
-computed exactly for discrete networks.
+Under the model the log-loss of $M$ rows has the mean $H(P)$ and the variance $\mathrm{Var}[\log P] / M$
+(`logmoments`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
-from sepset.errors import DataError, TooLarge
-from sepset.factors.algebra import Factor
-from sepset.inference.method import Method, dense, elimination_settings
+from sepset.errors import DataError, NotApplicable, TooLarge
+from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
-from sepset.inference.rewriting import functional
 from sepset.learning.assessment import Assessment, computed
+from sepset.learning.evaluation.logmoments import LogMoments, log_probability_moments
 from sepset.learning.evaluation.losses import LogLoss, evaluate, weights_of
 from sepset.learning.evaluation.validation import Procedure, learned
 from sepset.models.bayesnet import BayesNet
@@ -136,7 +135,7 @@ def goodness_of_fit(
         drawn = _masked_like(model.sample(rows.num_rows, rng), rows)
         draws[place] = measured(model if refit is None else learned(refit, drawn), drawn)
     exact = statistic is None and refit is None and rows.is_complete and rows.weights is None
-    moments = _moments(model) if exact and _is_discrete(model) else LogMoments(math.nan, math.nan)
+    moments = _moments(model) if exact else LogMoments(math.nan, math.nan)
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
     what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
     guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
@@ -167,89 +166,9 @@ def _masked_like(drawn: Dataset, rows: Dataset) -> Dataset:
     return Dataset.from_codes(drawn.variables, columns, weights=rows.weights)
 
 
-def _is_discrete(model: BayesNet) -> bool:
-    return all(isinstance(v, Discrete) for v in model.variables)
-
-
-class LogMoments(NamedTuple):
-    """Mean and variance of a log probability."""
-
-    mean: float
-    variance: float
-
-
 def _moments(model: BayesNet) -> LogMoments:
-    """The exact moments; NaN if they would take too much memory."""
+    """The exact moments; NaN if they are unknown or would take too much memory."""
     try:
         return log_probability_moments(model)
-    except TooLarge:
+    except (TooLarge, NotApplicable):
         return LogMoments(math.nan, math.nan)
-
-
-def log_probability_moments(model: BayesNet) -> LogMoments:
-    r"""The exact mean $-H(P)$ and variance of $\log P(\mathbf x)$ under a discrete network, in nats.
-
-    Elimination of $\theta\, e^{t \log \theta} = \theta + t\, \theta \log \theta + \tfrac{t^2}{2} \theta \log^2 \theta$,
-    kept to second order: products and sums give the first two moments of $\sum_i \log \theta_i$.
-
-    Args:
-        model: a discrete network.
-
-    Cost: a few times that of one elimination.
-    Reference: Koller & Friedman, box 16.A; Li & Eisner (2009) for expectations of second order.
-    Guarantee: exact.
-    Tested by: learning/evaluation/test_goodnessoffit.py::test_moments_are_those_of_the_joint
-
-    >>> from sepset.cpds.table import TableCPD
-    >>> found = log_probability_moments(BayesNet(TableCPD(Discrete("x", 3), [0.5, 0.3, 0.2])))
-    >>> round(found.mean, 6), round(found.variance, 6)
-    (-1.029653, 0.132964)
-    """
-    engine = engine_for(model)
-    problem = functional(engine.prepared.problem)
-    plan = engine.method.prepare(problem).plan((), ())
-    plan.check(elimination_settings(engine.method)[1])
-    items = [_Polynomial.of(factor) for factor in problem.factors()]
-    for name in plan.order:
-        held = [item for item in items if name in item.scope]
-        items = [item for item in items if name not in item.scope]
-        product = held[0]
-        for other in held[1:]:
-            product = product.times(other)
-        items.append(product.without(name))
-    total = _Polynomial((), (np.ones(()), np.zeros(()), np.zeros(())))
-    for item in items:
-        total = total.times(item)
-    mean = float(total.parts[1])
-    return LogMoments(mean, max(float(total.parts[2]) - mean**2, 0.0))
-
-
-class _Polynomial(NamedTuple):
-    """Weights, and their first and second moments of the sum of logarithms, over a scope of names."""
-
-    scope: tuple[str, ...]
-    parts: tuple[Floats, Floats, Floats]
-
-    @classmethod
-    def of(cls, factor: Factor) -> _Polynomial:
-        theta = dense(factor).values
-        log = np.log(theta, out=np.zeros_like(theta), where=theta > 0)
-        return cls(tuple(v.name for v in factor.scope), (theta, theta * log, theta * log**2))
-
-    def times(self, other: _Polynomial) -> _Polynomial:
-        scope = (*self.scope, *(name for name in other.scope if name not in self.scope))
-        p, s, q = self._over(scope)
-        a, b, c = other._over(scope)
-        return _Polynomial(scope, (p * a, s * a + p * b, q * a + 2.0 * s * b + p * c))
-
-    def without(self, name: str) -> _Polynomial:
-        axis = self.scope.index(name)
-        p, s, q = (part.sum(axis=axis) for part in self.parts)
-        return _Polynomial((*self.scope[:axis], *self.scope[axis + 1 :]), (p, s, q))
-
-    def _over(self, scope: Sequence[str]) -> tuple[Floats, ...]:
-        """The parts with an axis for each name of `scope`, of length one where they do not depend on it."""
-        order = [self.scope.index(name) for name in scope if name in self.scope]
-        shape = iter(np.array(self.parts[0].shape, np.int64)[order].tolist())
-        full = [next(shape) if name in self.scope else 1 for name in scope]
-        return tuple(part.transpose(order).reshape(full) for part in self.parts)

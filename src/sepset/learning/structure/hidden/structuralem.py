@@ -17,7 +17,7 @@ from sepset.learning.estimation.estimators import MLE, Bayes
 from sepset.learning.fit import fit as fit_parameters
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.hidden.expectedscores import ExpectedTask, check_expected, is_evidence
-from sepset.learning.structure.hidden.learnednetwork import LearnedNetwork
+from sepset.learning.structure.hidden.learnedbayesnet import LearnedBayesNet
 from sepset.learning.structure.hidden.missingcells import Completions
 from sepset.learning.structure.hidden.parameters import Fitted, Parameters
 from sepset.learning.structure.hidden.starts import first_graph, never_observed, perturbed
@@ -141,21 +141,21 @@ class StructuralEM:
         """It does."""
         return True
 
-    def learn(self, task: StructureTask) -> LearnedNetwork:
+    def learn(self, task: StructureTask) -> LearnedBayesNet:
         """The best network of all starts."""
         _check(task)
         if task.columns.is_complete:
             return self._ordinary(task)
         own = replace(task, columns=_with_cells(task.columns))
-        found: LearnedNetwork = iterated(self, own, StateCodec()).result(self, own)
+        found: LearnedBayesNet = iterated(self, own, StateCodec()).result(self, own)
         return found
 
-    def _ordinary(self, task: StructureTask) -> LearnedNetwork:
+    def _ordinary(self, task: StructureTask) -> LearnedBayesNet:
         """The result of the search itself, where no cell is missing."""
         found = self.search.learn(task)
         prior = task.score if is_evidence(task.score) else None
         fit = fit_parameters(found.dag, task.columns.dataset, MLE() if prior is None else Bayes(prior))
-        return LearnedNetwork(
+        return LearnedBayesNet(
             found.dag, columns=found.columns, score=found.score, bound=found.bound, num_scores=found.num_scores,
             num_tests=found.num_tests, guarantees=found.guarantees, trace=found.trace, status=found.status,
             state=found.state, info={"search": repr(self.search), **found.info}, method=self, model=fit.model,
@@ -200,14 +200,14 @@ class StructuralEM:
         fresh = Parameters.of(task, again).started(own)
         return _reported(_at(replace(counted, starts=state.starts + 1), again, fresh, is_settled=False))
 
-    def read(self, task: StructureTask, state: State) -> LearnedNetwork:
+    def read(self, task: StructureTask, state: State) -> LearnedBayesNet:
         """The best network so far."""
         fitted = Parameters.of(task, state.best).at(state.best_tables)
         guarantee = Guarantee.HEURISTIC if state.num_drawn else Guarantee.LOCAL_OPTIMUM
         info: dict[str, object] = {"rounds": state.rounds, "starts": state.starts, **_hidden(task.columns)}
         if state.num_drawn:
             info["rows with drawn completions"] = state.num_drawn
-        return LearnedNetwork(
+        return LearnedBayesNet(
             dag_of(task.columns, state.best), columns=task.columns, score=fitted.score, num_scores=state.num_scores,
             method=self, status=Status.CONVERGED, guarantees={"structure": guarantee}, info=info, model=fitted.model,
             log_likelihood=fitted.log_likelihood, parameter_prior=fitted.parameters.prior,

@@ -14,7 +14,7 @@ from sepset.models.bayesnet import BayesNet
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedNetwork(Learned[DAG]):
+class LearnedBayesNet(Learned[DAG]):
     r"""A structure learned from incomplete rows, with its parameters.
 
     Attributes:

@@ -1,0 +1,147 @@
+r"""Mean and variance of the log probability of a draw from a network.
+
+$$E \log P = -H(P), \qquad \operatorname{Var} \log P = E \log^2 P - H(P)^2$$
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.logarithms import LOG_2PI
+from sepset.engine.kept import engine_for
+from sepset.errors import NotApplicable
+from sepset.factors.algebra import Factor
+from sepset.factors.regression import Regression
+from sepset.factors.table import Table
+from sepset.inference.method import dense, elimination_settings
+from sepset.inference.rewriting import functional
+from sepset.models.bayesnet import BayesNet
+from sepset.problem import Problem
+from sepset.variables.universe import Variables
+
+
+class LogMoments(NamedTuple):
+    """Mean and variance of a log probability."""
+
+    mean: float
+    variance: float
+
+
+def log_probability_moments(model: BayesNet) -> LogMoments:
+    r"""The exact mean $-H(P)$ and variance of $\log P(\mathbf x)$ under a network, in nats.
+
+    Elimination of $\theta\, e^{t \log \theta} = \theta + t\, \theta \log \theta + \tfrac{t^2}{2} \theta \log^2 \theta$,
+    kept to second order: products and sums give the first two moments of $\sum_i \log \theta_i$. The log density of a
+    linear Gaussian of $n$ coordinates has the mean $-\tfrac12 \log \det (2 \pi e\, C_d)$ and the variance $n / 2$ in
+    each state $d$ of its discrete parents, independent of its real parents.
+
+    Args:
+        model: a network of discrete variables and of linear Gaussians with noise.
+
+    Cost: a few times that of one elimination of the discrete variables.
+    Reference: Koller & Friedman, box 16.A; Li & Eisner (2009) for expectations of second order.
+    Guarantee: exact.
+    Tested by: learning/evaluation/test_logmoments.py::test_moments_are_those_of_the_joint
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> from sepset.variables.variable import Discrete
+    >>> found = log_probability_moments(BayesNet(TableCPD(Discrete("x", 3), [0.5, 0.3, 0.2])))
+    >>> round(found.mean, 6), round(found.variance, 6)
+    (-1.029653, 0.132964)
+    """
+    engine = engine_for(model)
+    _check(engine.prepared.problem)
+    problem = functional(engine.prepared.problem)
+    lines = _lines(problem)
+    plan = engine.method.prepare(_of_states(problem, lines)).plan((), ())
+    plan.check(elimination_settings(engine.method)[1])
+    items = [
+        _Polynomial.of_line(lines[n]) if n in lines else _Polynomial.of(f) for n, f in enumerate(problem.factors())
+    ]
+    for name in plan.order:
+        held = [item for item in items if name in item.scope]
+        items = [item for item in items if name not in item.scope]
+        items.append(_product(held).without(name))
+    total = _product(items)
+    mean = float(total.parts[1])
+    return LogMoments(mean, max(float(total.parts[2]) - mean**2, 0.0))
+
+
+def _check(problem: Problem) -> None:
+    """Raise if a real variable is not that of a linear Gaussian."""
+    chosen = {problem.conditionals[form.group].child for form in problem.forms}  # by the question: no regressions
+    for group in problem.conditionals:
+        variable = problem.variables[group.child]
+        if not variable.is_discrete and (group.child in chosen or group.child not in problem.regressions):
+            raise NotApplicable(
+                "The moments of the log density are known for discrete variables and linear Gaussians; "
+                f"{variable.name!r} is neither. Simulate them: `model.log_probability(model.sample(n))`."
+            )
+
+
+def _lines(problem: Problem) -> dict[int, Regression]:
+    """The factors that are linear Gaussians, by number."""
+    return {g.factors[0]: problem.regressions[g.child] for g in problem.conditionals if g.child in problem.regressions}
+
+
+def _of_states(problem: Problem, lines: Mapping[int, Regression]) -> Problem:
+    """The problem of the discrete variables, in which each line is a table over its discrete parents."""
+    if not lines:
+        return problem
+    states = Variables([v for v in problem.variables if v.is_discrete])
+    factors = [Table.ones(lines[n].by) if n in lines else f for n, f in enumerate(problem.factors())]
+    return Problem.of_factors(states, factors, [[states.id(v) for v in factor.scope] for factor in factors])
+
+
+class _Polynomial(NamedTuple):
+    """Weights, and their first and second moments of the sum of logarithms, over a scope of names."""
+
+    scope: tuple[str, ...]
+    parts: tuple[Floats, Floats, Floats]
+
+    @classmethod
+    def of(cls, factor: Factor) -> _Polynomial:
+        theta = dense(factor).values
+        log = np.log(theta, out=np.zeros_like(theta), where=theta > 0)
+        return cls(tuple(v.name for v in factor.scope), (theta, theta * log, theta * log**2))
+
+    @classmethod
+    def of_line(cls, line: Regression) -> _Polynomial:
+        r"""Mean and variance of the log density in each state: $-\tfrac12 \log \det (2 \pi e\, C_d)$ and $n / 2$."""
+        sign, log_det = np.linalg.slogdet(line.covariance)
+        if not (sign > 0).all():
+            raise NotApplicable(
+                f"{line!r} has no noise in some state, so that its log density is infinite. Give it a variance."
+            )
+        size = line.child.size
+        mean = (-0.5 * (log_det + size * (LOG_2PI + 1.0))).reshape([v.num_states for v in line.by])
+        return cls(tuple(v.name for v in line.by), (np.ones_like(mean), mean, mean**2 + 0.5 * size))
+
+    def times(self, other: _Polynomial) -> _Polynomial:
+        scope = (*self.scope, *(name for name in other.scope if name not in self.scope))
+        p, s, q = self._over(scope)
+        a, b, c = other._over(scope)
+        return _Polynomial(scope, (p * a, s * a + p * b, q * a + 2.0 * s * b + p * c))
+
+    def without(self, name: str) -> _Polynomial:
+        axis = self.scope.index(name)
+        p, s, q = (part.sum(axis=axis) for part in self.parts)
+        return _Polynomial((*self.scope[:axis], *self.scope[axis + 1 :]), (p, s, q))
+
+    def _over(self, scope: Sequence[str]) -> tuple[Floats, ...]:
+        """The parts with an axis for each name of `scope`, of length one where they do not depend on it."""
+        order = [self.scope.index(name) for name in scope if name in self.scope]
+        shape = iter(np.array(self.parts[0].shape, np.int64)[order].tolist())
+        full = [next(shape) if name in self.scope else 1 for name in scope]
+        return tuple(part.transpose(order).reshape(full) for part in self.parts)
+
+
+def _product(items: Sequence[_Polynomial]) -> _Polynomial:
+    total = _Polynomial((), (np.ones(()), np.zeros(()), np.zeros(())))
+    for item in items:
+        total = total.times(item)
+    return total

@@ -1,0 +1,92 @@
+"""Mean and variance of the log probability, compared with enumeration, closed forms and simulated rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import oracle
+import sepset as ss
+from sepset.cpds.table import TableCPD
+from sepset.learning.evaluation.logmoments import log_probability_moments
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, Real, Vector
+from support.strategies import bayes_nets, plain_factors
+
+
+@settings(max_examples=80, deadline=None)
+@given(bayes_nets(max_variables=5))
+def test_moments_are_those_of_the_joint(net):
+    p = oracle.joint(*plain_factors(net)).reshape(-1)
+    p = p[p > 0]
+    mean = float(p @ np.log(p))
+    found = log_probability_moments(net)
+    assert found.mean == pytest.approx(mean, abs=1e-9)
+    assert found.variance == pytest.approx(float(p @ (np.log(p) - mean) ** 2), abs=1e-9)
+
+
+def test_published_moments():
+    found = log_probability_moments(BayesNet(TableCPD(Discrete("x", 3), [0.5, 0.3, 0.2])))
+    assert -found.mean == pytest.approx(1.029653, abs=5e-7)
+    assert -found.mean / math.log(2) == pytest.approx(1.485475, abs=5e-7)
+    assert found.variance == pytest.approx(0.132964, abs=5e-7)
+
+
+def test_moments_of_a_network_too_large_to_write_out():
+    alarm = ss.datasets.load("alarm")
+    found = log_probability_moments(alarm)
+    assert -found.mean == pytest.approx(10.438, abs=5e-4)
+    losses = -alarm.log_probability(alarm.sample(20_000, seed=0))
+    assert losses.var() == pytest.approx(found.variance, rel=0.1)
+    assert abs(losses.mean() + found.mean) < 5 * math.sqrt(found.variance / 20_000)
+
+
+C, D, X, Y, P = Discrete("c"), Discrete("d", 3), Real("x"), Real("y"), Vector("p", 2)
+
+
+def hybrid(order):
+    """Two states, a line by both of them, a pair of numbers by one, and a line from the pair."""
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(3, 2, 2))
+    cpds = [
+        TableCPD(C, [0.3, 0.7]),
+        TableCPD(D, [[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]], given=C),
+        ss.LinearGaussian(X, rng.normal(size=(2, 3)), covariance=rng.uniform(0.1, 3.0, (2, 3)), by=(C, D)),
+        ss.LinearGaussian(P, rng.normal(size=(3, 2)), covariance=root @ root.transpose(0, 2, 1) + np.eye(2), by=D),
+        ss.LinearGaussian(Y, 1.0, coefficients={P: [[2.0, -1.0]]}, covariance=0.4, given=P),
+    ]
+    return BayesNet(*(cpds[i] for i in order))
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 3, 2, 1, 0)])
+def test_moments_of_a_hybrid_are_those_of_its_states(order):
+    """In each joint state minus the entropies, and half of every coordinate; between the states they vary."""
+    net = hybrid(order)
+    p = np.array([0.3, 0.7])[:, None] * np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
+    with np.errstate(divide="ignore"):
+        levels = np.log(p)
+    pair = np.array([np.linalg.det(c) for c in net.cpd("p").covariance])
+    levels -= 0.5 * np.log(2 * np.pi * np.e * net.cpd("x").covariance.reshape(2, 3))
+    levels -= 0.5 * np.log((2 * np.pi * np.e) ** 2 * pair) + 0.5 * np.log(2 * np.pi * np.e * 0.4)
+    mean = p[p > 0] @ levels[p > 0]
+    found = log_probability_moments(net)
+    assert found.mean == pytest.approx(mean, abs=1e-9)
+    assert found.variance == pytest.approx(p[p > 0] @ (levels[p > 0] - mean) ** 2 + 4 / 2, abs=1e-9)
+
+
+def test_no_variables():
+    assert log_probability_moments(BayesNet()) == (0.0, 0.0)
+
+
+def test_a_line_without_noise_has_no_moments():
+    with pytest.raises(ss.errors.NotApplicable, match="infinite"):
+        log_probability_moments(BayesNet(ss.LinearGaussian(X, 0.0, covariance=0.0)))
+
+
+def test_a_kernel_density_has_no_moments_in_closed_form():
+    net = BayesNet(ss.KernelCPD(X, {"x": [0.1, 0.4, 1.5]}))
+    with pytest.raises(ss.errors.NotApplicable, match="neither"):
+        log_probability_moments(net)
