@@ -75,8 +75,8 @@ def compile_greedily(
         limit: the entries of all results up to which it is.
         free_from: the entries of all tensors from which their axes are in the order that steps read fastest.
         effort, times: it is compiled only if its order adds no edge, or if finding it took as long as so many passes
-            over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, an
-            entry of a table, and a node.
+            over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, and
+            an entry of a table.
 
     Returns whether it was compiled, and log2 of the entries of its tables; the variable of each rank with its number of
     states; the cliques; the contraction, as `trace` returns it; and what `assemble` returns.
@@ -98,8 +98,7 @@ def compile_greedily(
     scope_start, scopes, _, absorbed, _, ranked, entries = eliminate(near_start, near, order, states, np.inf, 0)
     is_made = entries <= most and entries <= limit
     is_perfect = 2 * scope_start[num] == len(near)  # no edge was added
-    once = times[2] * 2.0 ** min(total, 64.0)
-    worth = max(effort * once, min(once, effort * once + times[3] * num))
+    worth = effort * times[2] * 2.0 ** min(total, 64.0)
     is_made = is_made and (is_perfect or times[0] + times[1] * work >= worth)
     if not is_made:
         none = hidden[:0]
