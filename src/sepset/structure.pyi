@@ -4,6 +4,9 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.adtree import (
+    ADTree as ADTree,
+)
 from sepset.learning.structure.averaging.alongorder import (
     AlongOrder as AlongOrder,
 )
@@ -72,8 +75,29 @@ from sepset.learning.structure.dependency.learning import (
 from sepset.learning.structure.dependency.stationary import (
     Consistency as Consistency,
 )
+from sepset.learning.structure.evidences.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.evidences.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.evidences.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.evidences.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.evidences.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
+)
+from sepset.learning.structure.exact.certificate import (
+    SearchCertificate as SearchCertificate,
+    certify as certify,
 )
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
@@ -108,25 +132,18 @@ from sepset.learning.structure.hidden.cardinality import (
     ScoredCardinality as ScoredCardinality,
     hidden_cardinality as hidden_cardinality,
 )
-from sepset.learning.structure.hidden.cheesemanstutz import (
-    CheesemanStutz as CheesemanStutz,
+from sepset.learning.structure.hidden.findhidden import (
+    FindHidden as FindHidden,
 )
-from sepset.learning.structure.hidden.completions import (
-    CompletionSum as CompletionSum,
-)
-from sepset.learning.structure.hidden.laplace import (
-    Laplace as Laplace,
+from sepset.learning.structure.hidden.latenttree import (
+    LatentTree as LatentTree,
 )
 from sepset.learning.structure.hidden.learnedbayesnet import (
     LearnedBayesNet as LearnedBayesNet,
 )
-from sepset.learning.structure.hidden.logevidence import (
-    EvidenceMethod as EvidenceMethod,
-    LogEvidenceResult as LogEvidenceResult,
-    log_evidence as log_evidence,
-)
-from sepset.learning.structure.hidden.observedbic import (
-    ObservedBIC as ObservedBIC,
+from sepset.learning.structure.hidden.learnedhidden import (
+    LearnedHidden as LearnedHidden,
+    TriedHidden as TriedHidden,
 )
 from sepset.learning.structure.hidden.structuralem import (
     StructuralEM as StructuralEM,
@@ -287,6 +304,7 @@ from sepset.learning.structure.undirected.penaltychoice import (
 )
 
 __all__ = [
+    "ADTree",
     "AIC",
     "AlongOrder",
     "Annealing",
@@ -331,6 +349,7 @@ __all__ = [
     "FamilyScores",
     "FastIAMB",
     "FaultyOracle",
+    "FindHidden",
     "FirstAscent",
     "FisherZ",
     "Forest",
@@ -352,11 +371,13 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Laplace",
+    "LatentTree",
     "Learned",
     "LearnedBayesNet",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
+    "LearnedHidden",
     "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
@@ -391,6 +412,7 @@ __all__ = [
     "SGS",
     "ScoreTable",
     "ScoredCardinality",
+    "SearchCertificate",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -405,10 +427,12 @@ __all__ = [
     "TreePosterior",
     "TreeScore",
     "TreeSearch",
+    "TriedHidden",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
+    "certify",
     "compare",
     "consensus_graph",
     "data_driven_threshold",
