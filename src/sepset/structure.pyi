@@ -75,6 +75,10 @@ from sepset.learning.structure.dependency.learning import (
 from sepset.learning.structure.dependency.stationary import (
     Consistency as Consistency,
 )
+from sepset.learning.structure.edgerecovery import (
+    EdgeRecoveryResult as EdgeRecoveryResult,
+    edge_recovery as edge_recovery,
+)
 from sepset.learning.structure.evidences.cheesemanstutz import (
     CheesemanStutz as CheesemanStutz,
 )
@@ -182,6 +186,10 @@ from sepset.learning.structure.independence.oracles import (
 )
 from sepset.learning.structure.independence.permutation import (
     Permutation as Permutation,
+)
+from sepset.learning.structure.interventiondistance import (
+    InterventionDistanceResult as InterventionDistanceResult,
+    intervention_distance as intervention_distance,
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
@@ -338,6 +346,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EdgeRecoveryResult",
     "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
@@ -367,6 +376,7 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "InterventionDistanceResult",
     "KES",
     "KnownOrder",
     "KoivistoSood",
@@ -436,9 +446,11 @@ __all__ = [
     "compare",
     "consensus_graph",
     "data_driven_threshold",
+    "edge_recovery",
     "feature_confidence",
     "hidden_cardinality",
     "independence_test",
+    "intervention_distance",
     "k_best",
     "learn_dependency_net",
     "learn_tree",

@@ -209,6 +209,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.edgerecovery": "EdgeRecoveryResult edge_recovery",
         "learning.structure.dependency.conversion": "Conversion",
         "learning.structure.dependency.gibbs": "PseudoGibbs",
         "learning.structure.dependency.learners": (
@@ -246,6 +247,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.independence.moredata": "MoreData",
         "learning.structure.independence.oracles": "Callback DSeparation FaultyOracle",
         "learning.structure.independence.permutation": "Permutation",
+        "learning.structure.interventiondistance": "InterventionDistanceResult intervention_distance",
         "learning.structure.learned": "Learned",
         "learning.structure.local.decisiongraphs": "DecisionGraphScore",
         "learning.structure.local.localfit": "LocalFit",
