@@ -13,7 +13,7 @@ PATIENCE = 900.0  # seconds for a structure that is searched once
 ALL_SUBSETS = 20  # columns of dynamic programming
 FEW_PARENTS = (("insurance", 25), ("insurance", 26), ("alarm", 30))  # networks and columns, up to four parents each
 AVERAGED = 15  # columns of chains
-SAMPLES = {"OrderMCMC": 3_000, "OrderMCMC corrected": 20_000, "PartitionMCMC": 6_000}
+SAMPLES = {"OrderMCMC": 6_000, "OrderMCMC corrected": 25_000, "PartitionMCMC": 20_000}
 
 
 class Found(NamedTuple):

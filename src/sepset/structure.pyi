@@ -75,6 +75,10 @@ from sepset.learning.structure.dependency.stationary import (
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
+from sepset.learning.structure.exact.certificate import (
+    SearchCertificate as SearchCertificate,
+    certify as certify,
+)
 from sepset.learning.structure.exact.enumeration import (
     all_dags as all_dags,
     num_dags as num_dags,
@@ -169,12 +173,21 @@ from sepset.learning.structure.independence.permutation import (
 from sepset.learning.structure.learned import (
     Learned as Learned,
 )
+from sepset.learning.structure.local.decisiongraphs import (
+    DecisionGraphScore as DecisionGraphScore,
+)
+from sepset.learning.structure.local.localfit import (
+    LocalFit as LocalFit,
+)
 from sepset.learning.structure.local.treelearner import (
     LearnedTree as LearnedTree,
     learn_tree as learn_tree,
 )
 from sepset.learning.structure.local.treescore import (
     TreeScore as TreeScore,
+)
+from sepset.learning.structure.local.treesearch import (
+    TreeSearch as TreeSearch,
 )
 from sepset.learning.structure.modules.search import (
     LearnedModules as LearnedModules,
@@ -307,6 +320,7 @@ __all__ = [
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
+    "DecisionGraphScore",
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
@@ -351,6 +365,7 @@ __all__ = [
     "LearnedNetwork",
     "LearnedTree",
     "LeaveOneOut",
+    "LocalFit",
     "LogEvidenceResult",
     "LogLikelihood",
     "LogisticLearner",
@@ -380,6 +395,7 @@ __all__ = [
     "SGS",
     "ScoreTable",
     "ScoredCardinality",
+    "SearchCertificate",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",
@@ -393,10 +409,12 @@ __all__ = [
     "TreeLearner",
     "TreePosterior",
     "TreeScore",
+    "TreeSearch",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",
     "all_dags",
+    "certify",
     "compare",
     "consensus_graph",
     "data_driven_threshold",

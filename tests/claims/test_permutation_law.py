@@ -1157,6 +1157,7 @@ EXEMPT = {
     "structure.*.family": OWN,
     "structure.*.cpd": OWN,
     "structure.*.leaf": OWN,
+    "structure.*.parts": OWN,
     "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
     "structure.LearnedModules.fit": "is that of Learned",

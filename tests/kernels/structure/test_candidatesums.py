@@ -7,23 +7,26 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.kernels.structure.candidatesums import add_edges, draw_parents
-from sepset.kernels.structure.subsets import sum_subsets
+from sepset.kernels.structure.candidatesums import add_edges, draw_parents, sum_before
+from sepset.learning.structure.averaging.candidates import summed_block
 
 CANDS, OUTS = np.array([[1, 2], [-1, -1], [-1, -1], [-1, -1]]), np.array([[3], [-1], [-1], [-1]])
 SCORES = np.log(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]))
 """Of {}, {1}, {2}, {1, 2}, and of each with 3."""
+
+RANKED = np.argsort(-SCORES).astype(np.int32)
 
 SETS = [(), (1,), (2,), (1, 2), (3,), (1, 3), (2, 3), (1, 2, 3)]
 
 
 @pytest.mark.parametrize("inside", [(1, 2, 3), (1, 3), (2,), ()])
 @pytest.mark.parametrize("level", [None, (1,), (3,), (2, 3)])
-def test_edges_and_draws(inside, level):
+@pytest.mark.parametrize("more", [0, 512])
+def test_edges_and_draws(inside, level, more):
+    """With `more` further columns that are never parents, a draw goes down the ranked scores."""
     if level is not None and not set(level) & set(inside):
         return
-    sums = SCORES.reshape(2, 4).copy()
-    sum_subsets(sums, np.zeros(1, np.uint8))
+    _, sums = summed_block(SCORES.reshape(2, 4))
     flags = np.array([u in inside for u in range(4)], np.uint8)
     marks = np.array([level is not None and u in level and u in inside for u in range(4)], np.uint8)
     possible = [
@@ -32,15 +35,27 @@ def test_edges_and_draws(inside, level):
         if set(s) <= set(inside) and (level is None or set(s) & set(level))
     ]
     total = sum(w for _, w in possible)
+    outs = np.concatenate([OUTS, np.full((4, more), 3)], axis=1)
     edges = np.zeros((4, 4))
-    add_edges(0, flags, marks, level is not None, CANDS, OUTS, sums.reshape(-1), 0, edges)
+    add_edges(0, flags, marks, level is not None, CANDS, OUTS, sums, 0, edges)
     for u in (1, 2, 3):
         assert edges[u, 0] == pytest.approx(sum(w for s, w in possible if u in s) / total, abs=1e-12)
     seen = dict.fromkeys([s for s, _ in possible], 0.0)
     for k in range(2000):
         graph = np.zeros((4, 4), np.uint8)
         uniform = (k + 0.5) / 2000
-        draw_parents(0, flags, marks, level is not None, CANDS, OUTS, SCORES, 0, uniform, graph)
+        draw_parents(
+            0, flags, marks, level is not None, CANDS, outs, SCORES, RANKED, 0, 8, np.log(total), uniform, graph
+        )
         seen[tuple(np.flatnonzero(graph[:, 0]).tolist())] += 1 / 2000
     assert list(seen.values()) == pytest.approx([w / total for _, w in possible], abs=1e-3)
     assert list(itertools.chain(*graph[:, 1:])) == [0] * 12
+
+
+def test_sums_that_are_nothing_beside_the_largest():
+    """A sum of e^-2000 beside a further column's of one is not zero where that column is not before."""
+    _, sums = summed_block(np.array([[-2000.0, -2001.0, -np.inf, -np.inf], [0.0, 0.0, -1.0, -np.inf]]))
+    inside = np.array([0, 1, 1, 0], np.uint8)
+    assert sum_before(0, inside, CANDS, OUTS, sums, 0) == pytest.approx(-2000 + np.log1p(np.exp(-1)))
+    inside[3] = 1
+    assert sum_before(0, inside, CANDS, OUTS, sums, 0) == pytest.approx(np.log(2 + np.exp(-1)))

@@ -1,4 +1,4 @@
-"""Steps of chains keep their states valid; numbers of topological orders."""
+"""Chains over orders keep the exact distribution; numbers of topological orders."""
 
 from __future__ import annotations
 
@@ -8,39 +8,27 @@ import math
 import numpy as np
 import pytest
 
-from sepset.cpds.priors.dirichlet import BDeu
-from sepset.kernels.structure.chains import log_extensions, run_orders, run_partitions, run_structures
-from sepset.learning.structure.averaging.candidates import CandidateTable
-from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.constraints import Constraints
+from sepset.kernels.structure.chains import log_extensions, run_orders
 from sepset.learning.structure.exact.scoretable import bits
-from sepset.learning.structure.familyscores import Scorer
-from support.score_tables import dependent_rows
-
-NEVER = np.zeros(1, np.uint8)
+from support.stationary import NEVER, TABLE, all_graphs, assert_same, uniforms
 
 
-def table_and_scorer():
-    data = Columns.of(dependent_rows(0, 4, 20))
-    scorer = Scorer(data, BDeu(1.0))
-    return CandidateTable.full(scorer, Constraints().bind(data.names)), scorer
+@pytest.mark.parametrize("kind", [(0.0, 0.5), (0.5, 1.0)], ids=["neighbors", "any two places"])
+def test_a_step_over_orders_keeps_their_distribution(kind):
+    graphs, shares = all_graphs()
+    orders = list(itertools.permutations(range(4)))
+    weights = np.array([shares[[follows(g, order) for g in graphs]].sum() for order in orders])
+    start = np.random.default_rng(0).choice(len(orders), 6000, p=weights / weights.sum())
+    ends = []
+    for place, row in zip(start, uniforms(6000, *kind), strict=True):
+        state = np.array(orders[place])
+        run_orders(state, *TABLE.arrays, row[None], 1.0, NEVER)
+        ends.append(orders.index(tuple(state.tolist())))
+    assert_same(ends, weights / weights.sum(), start)
 
 
-def test_states_stay_valid():
-    table, scorer = table_and_scorer()
-    rng = np.random.default_rng(0)
-    order, levels, edges = np.arange(4), np.zeros(4, np.int64), np.zeros(16, np.int64)
-    for _ in range(60):
-        uniforms = 1.0 - rng.random((3, 9))
-        uniforms[:, :3] = 1.0 - uniforms[:, :3]
-        run_orders(order, *table.arrays, uniforms, 1.0, NEVER)
-        assert sorted(order) == [0, 1, 2, 3]
-        run_partitions(levels, *table.arrays, uniforms, 1.0, NEVER)
-        assert set(levels) == set(range(levels.max() + 1))
-        score, _ = run_structures(edges, *table.arrays, uniforms, 1.0, NEVER)
-        graph = edges.reshape(4, 4)
-        assert not np.trace(np.linalg.matrix_power(np.eye(4, dtype=int) + graph, 4) - np.eye(4, dtype=int))
-        assert score == pytest.approx(scorer.total([np.flatnonzero(graph[:, v]).tolist() for v in range(4)]))
+def follows(graph, order):
+    return all(order.index(a) < order.index(b) for a, b in np.argwhere(graph))
 
 
 def test_topological_orders():

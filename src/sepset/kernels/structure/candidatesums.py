@@ -2,7 +2,8 @@
 
 The parent sets of a column are the subsets of its candidates, alone or with one further column ("plus one"). Block `j`
 of a column has one entry for each subset of candidates: `j = 0` without a further column, `j >= 1` with the j-th of
-`outs`. `scores` has the families, `sums` the log sums over subsets inside each block.
+`outs`. `scores` has the families, the first row of `sums` the log sums over subsets inside each block. Its second row
+has the same sums by subset: the largest one, and each further column's sum relative to it, so that they can be added.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import math
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.structure.subsets import log_add, log_subtract
+
+FEW_SETS = 512
+"""Up to so many parent sets, a draw lists them all; among more it goes down from the largest score."""
 
 
 @kernel
@@ -28,14 +32,31 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
         width += 1
         if inside[u]:
             mask |= 1 << i
-    size = 1 << width
-    total = float(sums[start + mask])
+    count = 0
+    while count < outs.shape[1] and outs[v, count] >= 0:
+        count += 1
+    alone = float(sums[0, start + mask])
+    if count == 0:
+        return alone
+    group = start + mask * (count + 1)
+    top = float(sums[1, group])
+    if top == -np.inf:
+        return top
+    total = math.exp(alone - top)
+    for j in range(count):
+        total += inside[outs[v, j]] * sums[1, group + 1 + j]
+    if total > 0.0:
+        return top + math.log(total)
+    return _log_sum_before(v, inside, outs, sums, start, mask, 1 << width)
+
+
+@kernel
+def _log_sum_before(v: int, inside: Bytes, outs: Ints, sums: Floats, start: int, mask: int, size: int) -> float:
+    """The same in logarithms, where all relative sums are zero."""
+    total = float(sums[0, start + mask])
     for j in range(outs.shape[1]):
-        u = outs[v, j]
-        if u < 0:
-            break
-        if inside[u]:
-            total = log_add(total, sums[start + (j + 1) * size + mask])
+        if outs[v, j] >= 0 and inside[outs[v, j]]:
+            total = log_add(total, sums[0, start + (j + 1) * size + mask])
     return total
 
 
@@ -106,6 +127,21 @@ def add_edges(
 
 
 @kernel
+def sum_touching(
+    v: int, inside: Bytes, level: Bytes, is_level: bool, cands: Ints, outs: Ints, sums: Floats, start: int
+) -> float:
+    """The log sum over the parent sets of a column inside a set of columns and, if asked, touching some of them."""
+    total = sum_before(v, inside, cands, outs, sums, start)
+    if not is_level:
+        return total
+    apart = inside.copy()
+    for u in range(inside.size):
+        if level[u]:
+            apart[u] = 0
+    return log_subtract(total, sum_before(v, apart, cands, outs, sums, start))
+
+
+@kernel
 def draw_parents(
     v: int,
     inside: Bytes,
@@ -114,13 +150,21 @@ def draw_parents(
     cands: Ints,
     outs: Ints,
     scores: Floats,
-    start: int,
+    ranked: Int32s,
+    first: int,
+    last: int,
+    total: float,
     uniform: float,
     graph: Bytes,
 ) -> None:
-    """Draw the parents of a column in proportion to their scores, among sets inside and, if asked, touching a level."""
-    n = inside.size
-    for u in range(n):
+    """Draw the parents of a column in proportion to their scores, among sets inside and, if asked, touching a level.
+
+    Args:
+        ranked: the places of each column's scores, the largest first, so that a draw ends after few of them.
+        first, last: where the column's scores begin and end.
+        total: the log sum of the sets that may be drawn.
+    """
+    for u in range(inside.size):
         graph[u, v] = 0
     width = 0
     mask = 0
@@ -134,66 +178,99 @@ def draw_parents(
             mask |= 1 << i
             if level[u]:
                 touch |= 1 << i
-    size = 1 << width
-    top = -np.inf
-    for turn in range(2):  # the largest score, then the draw
-        left = 0.0
-        if turn == 1:
-            left = uniform * _mass(v, inside, level, is_level, outs, scores, start, size, mask, touch, top)
-        for j in range(outs.shape[1] + 1):
-            if j > 0:
-                if outs[v, j - 1] < 0:
-                    break
-                if not inside[outs[v, j - 1]]:
-                    continue
-            free = not is_level or (j > 0 and level[outs[v, j - 1]])
-            sub = mask
-            while True:
-                if free or sub & touch:
-                    found = scores[start + j * size + sub]
-                    if turn == 0:
-                        top = max(top, found)
-                    elif found > -np.inf:
-                        left -= math.exp(found - top)
-                        if left <= 0.0:
-                            _set_parents(v, cands, outs, sub, j, graph)
-                            return
-                if sub == 0:
-                    break
-                sub = (sub - 1) & mask
+    further = 0
+    for j in range(outs.shape[1]):
+        if outs[v, j] >= 0 and inside[outs[v, j]]:
+            further += 1
+    if (1 + further) << _bits(mask) <= FEW_SETS:
+        chosen = _drawn_subset(v, inside, level, is_level, outs, scores, first, width, mask, touch, total, uniform)
+    else:
+        chosen = _drawn_by_rank(
+            v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, total, uniform
+        )
+    if chosen >= 0:
+        _set_parents(v, cands, outs, chosen & ((1 << width) - 1), chosen >> width, graph)
 
 
 @kernel
-def _mass(
+def _bits(mask: int) -> int:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@kernel
+def _drawn_by_rank(
     v: int,
     inside: Bytes,
     level: Bytes,
     is_level: bool,
     outs: Ints,
     scores: Floats,
-    start: int,
-    size: int,
+    ranked: Int32s,
+    first: int,
+    last: int,
+    width: int,
     mask: int,
     touch: int,
-    top: float,
-) -> float:
-    """The summed exponentials of all scores that may be drawn, relative to the largest; a little less, for rounding."""
-    total = 0.0
+    total: float,
+    uniform: float,
+) -> int:
+    """The place of a set drawn by going down from the largest score; -1 if there is none."""
+    left = uniform
+    chosen = -1
+    for place in range(first, last):
+        found = ranked[place]
+        j, sub = found >> width, found & ((1 << width) - 1)
+        if sub & ~mask or (j > 0 and not inside[outs[v, j - 1]]):
+            continue
+        if is_level and not sub & touch and not (j > 0 and level[outs[v, j - 1]]):
+            continue
+        if scores[first + found] == -np.inf:
+            break
+        chosen = found
+        left -= math.exp(scores[first + found] - total)
+        if left <= 0.0:
+            break
+    return chosen
+
+
+@kernel
+def _drawn_subset(
+    v: int,
+    inside: Bytes,
+    level: Bytes,
+    is_level: bool,
+    outs: Ints,
+    scores: Floats,
+    first: int,
+    width: int,
+    mask: int,
+    touch: int,
+    total: float,
+    uniform: float,
+) -> int:
+    """The place of a set drawn by listing all subsets of those inside; -1 if there is none."""
+    left = uniform
+    chosen = -1
     for j in range(outs.shape[1] + 1):
-        if j > 0:
-            if outs[v, j - 1] < 0:
-                break
-            if not inside[outs[v, j - 1]]:
-                continue
-        free = not is_level or (j > 0 and level[outs[v, j - 1]])
+        if j > 0 and (outs[v, j - 1] < 0 or not inside[outs[v, j - 1]]):
+            continue
+        is_free = not is_level or (j > 0 and level[outs[v, j - 1]])
         sub = mask
         while True:
-            if free or sub & touch:
-                total += math.exp(scores[start + j * size + sub] - top)
+            found = (j << width) | sub
+            if (is_free or sub & touch) and scores[first + found] > -np.inf:
+                chosen = found
+                left -= math.exp(scores[first + found] - total)
+                if left <= 0.0:
+                    return chosen
             if sub == 0:
                 break
             sub = (sub - 1) & mask
-    return total * (1.0 - 1e-12)
+    return chosen
 
 
 @kernel

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Floats, Int32s, Ints
+from sepset.base.frozen import fill
 from sepset.base.text import readable
 from sepset.base.threads import NEVER, interruptible
 from sepset.errors import TooLarge
@@ -38,8 +39,9 @@ class CandidateTable:
         cands: the candidates of each column, -1 after the last.
         outs: the further columns, one of which a set may have; -1 after the last.
         scores: all blocks of all columns, one after another; see `kernels.structure.candidatesums`.
-        sums: their log sums over subsets.
-        starts: where each column's blocks begin.
+        sums: their log sums over subsets, and the same by subset in a second row.
+        starts: where each column's blocks begin, and the end.
+        ranked: the places of each column's scores, the largest first, in the same blocks.
     """
 
     cands: Ints
@@ -47,11 +49,17 @@ class CandidateTable:
     scores: Floats
     sums: Floats
     starts: Ints
+    ranked: Int32s = field(init=False)
+
+    def __post_init__(self) -> None:
+        ends = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
+        parts = [np.argsort(-self.scores[a:b], kind="stable").astype(np.int32) for a, b in ends]
+        fill(self, ranked=np.concatenate([np.zeros(0, np.int32), *parts]))
 
     @property
-    def arrays(self) -> tuple[Ints, Ints, Floats, Floats, Ints]:
+    def arrays(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Int32s]:
         """All of them, as kernels take them."""
-        return self.cands, self.outs, self.scores, self.sums, self.starts
+        return self.cands, self.outs, self.scores, self.sums, self.starts, self.ranked
 
     @classmethod
     def full(cls, scorer: Scorer, allowed: Allowed) -> CandidateTable:
@@ -61,8 +69,8 @@ class CandidateTable:
         cands = np.array([[u for u in range(n) if u != v] for v in range(n)], np.int64).reshape(n, n - 1)
         sums = scores.copy()
         interruptible(lambda cancel: sum_subsets(sums, cancel))
-        starts = np.arange(n, dtype=np.int64) * scores.shape[1]
-        return cls(cands, np.zeros((n, 0), np.int64), scores.reshape(-1), sums.reshape(-1), starts)
+        starts = np.arange(n + 1, dtype=np.int64) * scores.shape[1]
+        return cls(cands, np.zeros((n, 0), np.int64), scores.reshape(-1), sums.reshape(1, -1), starts)
 
     @classmethod
     def of(cls, scorer: Scorer, allowed: Allowed, candidates: Sequence[Sequence[int]]) -> CandidateTable:
@@ -71,18 +79,26 @@ class CandidateTable:
         lists = [sorted(c) for c in candidates]
         others = [_others(allowed, v, lists[v]) for v in range(n)]
         sizes = [(1 + len(others[v])) << len(lists[v]) for v in range(n)]
-        if 16 * sum(sizes) > MOST_BYTES:
+        if 28 * sum(sizes) > MOST_BYTES:
             raise TooLarge(
-                f"A table of {sum(sizes):,} parent sets takes {readable(16 * sum(sizes))}; the limit is "
+                f"A table of {sum(sizes):,} parent sets takes {readable(28 * sum(sizes))}; the limit is "
                 f"{readable(MOST_BYTES)}. Use fewer candidates."
             )
         blocks = [_blocks(scorer, allowed, v, lists[v], others[v]) for v in range(n)]
-        sums = [b.copy() for b in blocks]
-        for block in sums:
-            sum_subsets(block, NEVER)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-        flat = [np.concatenate([b.reshape(-1) for b in parts]) for parts in (blocks, sums)]
-        return cls(_padded(lists), _padded(others), flat[0], flat[1], starts)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        scores, sums = (np.concatenate(parts, axis=-1) for parts in zip(*map(summed_block, blocks), strict=True))
+        return cls(_padded(lists), _padded(others), scores, sums, starts)
+
+
+def summed_block(block: Floats) -> tuple[Floats, Floats]:
+    """The scores of a column in one line, and the two rows of their sums; see `kernels.structure.candidatesums`."""
+    sums = block.copy()
+    sum_subsets(sums, NEVER)
+    top = sums.max(0)
+    with np.errstate(invalid="ignore"):
+        shares = np.where(top == -np.inf, 0.0, np.exp(sums - top))
+    shares[0] = top
+    return block.reshape(-1), np.stack([sums.reshape(-1), shares.T.reshape(-1)])
 
 
 def _others(allowed: Allowed, child: int, candidates: list[int]) -> list[int]:

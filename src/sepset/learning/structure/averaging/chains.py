@@ -21,6 +21,7 @@ from sepset.learning.structure.averaging.candidates import (
     expanded,
     first_candidates,
 )
+from sepset.learning.structure.averaging.correction import Tilt
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.learned import StructureTask, iterated
 
@@ -29,6 +30,12 @@ EXPANSION_SAMPLES = 100
 
 EXPANSION_ROUNDS = 10
 """The most rounds in which candidates are added."""
+
+PIECE = 10_000
+"""The DAGs that are averaged at a time."""
+
+Draws = tuple[Bytes, Floats]
+"""DAGs as arrays of edges, and the logarithms of their weights."""
 
 ADDED_ABOVE = 0.05
 """A further column becomes a candidate if its edge is more probable than this."""
@@ -45,7 +52,8 @@ class ChainState:
         graphs: a DAG from each kept draw, by chain; the array may have room for more.
         log_weights: the logarithm of the weight of each kept DAG, with room for more.
         traces: the log score of each chain's cold state after each step, with room for more.
-        counts: draws kept, proposals, acceptances, exchanges of temperatures proposed and accepted, steps.
+        counts: states kept, proposals, acceptances, exchanges of temperatures proposed and accepted, steps, DAGs drawn
+            from each kept state.
     """
 
     states: Ints
@@ -63,9 +71,10 @@ class ChainCodec:
     def pack(self, state: ChainState) -> Any:
         """The arrays by name."""
         kept, steps = int(state.counts[0]), int(state.counts[5])
+        drawn = kept * int(state.counts[6])
         cut = {
-            "graphs": state.graphs[:, :kept],
-            "log_weights": state.log_weights[:, :kept],
+            "graphs": state.graphs[:, :drawn],
+            "log_weights": state.log_weights[:, :drawn],
             "traces": state.traces[:, :steps],
         }
         return {**vars(state), **cut}
@@ -96,6 +105,7 @@ class Chains:
     temperatures: tuple[float, ...] = (1.0,)
     candidates: int | None = None
     _table: CandidateTable | None = field(default=None, repr=False, compare=False)
+    _tilt: Tilt | None = field(default=None, repr=False, compare=False)
 
     is_exact: ClassVar[bool] = True
 
@@ -112,8 +122,8 @@ class Chains:
 
     def average(self, task: StructureTask) -> StructurePosterior:
         """The posterior, from the draws of all chains."""
-        table = self._candidate_table(task)
-        bound = replace(self, _table=table)
+        table, tilt = self._candidate_table(task)
+        bound = replace(self, _table=table, _tilt=tilt)
         until = Until(steps=self._dropped + self.num_samples, tolerance=None)
         found = iterated(bound, task, ChainCodec(), until=until, settings=self).result(bound, task)
         status = Status.COMPLETED if found.status is Status.STEP_LIMIT and task.until is None else found.status
@@ -123,10 +133,10 @@ class Chains:
     def _dropped(self) -> int:
         return self.num_samples // 5 if self.burn_in is None else self.burn_in
 
-    def _candidate_table(self, task: StructureTask) -> CandidateTable:
+    def _candidate_table(self, task: StructureTask) -> tuple[CandidateTable, Tilt | None]:
         n, scorer, allowed = len(task.columns), task.scorer, task.allowed
         if n < 2 or (self.candidates is None and n <= ALL_COLUMNS):
-            return CandidateTable.full(scorer, allowed)
+            return CandidateTable.full(scorer, allowed), None
         chosen = first_candidates(scorer, allowed, *(() if self.candidates is None else (self.candidates,)))
         for _ in range(EXPANSION_ROUNDS):
             table = CandidateTable.of(scorer, allowed, chosen)
@@ -135,9 +145,9 @@ class Chains:
             probable = run(short, task, rng=task.rng, until=until, progress=False).result(short, task).edges
             more = expanded(chosen, probable, ADDED_ABOVE)
             if more == chosen:
-                return table
+                return table, None
             chosen = more
-        return CandidateTable.of(scorer, allowed, chosen)
+        return CandidateTable.of(scorer, allowed, chosen), None
 
     @property
     def table(self) -> CandidateTable:
@@ -158,7 +168,7 @@ class Chains:
             np.zeros((self.num_chains, 0, n, n), np.uint8),
             np.zeros((self.num_chains, 0)),
             np.zeros((self.num_chains, 0)),
-            np.zeros(6, np.int64),
+            np.zeros(7, np.int64),
         )
 
     def step(self, task: StructureTask, state: ChainState, rng: np.random.Generator) -> tuple[ChainState, Info]:
@@ -168,7 +178,7 @@ class Chains:
         steps = 10 * n if self.thin is None else self.thin
         for chain in range(self.num_chains):
             for k, temperature in enumerate(self.temperatures):
-                uniforms = 1.0 - rng.random((steps, 5 + n))
+                uniforms = 1.0 - rng.random((steps, 6 + n))
                 uniforms[:, [0, 1, 2]] = 1.0 - uniforms[:, [0, 1, 2]]  # below one, where places are drawn
                 logs[chain, k], accepted = interruptible(
                     lambda cancel, s=states[chain, k], u=uniforms, t=temperature: self._advance(s, u, 1.0 / t, cancel)  # type: ignore[misc]
@@ -176,7 +186,7 @@ class Chains:
                 if k == 0:
                     counts[1:3] += (steps, accepted)
             self._exchange(states[chain], logs[chain], counts, rng)
-        traces = _appended(state.traces, int(counts[5]), logs[:, 0])
+        traces = _appended(state.traces, int(counts[5]), logs[:, :1])
         counts[5] += 1
         moved = replace(state, states=states, logs=logs, counts=counts, traces=traces)
         if counts[5] > self._dropped:
@@ -193,19 +203,18 @@ class Chains:
                 counts[4] += 1
 
     def _kept(self, task: StructureTask, state: ChainState, rng: np.random.Generator) -> ChainState:
-        n = len(task.columns)
-        graphs, weights = np.zeros((self.num_chains, n, n), np.uint8), np.zeros(self.num_chains)
-        edges = state.edges.copy()
-        for chain in range(self.num_chains):
-            weights[chain] = self._record(state.states[chain, 0], rng.random(n), edges[chain], graphs[chain])
-        counts = state.counts.copy()
+        edges, counts = state.edges.copy(), state.counts.copy()
+        drawn = [self._record(state.states[chain, 0], edges[chain], rng) for chain in range(self.num_chains)]
+        graphs, weights = np.stack([d[0] for d in drawn]), np.stack([d[1] for d in drawn])
+        before = int(counts[0]) * graphs.shape[1]
         counts[0] += 1
+        counts[6] = graphs.shape[1]
         return replace(
             state,
             edges=edges,
             counts=counts,
-            graphs=_appended(state.graphs, int(counts[0]) - 1, graphs),
-            log_weights=_appended(state.log_weights, int(counts[0]) - 1, weights),
+            graphs=_appended(state.graphs, before, graphs),
+            log_weights=_appended(state.log_weights, before, weights),
         )
 
     def read(self, task: StructureTask, state: ChainState) -> StructurePosterior:
@@ -222,7 +231,7 @@ class Chains:
         by_chain = self._edges_by_chain(state, kept)
         return StructurePosterior(
             task.columns,
-            by_chain.mean(0) if self.is_exact else np.tensordot(weights, graphs, 1),
+            by_chain.mean(0) if self.is_exact else weighted_mean(graphs, weights),
             parents=graphs,
             weights=weights,
             method=self,
@@ -236,7 +245,7 @@ class Chains:
             return state.edges / kept
         logs = state.log_weights - state.log_weights.max(1, keepdims=True)
         weights = np.exp(logs) / np.exp(logs).sum(1, keepdims=True)
-        return np.stack([np.tensordot(w, g, 1) for w, g in zip(weights, state.graphs, strict=True)])
+        return np.stack([weighted_mean(g, w) for g, w in zip(state.graphs, weights, strict=True)])
 
     def _diagnostics(self, state: ChainState, by_chain: Floats, weights: Floats) -> Mapping[str, Any]:
         exchanges = {} if not state.counts[3] else {"exchanges": float(state.counts[4] / state.counts[3])}
@@ -257,19 +266,31 @@ class Chains:
         """Steps from a state, in place; the log score, and how many were accepted."""
         raise NotImplementedError
 
-    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
-        """Add the edge probabilities given a state, draw a DAG, and return the log of its weight."""
+    def _record(self, state: Ints, edges: Floats, rng: np.random.Generator) -> Draws:
+        """Add the edge probabilities given a state; DAGs drawn from it, and the logs of their weights."""
         raise NotImplementedError
 
 
 def _appended(room: Any, count: int, values: Any) -> Any:
-    """The array with one more entry on its second axis; it grows by doubling, and earlier entries never change."""
-    if count == room.shape[1]:
-        larger = np.zeros((room.shape[0], max(2 * count, 16), *room.shape[2:]), room.dtype)
-        larger[:, :count] = room
+    """The array with more entries on its second axis; it grows by doubling, and earlier entries never change."""
+    last = count + values.shape[1]
+    if last > room.shape[1]:
+        larger = np.zeros((room.shape[0], max(2 * count, 16, last), *room.shape[2:]), room.dtype)
+        larger[:, :count] = room[:, :count]
         room = larger
-    room[:, count] = values
+    room[:, count:last] = values
     return room
+
+
+def weighted_mean(graphs: Bytes, weights: Floats) -> Floats:
+    """The sum of arrays of edges with weights that sum to one, in pieces of bounded memory.
+
+    >>> weighted_mean(np.array([[[0, 1], [0, 0]], [[0, 0], [1, 0]]], np.uint8), np.array([0.25, 0.75])).tolist()
+    [[0.0, 0.25], [0.75, 0.0]]
+    """
+    pieces = range(0, len(weights), PIECE)
+    found = sum(np.tensordot(weights[i : i + PIECE], graphs[i : i + PIECE], 1) for i in pieces)
+    return np.asarray(found, np.float64)
 
 
 def r_hat(traces: Floats) -> float:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.errors import TooLarge
-from sepset.kernels.structure.chains import (
-    log_extensions,
-    read_state,
-    run_orders,
-    run_partitions,
-    run_structures,
-)
-from sepset.learning.structure.averaging.chains import Chains
+from sepset.kernels.structure.chains import add_state, draw_graph, run_orders
+from sepset.kernels.structure.dagchain import run_structures
+from sepset.kernels.structure.partitions import run_partitions
+from sepset.learning.structure.averaging.candidates import CandidateTable
+from sepset.learning.structure.averaging.chains import Chains, Draws
+from sepset.learning.structure.averaging.correction import DRAWS, Tilt, drawn_graphs, fitted_tilt
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.learned import StructureTask
 
@@ -31,8 +29,10 @@ class OrderMCMC(Chains):
     $$P(\prec \mid \mathcal D) \propto \prod_i \sum_{\mathbf U \subseteq \{X_j \prec X_i\}} \exp F(X_i \mid \mathbf U)$$
 
     Two places are exchanged at a time, and only the columns between them are summed again. All orders are equally
-    probable a priori, as with `KoivistoSood`: DAGs with many topological orders are favored. Corrected, each draw is a
-    DAG weighted by one over their number, and all DAGs are equally probable, as with `TianHe`.
+    probable a priori, as with `KoivistoSood`: DAGs with many topological orders are favored. Corrected, four DAGs are
+    drawn from each order and weighted by one over their number of topological orders, counted exactly: then all
+    DAGs are equally probable, as with `TianHe`. Edges are made more probable first, which the weights undo, so that
+    weights vary less; `diagnostics["effective_draws"]` says how much they do.
 
     Args:
         is_corrected: whether to weight by one over the number of topological orders; up to 20 columns.
@@ -60,6 +60,14 @@ class OrderMCMC(Chains):
             )
         return super().average(task)
 
+    def _candidate_table(self, task: StructureTask) -> tuple[CandidateTable, Tilt | None]:
+        """The scores; tilted ones, and by how much, if draws are corrected."""
+        if not self.is_corrected:
+            return super()._candidate_table(task)
+        table, _ = replace(self, is_corrected=False)._candidate_table(task)
+        tilt = fitted_tilt(table, _order(task, task.start_parents(), np.random.default_rng(0)))
+        return tilt.table(table), tilt
+
     def _starts(self, task: StructureTask, rng: np.random.Generator) -> list[Ints]:
         return [_order(task, parents, rng) for parents in _start_graphs(task, self.num_chains, rng)]
 
@@ -68,13 +76,13 @@ class OrderMCMC(Chains):
         found: tuple[float, int] = run_orders(state, *self.table.arrays, uniforms, heat, cancel)
         return found
 
-    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
-        """Edges given the order, and a DAG."""
-        read_state(np.argsort(state), False, *self.table.arrays, uniforms, edges, graph)
-        if not self.is_corrected:
-            return 0.0
-        masks = (graph.astype(np.int64) << np.arange(len(graph))[:, None]).sum(0)
-        return -float(log_extensions(masks))
+    def _record(self, state: Ints, edges: Floats, rng: np.random.Generator) -> Draws:
+        """Edges given the order, and DAGs."""
+        if self._tilt is not None:
+            graphs = drawn_graphs(state, self.table, DRAWS, rng)
+            return graphs, self._tilt.log_weights(graphs)
+        add_state(np.argsort(state), False, *self.table.arrays, edges)
+        return drawn_graphs(state, self.table, 1, rng), np.zeros(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,12 +91,14 @@ class PartitionMCMC(Chains):
 
     Columns are on levels; each one above the first has a parent on the level just below, and others below that. So
     every DAG belongs to one partition, and all DAGs are equally probable a priori, as with `TianHe`. Given the
-    partition, edges are averaged exactly. A step moves one column, exchanges two, or splits or joins levels.
+    partition, edges are averaged exactly. A step moves one column, exchanges two, splits or joins levels, or draws a
+    DAG of the partition and reverses one of its edges, with new parents for both columns.
 
     Args:
         num_samples, thin, burn_in, num_chains, temperatures, candidates: see `Chains`.
 
-    Reference: Kuipers & Moffa (2017); Kuipers, Suter & Moffa (2022) for candidates.
+    Reference: Kuipers & Moffa (2017); Grzegorczyk & Husmeier (2008) for reversals; Kuipers, Suter & Moffa (2022) for
+        candidates.
     Guarantee: converges; `diagnostics` compares the chains.
     Tested by: learning/structure/averaging/test_mcmc.py::test_chains_against_exact_sums
     """
@@ -101,10 +111,13 @@ class PartitionMCMC(Chains):
         found: tuple[float, int] = run_partitions(state, *self.table.arrays, uniforms, heat, cancel)
         return found
 
-    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+    def _record(self, state: Ints, edges: Floats, rng: np.random.Generator) -> Draws:
         """Edges given the partition, and a DAG."""
-        read_state(state, True, *self.table.arrays, uniforms, edges, graph)
-        return 0.0
+        n = len(state)
+        graphs = np.zeros((1, n, n), np.uint8)
+        add_state(state, True, *self.table.arrays, edges)
+        draw_graph(state, True, *self.table.arrays, rng.random(n), graphs[0])
+        return graphs, np.zeros(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +129,13 @@ class StructureMCMC(Chains):
     $$\min\left(1, \frac{P(\mathcal G', \mathcal D) \, N(\mathcal G)}
       {P(\mathcal G, \mathcal D) \, N(\mathcal G')}\right).$$
 
-    It moves slowly where several regions of DAGs are good: `PartitionMCMC` has the same posterior.
+    A tenth of the steps reverse an edge with new parents for both of its columns. Still it moves slowly where several
+    regions of DAGs are good: `PartitionMCMC` has the same posterior.
 
     Args:
         num_samples, thin, burn_in, num_chains, temperatures, candidates: see `Chains`.
 
-    Reference: Koller & Friedman, section 18.5.3.1; Madigan & York (1995).
+    Reference: Koller & Friedman, section 18.5.3.1; Madigan & York (1995); Grzegorczyk & Husmeier (2008).
     Guarantee: converges; `diagnostics` compares the chains.
     Tested by: learning/structure/averaging/test_mcmc.py::test_chains_against_exact_sums
     """
@@ -143,10 +157,9 @@ class StructureMCMC(Chains):
         found: tuple[float, int] = run_structures(state, *self.table.arrays, uniforms, heat, cancel)
         return found
 
-    def _record(self, state: Ints, uniforms: Floats, edges: Floats, graph: Bytes) -> float:
+    def _record(self, state: Ints, edges: Floats, rng: np.random.Generator) -> Draws:
         """The DAG itself."""
-        graph[:] = state.reshape(graph.shape)
-        return 0.0
+        return state.reshape(1, *edges.shape).astype(np.uint8), np.zeros(1)
 
 
 def _start_graphs(task: StructureTask, count: int, rng: np.random.Generator) -> list[list[list[int]]]:
