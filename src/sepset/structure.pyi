@@ -115,6 +115,9 @@ from sepset.learning.structure.hidden.cardinality import (
 from sepset.learning.structure.hidden.cheesemanstutz import (
     CheesemanStutz as CheesemanStutz,
 )
+from sepset.learning.structure.hidden.clustering import (
+    SelectiveClustering as SelectiveClustering,
+)
 from sepset.learning.structure.hidden.completions import (
     CompletionSum as CompletionSum,
 )
@@ -124,10 +127,17 @@ from sepset.learning.structure.hidden.laplace import (
 from sepset.learning.structure.hidden.learnedbayesnet import (
     LearnedBayesNet as LearnedBayesNet,
 )
+from sepset.learning.structure.hidden.learnedmixture import (
+    LearnedMixture as LearnedMixture,
+)
 from sepset.learning.structure.hidden.logevidence import (
     EvidenceMethod as EvidenceMethod,
     LogEvidenceResult as LogEvidenceResult,
     log_evidence as log_evidence,
+)
+from sepset.learning.structure.hidden.mixtures import (
+    MixtureOfNetworks as MixtureOfNetworks,
+    MixtureOfTrees as MixtureOfTrees,
 )
 from sepset.learning.structure.hidden.observedbic import (
     ObservedBIC as ObservedBIC,
@@ -361,6 +371,7 @@ __all__ = [
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
+    "LearnedMixture",
     "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
@@ -371,6 +382,8 @@ __all__ = [
     "LogisticLearner",
     "MMHC",
     "MMPC",
+    "MixtureOfNetworks",
+    "MixtureOfTrees",
     "Module",
     "ModuleSearch",
     "MoreData",
@@ -396,6 +409,7 @@ __all__ = [
     "ScoreTable",
     "ScoredCardinality",
     "SearchCertificate",
+    "SelectiveClustering",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",

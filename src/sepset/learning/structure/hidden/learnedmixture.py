@@ -106,5 +106,6 @@ def mixture_model(components: Sequence[BayesNet], weights: Floats, variable: Dis
             own = np.asarray(cpd.values, np.float64)  # type: ignore[attr-defined]
             values = np.ones((len(components), *own.shape))
             values[k] = own
-            factors.append(Table((variable, *cpd.parents, cpd.child), values))
+            scope: list[Any] = [variable, *cpd.parents, cpd.child]
+            factors.append(Table(scope, values))
     return MarkovNet(*factors, variables=[variable, *components[0].variables])

@@ -48,11 +48,13 @@ class State:
         parents: for each component the parents of each column.
         shares: one row of responsibilities per component.
         score: the log-likelihood less the penalty.
+        logs: the log probability of each row with each component; computed again where absent.
     """
 
     parents: list[Parents]
     shares: Floats
     score: float
+    logs: Floats | None = field(default=None, repr=False, compare=False)
 
 
 class StateCodec:
@@ -115,15 +117,16 @@ class MixtureOfNetworks:
 
     def step(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
         """Responsibilities, then structures and parameters."""
-        logs = joint_logs(task, state)
+        logs = joint_logs(task, state) if state.logs is None else state.logs
         new = self._searched(task, state.parents, np.exp(logs - logsumexp(logs, axis=0)))
         return new, Info(new.score, (new.score - state.score) / max(abs(new.score), 1e-300))
 
     def _searched(self, task: StructureTask, parents: Sequence[Parents], shares: Floats) -> State:
         graphs = [self._component(task, given, share) for given, share in zip(parents, shares, strict=True)]
         state = State(graphs, shares, -math.inf)
-        likelihood = float(task.columns.weights @ logsumexp(joint_logs(task, state), axis=0))
-        return replace(state, score=likelihood - _penalty(task, graphs))
+        logs = joint_logs(task, state)
+        likelihood = float(task.columns.weights @ logsumexp(logs, axis=0))
+        return replace(state, score=likelihood - _penalty(task, graphs), logs=logs)
 
     def _component(self, task: StructureTask, parents: Parents, share: Floats) -> Parents:
         """The structure of a component: the result of the search, unless the last one scores more."""
