@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 import time
@@ -125,6 +126,53 @@ def estimate(size: int) -> Callable[[], Any]:
     return lambda: ss.fit(net, rows, ss.EM())
 
 
+def rows_of(net: Any, every: int = 7) -> Any:
+    """Four rows in which one variable of seven is observed."""
+    import numpy as np
+
+    import sepset as ss
+
+    names = net.variables.names
+    codes = {name: np.full(4, -1) for name in names} | {name: np.array([0, 1, 0, 1]) for name in names[::every]}
+    return ss.Dataset.from_codes(net.variables, codes)
+
+
+def imputation(size: int) -> Callable[[], Any]:
+    """The missing cells of a few rows of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    rows = rows_of(net)
+    return lambda: ss.impute(net, rows)
+
+
+def evaluation(size: int) -> Callable[[], Any]:
+    """The log-loss of a few rows of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    rows = rows_of(net)
+    return lambda: ss.evaluate(net, rows, ss.evaluation.LogLoss())
+
+
+def prediction(size: int) -> Callable[[], Any]:
+    """The posterior of the last variable in a few rows of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    rows = rows_of(net)
+    return lambda: ss.predict(net, rows, targets=net.variables.names[-1])
+
+
+def counts(size: int) -> Callable[[], Any]:
+    """The expected counts of a few rows of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    rows = rows_of(net)
+    return lambda: ss.prepare(net).expected_counts(rows)
+
+
 def width(size: int) -> Callable[[], Any]:
     """The treewidth of a random graph."""
     import sepset as ss
@@ -136,6 +184,10 @@ def width(size: int) -> Callable[[], Any]:
 OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "divergence of random networks, 20,000 variables": (divergence, 20_000),
     "EM of a random network, 20,000 variables": (estimate, 20_000),
+    "imputation in a random network, 20,000 variables": (imputation, 20_000),
+    "evaluation of a random network, 20,000 variables": (evaluation, 20_000),
+    "prediction by a random network, 20,000 variables": (prediction, 20_000),
+    "expected counts of a random network, 20,000 variables": (counts, 20_000),
     "treewidth of a random graph, 100,000 nodes": (width, 100_000),
 }
 """Work besides questions: what makes it, and its size."""
@@ -169,23 +221,48 @@ def heard(case: str) -> float | str:
 
     make, size, question = LONG[case]
     getattr(ss.prepare(make(4)), question)()  # compiles what is needed
-    engine, sent = ss.prepare(make(size)), []
+    engine = ss.prepare(make(size))
+    try:
+        return _interrupted(getattr(engine, question))
+    except ss.TooLarge:
+        return "refused before"
+
+
+FILES = ("bif", "uai", "json")
+"""The formats whose readers are interrupted."""
+
+
+def read_heard(suffix: str, size: int = 100_000) -> float | str:
+    """Seconds from a Ctrl-C, half a second after the start, until reading a chain of many variables is given up."""
+    import tempfile
+    from pathlib import Path
+
+    import sepset as ss
+
+    names = [f"v{i}" for i in range(size)]
+    edges = list(itertools.pairwise(names))
+    path = Path(tempfile.mkdtemp()) / f"chain.{suffix}"
+    ss.write(ss.BayesNet.random(ss.DAG(names, edges)), path)
+    return _interrupted(lambda: ss.read(path))
+
+
+def _interrupted(work: Callable[[], Any], after: float = 0.5) -> float | str:
+    sent: list[float] = []
 
     def interrupt() -> None:
         sent.append(time.perf_counter())
         signal.raise_signal(signal.SIGINT)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    timer = threading.Timer(0.5, interrupt)
+    timer = threading.Timer(after, interrupt)
     timer.start()
     try:
-        getattr(engine, question)()
-        time.sleep(1.0)
+        work()
+        time.sleep(2.0 * after)
     except KeyboardInterrupt:
         return time.perf_counter() - sent[0]
-    except ss.TooLarge:
+    finally:
         timer.cancel()
-        return "refused before"
     return "answered before"
 
 
@@ -226,6 +303,9 @@ def run(lab: Lab) -> list[Report]:
         soon.append(Comparison(case, lab.ask("sepset", refused_work, case), REFUSED, target="2 s"))
     for case in lab.wanted(LONG):
         ends.append(Comparison(case, lab.ask("sepset", heard, case, fresh=True), HEARD, target="1 s"))
+    for suffix in lab.wanted(FILES):
+        found = lab.ask("sepset", read_heard, suffix, fresh=True)
+        ends.append(Comparison(f"reading 100,000 variables from .{suffix}", found, HEARD, target="1 s"))
     joints = {f"joint of {k} variables of ALARM": (memory, k) for k in ((18,) if lab.quick else (18, 19, 20))}
     methods = {f"grid 18 x 18, {name}": (memory_of, name) for name in (() if lab.quick else EXACT)}
     for case, (measure, argument) in (joints | methods).items():

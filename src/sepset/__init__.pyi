@@ -121,6 +121,9 @@ from sepset.inference.map.moves import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.trws import (
+    TRWS as TRWS,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     Status as Status,
@@ -276,6 +279,7 @@ __all__ = [
     "StepwiseEM",
     "StructuralEM",
     "StructureMCMC",
+    "TRWS",
     "Table",
     "TableCPD",
     "TooLarge",

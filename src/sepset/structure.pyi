@@ -4,6 +4,9 @@ from sepset.api.structure import (
     parent_set_scores as parent_set_scores,
     score as score,
 )
+from sepset.learning.structure.adtree import (
+    ADTree as ADTree,
+)
 from sepset.learning.structure.averaging.alongorder import (
     AlongOrder as AlongOrder,
 )
@@ -121,11 +124,21 @@ from sepset.learning.structure.hidden.clustering import (
 from sepset.learning.structure.hidden.completions import (
     CompletionSum as CompletionSum,
 )
+from sepset.learning.structure.hidden.findhidden import (
+    FindHidden as FindHidden,
+)
 from sepset.learning.structure.hidden.laplace import (
     Laplace as Laplace,
 )
+from sepset.learning.structure.hidden.latenttree import (
+    LatentTree as LatentTree,
+)
 from sepset.learning.structure.hidden.learnedbayesnet import (
     LearnedBayesNet as LearnedBayesNet,
+)
+from sepset.learning.structure.hidden.learnedhidden import (
+    LearnedHidden as LearnedHidden,
+    TriedHidden as TriedHidden,
 )
 from sepset.learning.structure.hidden.learnedmixture import (
     LearnedMixture as LearnedMixture,
@@ -301,6 +314,7 @@ from sepset.learning.structure.undirected.penaltychoice import (
 )
 
 __all__ = [
+    "ADTree",
     "AIC",
     "AlongOrder",
     "Annealing",
@@ -345,6 +359,7 @@ __all__ = [
     "FamilyScores",
     "FastIAMB",
     "FaultyOracle",
+    "FindHidden",
     "FirstAscent",
     "FisherZ",
     "Forest",
@@ -366,11 +381,13 @@ __all__ = [
     "KnownOrder",
     "KoivistoSood",
     "Laplace",
+    "LatentTree",
     "Learned",
     "LearnedBayesNet",
     "LearnedConcentration",
     "LearnedConditional",
     "LearnedDependencyNet",
+    "LearnedHidden",
     "LearnedMixture",
     "LearnedModules",
     "LearnedNetwork",
@@ -424,6 +441,7 @@ __all__ = [
     "TreePosterior",
     "TreeScore",
     "TreeSearch",
+    "TriedHidden",
     "UniformSizes",
     "UniformStructures",
     "WeightedGraph",

@@ -19,7 +19,7 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -144,6 +144,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.mincut": "MinCut",
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
         "inference.map.qpbo": "QPBO",
+        "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
@@ -197,6 +198,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.classes.gies": "GIES",
         "learning.structure.classes.kes": "KES",
         "api.structure": "parent_set_scores score",
+        "learning.structure.adtree": "ADTree",
         "learning.structure.averaging.alongorder": "AlongOrder",
         "learning.structure.averaging.bootstrap": "BootstrapStructures",
         "learning.structure.averaging.consensus": "consensus_graph data_driven_threshold",
@@ -214,6 +216,11 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         ),
         "learning.structure.dependency.learning": "LearnedDependencyNet learn_dependency_net",
         "learning.structure.dependency.stationary": "Consistency",
+        "learning.structure.evidences.cheesemanstutz": "CheesemanStutz",
+        "learning.structure.evidences.completions": "CompletionSum",
+        "learning.structure.evidences.laplace": "Laplace",
+        "learning.structure.evidences.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
+        "learning.structure.evidences.observedbic": "ObservedBIC",
         "learning.structure.exact.candidategraph": "CandidateGraph",
         "learning.structure.exact.certificate": "SearchCertificate certify",
         "learning.structure.exact.enumeration": "all_dags num_dags",
@@ -226,13 +233,16 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.familyscores": "FamilyScore FamilyScores",
         "learning.structure.hidden.cardinality": "CardinalityResult ScoredCardinality hidden_cardinality",
         "learning.structure.hidden.cheesemanstutz": "CheesemanStutz",
-        "learning.structure.hidden.completions": "CompletionSum",
-        "learning.structure.hidden.laplace": "Laplace",
         "learning.structure.hidden.clustering": "SelectiveClustering",
+        "learning.structure.hidden.completions": "CompletionSum",
+        "learning.structure.hidden.findhidden": "FindHidden",
+        "learning.structure.hidden.laplace": "Laplace",
+        "learning.structure.hidden.latenttree": "LatentTree",
         "learning.structure.hidden.learnedbayesnet": "LearnedBayesNet",
+        "learning.structure.hidden.learnedhidden": "LearnedHidden TriedHidden",
         "learning.structure.hidden.learnedmixture": "LearnedMixture",
-        "learning.structure.hidden.mixtures": "MixtureOfNetworks MixtureOfTrees",
         "learning.structure.hidden.logevidence": "EvidenceMethod LogEvidenceResult log_evidence",
+        "learning.structure.hidden.mixtures": "MixtureOfNetworks MixtureOfTrees",
         "learning.structure.hidden.observedbic": "ObservedBIC",
         "learning.structure.hidden.structuralem": "StructuralEM",
         "learning.structure.independence.corrections": "BenjaminiHochberg Bonferroni Holm Sidak",

@@ -88,3 +88,30 @@ def test_synonyms_are_no_arguments_of_their_own():
     taken = {p for verb in (ss.query, ss.sample, ss.fit, ss.predict) for p in inspect.signature(verb).parameters}
     assert not taken & set(ARGUMENTS)
     assert hint("query") == ""
+
+
+@pytest.mark.parametrize(
+    ("ask", "reason"),
+    [
+        (lambda e: e.query("lung", {"smoke": "yes"}), "Engine.query takes 'targets' by position.*Findings are given="),
+        (lambda e: e.query("lung", evidence={"smoke": "yes"}), "Engine.query has no evidence=; here it is given="),
+        (lambda e: e.query("lung", "smoke"), "Several targets are one list"),
+        (lambda e: e.marginals({"smoke": "yes"}), "Engine.marginals takes its arguments by name. Findings are given="),
+        (lambda e: e.predict({"smoke": ["yes"]}, "lung"), "Engine.predict takes 'data' by position"),
+        (lambda e: e.observe(evidence={}), "Engine.observe has no evidence=; here it is given="),
+        (lambda e: e.observe({"smoke": "yes"}).query(), "View.query needs 'targets'"),
+        (lambda e: e.model.sample(3, random_state=1), "BayesNet.sample has no random_state=; here it is seed="),
+    ],
+)
+def test_methods_say_what_their_arguments_are_called(ask, reason):
+    with pytest.raises(ArgumentError, match=reason):
+        ask(ss.prepare(ss.datasets.load("asia")))
+
+
+def test_an_error_inside_a_method_is_its_own():
+    class Broken:
+        def __iter__(self):
+            raise TypeError("no such thing")
+
+    with pytest.raises(TypeError, match="no such thing"):
+        ss.prepare(ss.datasets.load("asia")).query(Broken())

@@ -543,6 +543,12 @@ def structures(w: World) -> Any:
     return [totals, climb.score, sorted(climb.graph.directed), plain_net(climb.fit(ss.Bayes(ss.K2())).model)]
 
 
+@law("structure.certify")
+def certificates(w: World) -> Any:
+    found = [ss.structure.certify(w.dag, w.rows, score=score, reference=w.dag) for score in (ss.BIC(), ss.K2())]
+    return [(one.score, dict(one.scores), one.gap) for one in found]
+
+
 @law("structure.LearnedBayesNet.fit", tolerance=1e-5)
 def structures_of_incomplete_rows(w: World) -> Any:
     found = ss.learn_structure(w.gaps, method=ss.StructuralEM(), score=ss.BDeu(3.0), start=w.dag)
@@ -1168,6 +1174,8 @@ EXEMPT = {
     "structure.Discovered.fit": "is that of Learned",
     "structure.LearnedModules.fit": "is that of Learned",
     "structure.IndependenceTestResult.__init__": RECORD,
+    "structure.LearnedHidden.__init__": RECORD,
+    "structure.LearnedHidden.fit": "is that of Learned",
     "structure.LearnedBayesNet.__init__": RECORD,
     "structure.LearnedMixture.__init__": RECORD,
     "structure.LearnedMixture.fit": "refuses",

@@ -84,6 +84,18 @@ def test_bad_input(csv: Path, tmp_path: Path, words: tuple[str, ...], message: s
     assert message in str(result.exception) + result.output
 
 
+@pytest.mark.parametrize("method", ["find-hidden", "latent-tree"])
+def test_hidden_variables(tmp_path: Path, method: str) -> None:
+    star = ss.classify.latent_class([ss.Discrete(n) for n in "abcd"], 2, name="h")
+    flip = [[0.9, 0.1], [0.1, 0.9]]
+    net = star.with_cpds(*(ss.TableCPD(star.variables[n], flip, given=star.variables["h"]) for n in "abcd"))
+    csv, out = tmp_path / "rows.csv", tmp_path / "model.json"
+    ss.data.write_dataset(net.sample(500, seed=0).select(list("abcd")), csv)
+    facts = parsed("learn", csv, "-o", out, "-m", method)
+    assert sorted(facts["edges"]) == [["H1", n] for n in "abcd"]  # type: ignore[call-overload]
+    assert ss.read(out).variables["H1"].num_states == 2
+
+
 def test_rows_with_missing_cells(tmp_path: Path) -> None:
     rows = ss.datasets.load("asia").sample(300, seed=1).to_frame()
     rows.loc[::7, "smoke"] = None

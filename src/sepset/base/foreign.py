@@ -128,28 +128,35 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except TypeError as error:
-            trace = error.__traceback__
-            if trace is None or trace.tb_next is not None:  # raised inside the function, which was called rightly
+            if was_called(error):
                 raise
-            reason = _misnamed(function, args, kwargs)
+            reason = misnamed(function, args, kwargs)
         raise ArgumentError(reason)
 
     return called
 
 
-def _misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def was_called(error: TypeError) -> bool:
+    """Whether an error was raised inside the function, which was called with the right arguments."""
+    return error.__traceback__ is None or error.__traceback__.tb_next is not None
+
+
+def misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The mistake in the arguments of a call, and the arguments that the function takes."""
+    is_method = "self" in inspect.signature(function).parameters
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-    name = function.__qualname__.removesuffix(".__init__")
+    name = f"{type(args[0]).__name__}.{function.__name__}" if is_method else function.__qualname__
+    name = name.removesuffix(".__init__")
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     takes = f"It takes {', '.join([*placed, *(f'{n}=' for n in named)])}."
     for word in kwargs:
         if word not in placed and word not in named:
             return f"{name} has no {word}={_here(word, [*placed, *named])} {takes}"
-    given = args[1:] if "self" in inspect.signature(function).parameters else args
+    given = args[1:] if is_method else args
     if len(given) > len(placed):
-        return f"{name} takes {listing(placed)} by position, and the rest by name.{_extra(given, placed)} {takes}"
+        first = f"{listing(placed)} by position, and the rest by name" if placed else "its arguments by name"
+        return f"{name} takes {first}.{_extra(given, placed)} {takes}"
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]
     return f"{name} needs {listing(missing[len(given) :] or missing)}. {takes}"
 
@@ -161,7 +168,7 @@ def _here(word: str, known: list[str]) -> str:
 
 def _extra(given: tuple[Any, ...], placed: list[str]) -> str:
     """The advice about arguments beyond those taken by position."""
-    last, extra = given[len(placed) - 1], given[len(placed) :]
-    if placed[-1] == "targets" and isinstance(last, str) and all(isinstance(one, str) for one in extra):
-        return f" Several targets are one list: {[last, *extra]}."
+    extra = given[len(placed) :]
+    if placed[-1:] == ["targets"] and all(isinstance(one, str) for one in given[len(placed) - 1 :]):
+        return f" Several targets are one list: {[*given[len(placed) - 1 :]]}."
     return " Findings are given=." if isinstance(extra[0], dict) else ""

@@ -33,6 +33,8 @@ class Search(StrEnum):
     exact = "exact"
     chow_liu = "chow-liu"
     structural_em = "structural-em"
+    find_hidden = "find-hidden"
+    latent_tree = "latent-tree"
 
 
 class Score(StrEnum):
@@ -80,8 +82,9 @@ def learn(
 ) -> None:
     """Learn the structure of a network from the rows of a file, fit its parameters, and write the network.
 
-    Parameters are posterior means under BDeu. The method structural-em takes rows with missing cells. Ctrl-C stops a
-    search: the best network so far is written, and the exit code is 130.
+    Parameters are posterior means under BDeu. The methods structural-em, find-hidden and latent-tree take rows with
+    missing cells; the last two add hidden variables. Ctrl-C stops a search: the best network so far is written, and
+    the exit code is 130.
     """
     from sepset.api.structure import learn_structure
     from sepset.inference.iterate import Until
@@ -113,6 +116,8 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
+    from sepset.learning.structure.hidden.findhidden import FindHidden
+    from sepset.learning.structure.hidden.latenttree import LatentTree
     from sepset.learning.structure.hidden.structuralem import StructuralEM
     from sepset.learning.structure.search.hillclimb import HillClimb
     from sepset.learning.structure.skeletons.candidates import MMHC, MMPC
@@ -126,6 +131,8 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
         Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
+        Search.find_hidden: FindHidden,
+        Search.latent_tree: LatentTree,
         Search.structural_em: lambda: StructuralEM(HillClimb(tabu=20)),
     }
     made: StructureMethod[Any] | None = known[search]()
@@ -133,12 +140,12 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
 
 
 def _fitted(found: Learned[Any], rows: Dataset, sample_size: float | None) -> BayesNet:
-    """The network with posterior means under BDeu; by EM where cells are missing."""
+    """The network with posterior means under BDeu; by EM where cells are missing or variables hidden."""
     from sepset.cpds.priors.dirichlet import BDeu
     from sepset.learning.incomplete.em import EM
     from sepset.models.defaults import template_of
 
-    if found.columns.has_missing:
+    if found.columns.has_missing or len(found.dag) > len(found.columns):
         return found.fit(EM(BDeu(10.0 if sample_size is None else sample_size))).model
     return found.fit(estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)).model
 

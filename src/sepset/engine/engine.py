@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
 from sepset.base.memory import check_rows_fit
@@ -197,6 +198,7 @@ class Engine(RowQuestions):
             **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
         )
 
+    @translated
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
         from sepset.data.dataset import Dataset
@@ -281,6 +283,7 @@ class Engine(RowQuestions):
             )
         return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
 
+    @translated
     def expected_counts(
         self,
         data: object,
@@ -314,6 +317,7 @@ class Engine(RowQuestions):
 
         return expected_counts(self, data, families, weights, threads)
 
+    @translated
     def observe(self, given: Given) -> View:
         """The engine with these findings: an immutable view, calibrated on its first question, that can be extended.
 

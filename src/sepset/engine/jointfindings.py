@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import misnamed, was_called
 from sepset.base.text import listing
-from sepset.errors import ScopeError, StateError, TooLarge
+from sepset.errors import ArgumentError, ScopeError, StateError, TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
 from sepset.problem import Block, ConditionalGroup, Deferred, Problem
@@ -38,13 +39,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def takes_joints(question: F) -> F:
-    """The question, which may have findings on tuples of variables among those of `given`."""
+    """The question, which may have findings on tuples of variables among those of `given`.
+
+    Arguments under other names are an error that says what they are called here.
+    """
 
     @wraps(question)
     def asked(engine: Bound, /, *args: Any, **kwargs: Any) -> Any:
         given = kwargs.get("given")
         if given is None or not has_joints(given):
-            return question(engine, *args, **kwargs)
+            try:
+                return question(engine, *args, **kwargs)
+            except TypeError as error:
+                if was_called(error):
+                    raise
+                reason = misnamed(question, (engine, *args), kwargs)
+            raise ArgumentError(reason)
         single = JointFindings.of(given, engine.model.variables)
         return question(engine.with_joints(single.groups), *args, **{**kwargs, "given": single.given})
 

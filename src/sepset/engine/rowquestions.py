@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_che
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.foreign import translated
 from sepset.base.frozen import made
 from sepset.base.text import listing
 from sepset.engine.bound import Bound
@@ -207,6 +208,7 @@ class RowQuestions(Bound):
         plain = with_shared(findings_of(columns, variables, without=without), shared, variables)
         return replace(plain, cells=resolved_cells({row: f for row, f in kept.items() if f}, variables))
 
+    @translated
     def posteriors(self, data: object, targets: Names, *, features: Names | None = None) -> tuple[Floats, ...]:
         """The posterior of each target in every row, one column per state; NaN where the findings are impossible.
 
@@ -228,6 +230,7 @@ class RowQuestions(Bound):
         found = self._answered(self._findings(data, asked, features), places, None, None).probabilities
         return tuple(found[p] for p in places)
 
+    @translated
     def moments(self, data: object, target: VariableLike, *, features: Names | None = None) -> tuple[Floats, Floats]:
         """The posterior mean and variance of a real target in every row; NaN where the findings are impossible.
 
@@ -250,6 +253,7 @@ class RowQuestions(Bound):
         mean, variance = self._answered(self._findings(data, [asked], features), [place], None, None).moments[place]
         return mean, variance
 
+    @translated
     def log_posterior(self, data: object, target: VariableLike) -> Floats:
         """The log posterior of one target given all other cells, one column per state; NaN where impossible."""
         (variable,) = self.discrete(target)
@@ -272,6 +276,7 @@ class RowQuestions(Bound):
             return None
         return blanket_log_posterior(self.model, target, rows)
 
+    @translated
     def modes(self, data: object, targets: Names, *, features: Names | None = None) -> Ints:
         r"""The codes of $\arg\max_{\mathbf y} P(\mathbf y \mid \mathbf x[m])$, jointly, one column per target.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.display import Shown, Tabulated
+from sepset.base.foreign import translated
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
@@ -60,6 +61,7 @@ class View(Frozen, Tabulated):
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
         fill(self, engine=engine, given=MappingProxyType(kept))
 
+    @translated
     def observe(self, given: Given) -> View:
         """The view with these findings added or changed; None drops one.
 
@@ -74,6 +76,7 @@ class View(Frozen, Tabulated):
         kept = {name: finding for name, finding in self.given.items() if name not in named}
         return View(self.engine, {**kept, **changed})
 
+    @translated
     def marginals(self) -> MarginalsResult:
         """The marginal of every variable; observed ones are point masses."""
         return self._marginals
@@ -82,6 +85,7 @@ class View(Frozen, Tabulated):
     def _marginals(self) -> MarginalsResult:
         return self.engine.marginals(given=self.given)
 
+    @translated
     def query(self, targets: VariableLike | Iterable[VariableLike]) -> QueryResult:
         """The joint distribution of the targets, axes in the order asked.
 
@@ -104,6 +108,7 @@ class View(Frozen, Tabulated):
             return None
         return ManyJoints(self.engine.prepared, prepared, self._evidence)
 
+    @translated
     def log_probability(self) -> LogProbabilityResult:
         """The logarithm of the probability of the findings; -inf where they are impossible."""
         return self._log_probability
@@ -112,14 +117,17 @@ class View(Frozen, Tabulated):
     def _log_probability(self) -> LogProbabilityResult:
         return self.engine.log_probability(given=self.given)
 
+    @translated
     def map_assignment(self, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
         return self.engine.map_assignment(given=self.given, over=over, k=k)
 
+    @translated
     def sample(self, num_rows: int, *, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
         return self.engine.sample(num_rows, given=self.given, seed=seed)
 
+    @translated
     def predict(
         self,
         data: object,
@@ -139,10 +147,12 @@ class View(Frozen, Tabulated):
             progress=progress,
         )
 
+    @translated
     def retracted_marginals(self) -> MarginalsResult:
         """For every finding the distribution of its variable given all the other findings."""
         return self.engine.retracted_marginals(given=self.given)
 
+    @translated
     def value_of_information(
         self,
         targets: VariableLike | Iterable[VariableLike],

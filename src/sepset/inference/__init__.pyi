@@ -70,6 +70,9 @@ from sepset.inference.map.moves import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.trws import (
+    TRWS as TRWS,
+)
 from sepset.inference.mapresult import (
     Assignment as Assignment,
     MapResult as MapResult,
@@ -142,6 +145,7 @@ __all__ = [
     "SensitivityResult",
     "ShaferShenoy",
     "Status",
+    "TRWS",
     "Until",
     "VariableElimination",
     "View",

@@ -189,9 +189,11 @@ class EvidenceRows:
             (positions, self.positions, codes, self.codes),
             (real_positions, self.real_positions, reals, self.reals),
         ):
-            for column, position in enumerate(wanted):
-                if position in own:
-                    table[:, column] = source[:, own.index(position)]
+            place = {position: column for column, position in enumerate(own)}
+            kept = [(column, place[position]) for column, position in enumerate(wanted) if position in place]
+            if kept:
+                into, out_of = zip(*kept, strict=True)
+                table[:, into] = source[:, out_of]
         return EvidenceRows(tuple(positions), codes, tuple(real_positions), reals)
 
     def repeated(self, times: int) -> EvidenceRows:

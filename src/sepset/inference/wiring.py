@@ -19,12 +19,14 @@ from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
+from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES, Factor
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import AtLeastOne, Ising, Parity, Potential, Potts, TruncatedLinear, TruncatedQuadratic
 from sepset.factors.table import Table
 from sepset.inference.method import dense
+from sepset.kernels.map.consistency import prune
 from sepset.kernels.propagation.wires import (
     AT_LEAST_ONE,
     LINEAR,
@@ -182,6 +184,28 @@ class Wiring:
         first_modes(self.plugs.states, self.unary, found)
         return read_only(found)
 
+    @lazy
+    def consistent(self) -> Wiring:
+        """The same values, with log value -inf for the states that arc consistency rules out."""
+        wires, live = self.wires, (self.unary > -np.inf).astype(np.uint8)
+        if live.all() and np.isfinite(self.plugs.tables).all() and (self.plugs.kinds <= QUADRATIC).all():
+            return self
+        found = np.empty(int(wires.messages[-1]), np.uint8)
+        room = np.empty(int(np.diff(wires.starts).max(initial=1)), np.int64)
+        while interruptible(lambda cancel: prune(wires, live, found, room, cancel)):
+            pass
+        return replace(self, unary=read_only(np.where(live > 0, self.unary, -np.inf)))
+
+    def require_pairs(self, method: object) -> None:
+        """Raise if a factor has more than two variables, for methods that take no larger ones."""
+        arities = np.diff(self.plugs.starts)
+        if (arities > 2).any():
+            f = int(np.argmax(arities > 2))
+            raise NotApplicable(
+                f"{type(method).__name__} takes factors of at most two variables; factor {self.numbers[f]} has "
+                f"{arities[f]}. Use ICM() or CliqueTree()."
+            )
+
     def log_value(self, codes: Sequence[int] | Ints) -> float:
         """The log value of an assignment, one code per variable, evidence and constants included."""
         return self.constant + float(log_value(self.wires, self.unary, np.asarray(codes, np.int64)))
@@ -327,6 +351,9 @@ class _Builder:
         arity = part.scopes.shape[1]
         if not len(part.scopes):
             return
+        if part.kind in (PARITY, AT_LEAST_ONE) and arity == 2:
+            codes = np.stack([np.array([[0, 0, 1, 1]]), np.array([[0, 1, 0, 1]])])
+            part = Part(part.scopes, part.numbers, _values(part.kind, part.weights[:, None], 0.0, codes))
         if arity > 1:
             weighted, constant = _weighted(part, self.cards)
             self.parts.append(weighted)

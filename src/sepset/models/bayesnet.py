@@ -12,6 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
+from sepset.base.foreign import translated
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
@@ -167,6 +168,7 @@ class BayesNet(NamedModel):
             total += cpd.log_probability({v: columns[v] for v in cpd.scope})
         return total
 
+    @translated
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0, *, threads: int | None = None) -> Dataset:
         """Independent complete assignments, drawn forward: parents first.
 

@@ -42,7 +42,7 @@ def random_binary(rng, *, zeros=0.0, submodular=False, one_state=0.1, integer=Fa
 def test_energies_are_those_of_the_model(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_binary(rng, zeros=0.25 * (seed % 2)))
-    energy = BinaryEnergy.of(wiring, "MinCut")
+    energy = BinaryEnergy.of(wiring, ss.MinCut())
     assert (energy.costs >= 0.0).all()
     other = energy.flip(rng.random(energy.unary.shape[1]) < 0.5)
     for codes in itertools.product(*(range(int(card)) for card in wiring.plugs.cards)):
@@ -54,7 +54,7 @@ def test_energies_are_those_of_the_model(seed):
 @pytest.mark.parametrize("seed", range(200))
 def test_states_are_exchanged_exactly_if_that_makes_it_submodular(seed):
     rng = np.random.default_rng(seed)
-    energy = BinaryEnergy.of(Wiring.of(random_binary(rng, zeros=0.1 * (seed % 2))), "MinCut")
+    energy = BinaryEnergy.of(Wiring.of(random_binary(rng, zeros=0.1 * (seed % 2))), ss.MinCut())
     flips = [
         energy.flip(np.array(chosen, bool)).is_submodular
         for chosen in itertools.product([False, True], repeat=energy.unary.shape[1])
@@ -67,8 +67,8 @@ def test_states_are_exchanged_exactly_if_that_makes_it_submodular(seed):
 def test_larger_domains_and_factors_are_refused_by_number():
     three = Problem(Variables([ss.Discrete("a", 3)]), ())
     with pytest.raises(ss.errors.NotApplicable, match="MinCut takes binary variables; the one at position 0 has 3"):
-        BinaryEnergy.of(Wiring.of(three), "MinCut")
+        BinaryEnergy.of(Wiring.of(three), ss.MinCut())
     names = Variables([ss.Discrete(n) for n in "abc"])
     wide = Problem(names, (FactorBlock([[0, 1, 2]], (2, 2, 2), np.arange(8.0)),))
     with pytest.raises(ss.errors.NotApplicable, match="factor 0 has 3"):
-        BinaryEnergy.of(Wiring.of(wide), "MinCut")
+        BinaryEnergy.of(Wiring.of(wide), ss.MinCut())

@@ -23,7 +23,7 @@ def test_cuts_are_best_assignments(seed):
     rng = np.random.default_rng(seed)
     problem = random_binary(rng, submodular=True, zeros=0.15 * (seed % 2), integer=seed % 3 == 0)
     task = AssignmentTask(problem, Evidence())
-    if BinaryEnergy.of(task.wiring, "MinCut").submodular() is None:
+    if BinaryEnergy.of(task.wiring, ss.MinCut()).submodular() is None:
         with pytest.raises(ss.errors.NotApplicable, match="Use QPBO"):
             assign(ss.MinCut(), task)
         return
@@ -77,7 +77,7 @@ def test_frustrated_models_name_a_factor():
 
 def test_a_false_proof_is_found_out():
     net = ss.MarkovNet.pairwise_energies({ss.Discrete("a"): [1, 3]}, {})
-    energy = BinaryEnergy.of(Wiring.of(net.problem()), "MinCut")
+    energy = BinaryEnergy.of(Wiring.of(net.problem()), ss.MinCut())
     from sepset.inference.map.mincut import _flow_proves
 
     assert _flow_proves(energy, 1.0)

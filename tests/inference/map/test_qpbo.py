@@ -40,7 +40,7 @@ def test_bounds_and_persistent_states_by_enumeration(seed):
 def test_the_bound_is_the_linear_program_over_the_local_polytope(seed):
     rng = np.random.default_rng(seed)
     wiring = AssignmentTask(random_binary(rng, one_state=0.0), Evidence()).wiring
-    energy = BinaryEnergy.of(wiring, "QPBO")
+    energy = BinaryEnergy.of(wiring, ss.QPBO())
     assert roof_dual(energy).least == pytest.approx(-local_polytope(wiring), abs=1e-7)
 
 

@@ -11,6 +11,8 @@ from sepset.data.dataset import Dataset
 from sepset.engine.classifier import Classifier
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.learning.classify.discriminant import discriminant_analysis
+from sepset.learning.estimation.estimators import MLE
+from sepset.learning.fit import fit
 from sepset.variables.variable import Discrete, Real
 from support.tolerances import CLOSE, printed
 
@@ -100,3 +102,13 @@ def test_what_is_refused():
     empty = Dataset.from_codes([Discrete("c"), Real("x")], {"c": [0, 0], "x": [1.0, 2.0]})
     with pytest.raises(DataError, match="No row has c=1"):
         discriminant_analysis(empty, "c")
+
+
+def test_a_shared_covariance_is_one_set_of_parameters():
+    """Two means and one variance; fitting the network again keeps one variance."""
+    rows = {"c": [0, 0, 0, 1, 1], "x": [1.0, 2.0, 3.0, 10.0, 12.0]}
+    shared, own = (discriminant_analysis(rows, "c", covariance=kind).cpd("x") for kind in ("shared", "own"))
+    assert (shared.shared, shared.num_parameters) == ("covariance", 3)
+    assert (own.shared, own.num_parameters) == (None, 4)
+    again = fit(discriminant_analysis(rows, "c"), rows, MLE()).model.cpd("x")
+    np.testing.assert_allclose(again.covariance, shared.covariance)

@@ -12,7 +12,7 @@ from learning.recommendation.test_cooccurrence import random_matrix
 from sepset.learning.recommendation.baskets import Baskets
 from sepset.learning.recommendation.itemnetworks import BayesRecommender, DependencyRecommender
 
-LOOSE = {"pseudo_count": 0.5, "leaf_prior": 1.0}
+LOOSE = {"pseudo_count": 0.5, "per_leaf": 1.0}
 ROWS = np.concatenate([random_matrix(seed)[:, :5] for seed in range(4)])
 EVERY = np.array(list(itertools.product((0, 1), repeat=5)))
 
@@ -95,7 +95,7 @@ def test_few_and_constant_items(kind: type) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"num_candidates": -1}, {"pseudo_count": 0.0}, {"leaf_prior": 0.0}, {"max_leaves": 0}]
+    "settings", [{"num_candidates": -1}, {"pseudo_count": 0.0}, {"per_leaf": 0.0}, {"max_leaves": 0}]
 )
 @pytest.mark.parametrize("kind", [DependencyRecommender, BayesRecommender])
 def test_settings_are_checked(kind: type, settings: dict[str, float]) -> None:

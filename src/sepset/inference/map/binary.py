@@ -47,7 +47,7 @@ class BinaryEnergy:
     flipped: Bools
 
     @classmethod
-    def of(cls, wiring: Wiring, method: str) -> BinaryEnergy:
+    def of(cls, wiring: Wiring, method: object) -> BinaryEnergy:
         """The energy of a wired model; raises if a variable has more than two states, or a factor more than two."""
         _require_binary_pairs(wiring, method)
         plugs = wiring.plugs
@@ -111,19 +111,14 @@ class BinaryEnergy:
         return self.flip(parts[:n] > parts[n:])
 
 
-def _require_binary_pairs(wiring: Wiring, method: str) -> None:
-    cards, arities = wiring.plugs.cards, np.diff(wiring.plugs.starts)
+def _require_binary_pairs(wiring: Wiring, method: object) -> None:
+    wiring.require_pairs(method)
+    cards = wiring.plugs.cards
     if (cards > 2).any():
         i = int(np.argmax(cards > 2))
         raise NotApplicable(
-            f"{method} takes binary variables; the one at position {wiring.free[i]} has {cards[i]} states. "
-            "Use CliqueTree(), or ICM()."
-        )
-    if (arities > 2).any():
-        f = int(np.argmax(arities > 2))
-        raise NotApplicable(
-            f"{method} takes factors of at most two variables; factor {wiring.numbers[f]} has {arities[f]}. "
-            "Use CliqueTree(), or ICM()."
+            f"{type(method).__name__} takes binary variables; the one at position {wiring.free[i]} has {cards[i]} "
+            "states. Use AlphaExpansion(), or TRWS()."
         )
 
 

@@ -48,7 +48,7 @@ class MinCut:
         """The best assignment, and the proof."""
         task.require_all(self)
         wiring = task.wiring
-        energy = BinaryEnergy.of(wiring, "MinCut")
+        energy = BinaryEnergy.of(wiring, self)
         cuttable = energy.submodular()
         if cuttable is None:
             raise NotApplicable(_frustrated(energy, wiring))

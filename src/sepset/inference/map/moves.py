@@ -17,7 +17,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import interruptible
-from sepset.errors import NotApplicable
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Info, Until
 from sepset.inference.map.binary import BinaryEnergy, normal_form
@@ -26,7 +25,6 @@ from sepset.inference.map.qpbo import roof_dual
 from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.moves import move_cells
-from sepset.kernels.propagation.wires import QUADRATIC
 
 STRICT = 1e-12
 """The least improvement of a move, relative to the value."""
@@ -78,7 +76,7 @@ class _MoveSearch:
     def assign(self, task: AssignmentTask) -> Found:
         """The assignment that no move improves."""
         task.require_all(self)
-        _require_pairs(task.wiring, type(self).__name__)
+        task.wiring.require_pairs(self)
         done = task.iterated(self, until=Until(steps=None, tolerance=None, seconds=np.inf), codec=_MoveCodec())
         codes, settled = done.state.codes, done.status is Status.CONVERGED
         return Found(
@@ -172,17 +170,6 @@ class AlphaBetaSwap(_MoveSearch):
         one, other = move
         swapped = np.where(codes == one, other, np.where(codes == other, one, codes))
         return np.where(swapped < cards, swapped, codes)
-
-
-def _require_pairs(wiring: Wiring, method: str) -> None:
-    arities = np.diff(wiring.plugs.starts)
-    wrong = (arities > 2) | (wiring.plugs.kinds > QUADRATIC)
-    if wrong.any():
-        f = int(np.argmax(wrong))
-        raise NotApplicable(
-            f"{method} takes factors of at most two variables with tables; factor {wiring.numbers[f]} has {arities[f]} "
-            "or is a constraint. Use ICM() or CliqueTree()."
-        )
 
 
 class _MoveCodec:

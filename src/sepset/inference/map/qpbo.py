@@ -75,7 +75,7 @@ class QPBO:
         """A complete assignment, the bound, and the states that are certain."""
         task.require_all(self)
         wiring = task.wiring
-        energy = BinaryEnergy.of(wiring, "QPBO")
+        energy = BinaryEnergy.of(wiring, self)
         roof = roof_dual(energy)
         codes = np.where(roof.labeled, roof.codes, task.first_codes())
         codes = self._completed(wiring, codes, ~roof.labeled)

@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.cache import Cache
+from sepset.base.membership import among, without
 from sepset.base.threads import in_order, num_threads
 from sepset.errors import TooLarge
 from sepset.graphs.costs import SMALL_GRAPH
@@ -273,8 +274,8 @@ class RowCompiler:
     def _compiled(
         self, columns: Positions, targets: Positions, counted: bool, observed: Positions
     ) -> RowProgram | None:
-        seen = tuple(v for v in observed if v not in targets)
-        masked = tuple(v for v in observed if v in targets) if observed else columns
+        seen = tuple(without(observed, targets))
+        masked = tuple(among(observed, targets)) if observed else columns
         try:
             return row_program(self._question(targets, counted, seen, masked), columns)
         except TooLarge:

@@ -71,6 +71,8 @@ def discriminant_analysis(
     >>> model = discriminant_analysis(rows, "c")
     >>> model.cpd("x").intercept.tolist(), model.cpd("x").covariance.round(9).tolist()
     ([[2.0], [11.0]], [[[0.8]], [[0.8]]])
+    >>> model.cpd("x")
+    LinearGaussian(x | c[2]; shared covariance)
     """
     one_of("covariance", covariance, ("shared", "own"))
     rows = measured(data)
@@ -85,9 +87,11 @@ def discriminant_analysis(
         _check_prior(prior, covariance)
         return BayesNet(chances, *(_expected(root, reals, i, parts, prior) for i in range(len(reals))))
     pooled = reduce(add, (p.products for p in parts)) / counts.sum()
-    spreads = [pooled if covariance == "shared" else p.covariance for p in parts]
+    is_shared = covariance == "shared"
+    spreads = [pooled if is_shared else p.covariance for p in parts]
     means = [p.mean for p in parts]
-    return BayesNet(chances, *(_link(root, reals, i, means, spreads) for i in range(len(reals))))
+    links = (_link(root, reals, i, means, spreads, is_shared=is_shared) for i in range(len(reals)))
+    return BayesNet(chances, *links)
 
 
 def _check_prior(prior: object, covariance: str) -> None:
@@ -149,7 +153,13 @@ def _flat(feature: Vector, root: Discrete, code: int, before: tuple[Vector, ...]
 
 
 def _link(
-    root: Discrete, reals: tuple[Vector, ...], place: int, means: list[Floats], spreads: list[Floats]
+    root: Discrete,
+    reals: tuple[Vector, ...],
+    place: int,
+    means: list[Floats],
+    spreads: list[Floats],
+    *,
+    is_shared: bool,
 ) -> LinearGaussian:
     """The CPD of one feature given the class and the features before it."""
     upto = slice(0, place + 1)
@@ -165,4 +175,5 @@ def _link(
         covariance=np.stack([line.residual for line in lines]),
         given=reals[:place],
         by=root,
+        shared="covariance" if is_shared else None,
     )

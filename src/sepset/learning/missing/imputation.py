@@ -206,7 +206,8 @@ def asked_variables(
     if variables is not None:
         return tuple(known[v] for v in variables)
     names = data.variables.names if isinstance(data, Dataset) else column_names(data)
-    found = tuple(v for v in known if v.name in names)
+    columns = frozenset(names)
+    found = tuple(v for v in known if v.name in columns)
     if not found:
         raise DataError(
             f"No column is a variable of the model: columns are {listing(names)}, variables {listing(known.names)}."
@@ -226,9 +227,9 @@ def _imputed(
     """The rows with the asked variables filled in, as often as there are copies."""
     variables, prepared = engine.model.variables, engine.prepared
     places = [variables.id(v) for v in asked]
-    discrete = [p for p, v in zip(places, asked, strict=True) if isinstance(v, Discrete)]
+    discrete, reals = ([p for p in places if variables[p].is_discrete == kept] for kept in (True, False))
     evidence = EvidenceRows.of(rows, variables)
-    whole = evidence.over(discrete, [p for p in places if p not in discrete]).repeated(copies)
+    whole = evidence.over(discrete, reals).repeated(copies)
     missing = np.flatnonzero(whole.is_missing)
     source = evidence.take(missing % max(rows.num_rows, 1)).found()
     values, log_value = _values(prepared, source, places, kind, rng, workers)

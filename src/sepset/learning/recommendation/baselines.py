@@ -81,9 +81,8 @@ class FittedSimilarity(Recommender):
     def __init__(self, settings: Similarity, baskets: Baskets) -> None:
         scale = 1.0 / np.sqrt(np.maximum(baskets.popularity, 1))
         scaled = baskets.matrix.astype(np.float64) @ sparse.diags(scale)
-        cosines = (scaled.T @ scaled).tolil()
-        cosines.setdiag(0.0)
-        kept = cosines.tocsr()
+        cosines = scaled.T @ scaled
+        kept = sparse.csr_matrix(cosines - sparse.diags(cosines.diagonal()))
         kept.eliminate_zeros()
         fill(self, settings=settings, items=baskets.items, cosines=_nearest(kept, settings.neighbors))
 

@@ -28,7 +28,7 @@ class TreeSettings(NamedTuple):
     """How trees are grown: the pseudo-count of a cell, the factor of a leaf, and the most leaves."""
 
     pseudo_count: float
-    leaf_prior: float
+    per_leaf: float
     max_leaves: int
 
 
@@ -89,7 +89,7 @@ def grown_trees(
                 cancel: Bytes, item: int = item, chosen: Ints = chosen, nodes: Ints = nodes, counts: Ints = counts
             ) -> int:
                 return int(
-                    grow(bits, item, chosen, logs, float(np.log(settings.leaf_prior)), masks, nodes, counts, cancel)
+                    grow(bits, item, chosen, logs, float(np.log(settings.per_leaf)), masks, nodes, counts, cancel)
                 )
 
             size = interruptible(work)

@@ -96,6 +96,11 @@ def evaluate_ranking(
     Reference: Breese, Heckerman & Kadie (1998).
     Guarantee: an estimate, with standard errors over users.
     Tested by: learning/recommendation/test_evaluation.py::test_scores_of_a_known_ranking
+
+    >>> from sepset.learning.recommendation.itemnetworks import BayesRecommender
+    >>> fitted = BayesRecommender().fit([["bread", "butter"], ["beer", "chips"]] * 20)
+    >>> evaluate_ranking(fitted, [["butter", "bread"], ["beer", "chips"]], k=1)["accuracy"]
+    100.0
     """
     whole("k", k, least=1)
     number("half_life", half_life, above=1)

@@ -46,20 +46,20 @@ class _Trees:
     num_candidates: int = 50
     _: KW_ONLY
     pseudo_count: float = 1.0
-    leaf_prior: float = 0.01
+    per_leaf: float = 0.01
     max_leaves: int = 64
 
     def __post_init__(self) -> None:
         name = type(self).__name__
         whole(f"{name}(num_candidates=)", self.num_candidates, least=0)
         number(f"{name}(pseudo_count=)", self.pseudo_count, above=0)
-        number(f"{name}(leaf_prior=)", self.leaf_prior, above=0)
+        number(f"{name}(per_leaf=)", self.per_leaf, above=0)
         whole(f"{name}(max_leaves=)", self.max_leaves, least=1)
 
     @property
     def trees(self) -> TreeSettings:
         """How trees are grown."""
-        return TreeSettings(self.pseudo_count, self.leaf_prior, self.max_leaves)
+        return TreeSettings(self.pseudo_count, self.per_leaf, self.max_leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class DependencyRecommender(_Trees):
     Args:
         num_candidates: each tree tests among so many items, those with the most mutual information.
         pseudo_count: of each cell of a leaf.
-        leaf_prior: the factor of the prior for each leaf of a tree: smaller makes smaller trees.
+        per_leaf: the factor of the prior for each leaf of a tree: smaller makes smaller trees.
         max_leaves: of a tree.
 
     Reference: Heckerman, Chickering, Meek, Rounthwaite & Kadie (2000); Koller & Friedman, box 18.C.
@@ -103,7 +103,7 @@ class BayesRecommender(_Trees):
     Args:
         num_candidates: each item may have parents among so many others, those with the most mutual information.
         pseudo_count: of each cell of a leaf.
-        leaf_prior: the factor of the prior for each leaf of a tree.
+        per_leaf: the factor of the prior for each leaf of a tree.
         max_leaves: of a tree.
         method: such as `HillClimb()`, to learn the graph within the candidates; for hundreds of items.
         unviewed: items that a user does not have are "absent", or "unobserved": then the question is

@@ -41,6 +41,7 @@ def precision_at(relevant: Sequence[bool] | Bools, k: int) -> float:
 
     Positions beyond the end of the list are not relevant.
 
+    Guarantee: exact.
     Tested by: learning/recommendation/test_rankings.py::test_by_hand
 
     >>> precision_at([True, False, True], 2)
@@ -52,6 +53,7 @@ def precision_at(relevant: Sequence[bool] | Bools, k: int) -> float:
 def recall_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     r"""The share of the relevant items that is in the first `k` positions; NaN if none is relevant.
 
+    Guarantee: exact.
     Tested by: learning/recommendation/test_rankings.py::test_by_hand
 
     >>> recall_at([True, False, True], 2)
@@ -84,6 +86,7 @@ def ndcg_at(relevant: Sequence[bool] | Bools, k: int) -> float:
 def mean_rank(relevant: Sequence[bool] | Bools) -> float:
     r"""The mean position of the relevant items, $\frac1R \sum_j r_j\, j$; NaN if none is relevant.
 
+    Guarantee: exact.
     Tested by: learning/recommendation/test_rankings.py::test_by_hand
 
     >>> mean_rank([False, True, True])

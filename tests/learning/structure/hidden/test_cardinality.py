@@ -15,15 +15,16 @@ STAR = ss.DAG.parse("h -> a; h -> b; h -> c; h -> d")
 FOUR = [ss.Discrete(n, 4) for n in "abcd"]
 
 
-def clustered(num_clusters: int, num_rows: int = 200, seed: int = 0) -> dict[str, np.ndarray]:
+def clustered(num_clusters: int, num_rows: int = 150, seed: int = 0) -> dict[str, np.ndarray]:
     """Columns that mostly agree on the number of a cluster."""
     rng = np.random.default_rng(seed)
     cluster = rng.integers(0, num_clusters, num_rows)
     return {n: np.where(rng.random(num_rows) < 0.9, cluster, rng.integers(0, 4, num_rows)) for n in "abcd"}
 
 
-@pytest.mark.parametrize("num_clusters", [1, 2, 3])
-@pytest.mark.parametrize("method", [None, ss.structure.ObservedBIC("parameters")], ids=["default", "BIC"])
+@pytest.mark.parametrize(
+    ("num_clusters", "method"), [(1, None), (2, ss.structure.ObservedBIC("parameters")), (3, None)], ids=str
+)
 def test_separated_clusters_are_counted(num_clusters: int, method: object) -> None:
     found = ss.structure.hidden_cardinality(
         STAR, clustered(num_clusters), hidden="h", max_states=num_clusters + 1, method=method, variables=FOUR

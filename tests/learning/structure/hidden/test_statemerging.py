@@ -8,7 +8,7 @@ import pytest
 import sepset as ss
 from sepset.errors import NotApplicable
 from sepset.learning.incomplete.expectation import Expectation
-from sepset.learning.structure.hidden.logevidence import Mode
+from sepset.learning.structure.evidences.logevidence import Mode
 from sepset.learning.structure.hidden.statemerging import merged_start, with_states
 from sepset.learning.task import Task
 

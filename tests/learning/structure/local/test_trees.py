@@ -51,3 +51,12 @@ def test_the_cpd_has_the_leaves_of_the_tree() -> None:
     assert cpd.partition.context(3) == {"v1": data.variables["v1"].states[1]}
     assert [v.name for v in cpd.irrelevant({})] == ["v0", "v1", "v3"]  # all leaves are uniform yet
     assert columns_of(tree) == {0, 1}
+
+
+def test_values_of_one_column_tested_twice() -> None:
+    """The second test of a column leaves out the value that the first one has split off."""
+    columns = Columns.of({"a": np.arange(4).repeat(10), "x": np.array([0, 1, 2, 2]).repeat(10)})
+    tree = Node(0, (0, 1, 1, 1), (0, Node(0, (1, 0, 1, 1), (1, 2))))
+    cpd = tree_cpd(tree, 1, (0,), columns)
+    assert cpd.partition.num_leaves == 3
+    assert [cpd.partition.context(leaf)["a"] for leaf in range(3)] == [0, 1, (2, 3)]

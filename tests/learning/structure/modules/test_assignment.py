@@ -49,6 +49,24 @@ def test_gains_are_differences_of_whole_scores(seed: int) -> None:
                 np.testing.assert_allclose(a, b, atol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_parents_chosen_again_are_better_or_as_before(seed: int) -> None:
+    modules, rng, better = modules_of(seed), np.random.default_rng(seed), 0
+    for _ in range(6):
+        legal = [change for change in modules.changes() if change.kind == ADD and modules.is_legal(change)]
+        modules.make(legal[int(rng.integers(len(legal)))])
+    for _ in range(5):
+        before, parents = modules.score, [list(given) for given in modules.parents]
+        if modules.regrow(1e-9):
+            better += 1
+            assert modules.score > before
+        else:
+            assert modules.parents == parents
+        assert modules.score == pytest.approx(from_scratch(modules), abs=1e-9)
+        assert is_acyclic(edges_between(modules.assigned, modules.parents))
+    assert better
+
+
 def ground(assigned: np.ndarray, parents: list[list[int]]) -> bool:
     """Whether the network of all columns is acyclic."""
     edges = [(str(p), str(x)) for x, k in enumerate(assigned) for p in parents[k]]

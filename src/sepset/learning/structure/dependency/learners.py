@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.checks import number, whole
 from sepset.cpds.logistic import LogisticCPD
-from sepset.cpds.priors.dirichlet import BDeu
+from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.cpds.priors.weights import LaplaceWeights, WeightPrior
 from sepset.cpds.table import TableCPD
 from sepset.learning.structure.columns import Columns
@@ -95,8 +95,9 @@ class TreeLearner:
     """A decision tree over the candidates, split even where that lowers the score, and pruned on the way back.
 
     Args:
-        score: of leaves; `BDeu(1)` by default, or a `TreeScore` with other settings of the search. Parameters are
-            posterior means under it, or of maximum likelihood under `BIC`.
+        score: of trees; `TreeScore(K2(), per_leaf=0.1)` by default, which keeps them small. A score of leaves alone,
+            `BDeu` above all, grows large trees where many columns may be tested. Parameters are posterior means
+            under it, or of maximum likelihood under `BIC`.
 
     Reference: Heckerman et al. (2000); Koller & Friedman, section 18.6.1.2.
     Guarantee: at least the score of a single leaf.
@@ -107,7 +108,7 @@ class TreeLearner:
     """
 
     _: KW_ONLY
-    score: FamilyScore = field(default_factory=lambda: BDeu(1.0))
+    score: FamilyScore = field(default_factory=lambda: TreeScore(K2(), per_leaf=0.1))
 
     def learn(self, child: int, candidates: Ints, columns: Columns) -> LearnedConditional:
         """The tree over the candidates that it tests."""

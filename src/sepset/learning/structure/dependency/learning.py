@@ -16,7 +16,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
-from sepset.learning.structure.dependency.learners import ConditionalLearner, TreeLearner
+from sepset.learning.structure.dependency.learners import ConditionalLearner, TableLearner
 from sepset.learning.structure.dependency.network import DependencyNet
 
 
@@ -66,7 +66,7 @@ def learn_dependency_net(
 
     Args:
         data: a dataset, any frame, a mapping of columns, or the path of a file; discrete and complete.
-        learner: of one conditional: `TreeLearner()` by default; or `TableLearner()`, `LogisticLearner()`, or your own.
+        learner: of one conditional: `TableLearner()` by default; or `TreeLearner()`, `LogisticLearner()`, or your own.
         constraints: parents that are forbidden, or the only candidates; nothing is required here.
         weights: one per row, or the name of a column.
         variables: the meaning of some columns.
@@ -79,7 +79,7 @@ def learn_dependency_net(
     >>> learn_dependency_net({"a": [0, 1], "b": [1, 1]}).model
     DependencyNet(2 variables, 0 edges)
     """
-    chosen = TreeLearner() if learner is None else learner
+    chosen = TableLearner() if learner is None else learner
     if not isinstance(chosen, ConditionalLearner) or isinstance(chosen, type):
         raise ArgumentError(f"learner= is a value such as TreeLearner() or TableLearner(); found {chosen!r}.")
     columns = Columns.of(data, variables=variables, weights=weights)

@@ -1,4 +1,4 @@
-r"""How good a learned structure is: its score beside those of a reference, the best tree and the best structure."""
+r"""How good a learned structure is: its score next to those of a reference, the best tree and the best structure."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def certify(
     exact_columns: int = PROVABLE,
     missing: Missing = "refuse",
 ) -> SearchCertificate:
-    r"""The score of a structure beside those of a reference, of the best tree, and of the best structure of all.
+    r"""The score of a structure next to those of a reference, of the best tree, and of the best structure of all.
 
     A search that ends below the score of the network that the rows come from, or of the best tree, has not found what
     there is; one that reaches the optimum is proved to be best.

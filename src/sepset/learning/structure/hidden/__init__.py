@@ -1,1 +1,1 @@
-"""Structures with missing cells and hidden variables: evidences, structural EM, cardinalities, latent trees."""
+"""Structures with missing cells and hidden variables: structural EM, cardinalities, near-cliques, latent trees."""

@@ -28,8 +28,8 @@ from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Result, Status
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.expectation import Expectation
-from sepset.learning.structure.hidden.cheesemanstutz import CheesemanStutz
-from sepset.learning.structure.hidden.logevidence import (
+from sepset.learning.structure.evidences.cheesemanstutz import CheesemanStutz
+from sepset.learning.structure.evidences.logevidence import (
     EvidenceMethod,
     EvidenceTask,
     LogEvidenceResult,

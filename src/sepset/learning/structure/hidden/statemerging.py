@@ -24,7 +24,7 @@ from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
-from sepset.learning.structure.hidden.logevidence import Mode
+from sepset.learning.structure.evidences.logevidence import Mode
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_cpd
 from sepset.variables.variable import Discrete

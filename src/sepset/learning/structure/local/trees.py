@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -208,15 +208,17 @@ def tree_cpd(tree: Tree, child: int, parents: Sequence[int], columns: Columns) -
     assert isinstance(own, Discrete)
     row = (1.0 / own.num_states,) * own.num_states
 
-    def written(node: Tree) -> Subtree:
+    def written(node: Tree, left: Mapping[int, tuple[object, ...]]) -> Subtree:
+        """The subtree; `left` has the states of columns that the tests above leave."""
         if isinstance(node, int):
             return row
         variable = variables[node.axis]
         assert isinstance(variable, Discrete)
-        branches: dict[object, Subtree] = {}
+        possible, branches = left.get(node.axis, variable.states), dict[object, Subtree]()
         for place, branch in enumerate(node.branches):
-            states = tuple(s for s, to in zip(variable.states, node.route, strict=True) if to == place)
-            branches[states] = written(branch)
+            met = (s for s, to in zip(variable.states, node.route, strict=True) if to == place)
+            states = tuple(s for s in met if s in possible)
+            branches[states] = written(branch, {**left, node.axis: states})
         return Split(variable, branches)
 
-    return TreeCPD(own, written(tree), given=[variables[p] for p in parents])  # type: ignore[misc]
+    return TreeCPD(own, written(tree, {}), given=[variables[p] for p in parents])  # type: ignore[misc]

@@ -107,6 +107,34 @@ class Modules:
                 self.parents[module] = []
             self.tables[module] = self._tables(module)
 
+    def regrow(self, tolerance: float) -> bool:
+        """Whether some module has better parents when they are chosen from none again; the first such one has them.
+
+        Parents that were the best when others were not legal yet are replaced so, all at once.
+        """
+        for k in range(len(self.parents)):
+            parents, table = self.parents[k], self.tables[k]
+            if not parents:
+                continue
+            self.parents[k] = []
+            self.tables[k] = self._tables(k)
+            while (change := self._best_addition(k, tolerance)) is not None:
+                self.make(change)
+            if self.tables[k].now > table.now + tolerance:
+                return True
+            self.parents[k], self.tables[k] = parents, table
+        return False
+
+    def _best_addition(self, k: int, tolerance: float) -> Change | None:
+        gains = self.tables[k].added - self.tables[k].now
+        for x in np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable").tolist():
+            if not gains[x] > tolerance:
+                return None
+            change = Change(ADD, x, k, float(gains[x]))
+            if self.is_legal(change):
+                return change
+        return None
+
     def reach(self) -> Bools:
         """From row to column, whether a module leads to another; each leads to itself."""
         return closure(edges_between(self.assigned, self.parents))

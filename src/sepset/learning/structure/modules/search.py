@@ -137,8 +137,8 @@ class ModuleSearch:
     $$\sum_k \log P(M_k), \qquad M_k[x, \mathbf u] = \sum_{X \in C_k} M[X = x, \mathbf U_k = \mathbf u]$$
 
     Each step makes the change of largest gain: a column moves to another module, or a module gets or loses a parent.
-    A change affects the scores of its own modules only. Columns start in groups of similar ones (k-means), without
-    parents. All columns need the same states.
+    A change affects the scores of its own modules only. Where none gains, the parents of a module are chosen again from
+    none. Columns start in groups of similar ones (k-means), without parents. All columns need the same states.
 
     Args:
         num_modules: the largest number of modules.
@@ -226,14 +226,16 @@ class _Steps:
         """One change, or the next start, or the end of the search."""
         modules = self._now(state)
         change = modules.best(TOLERANCE)
-        if change is None and state.restarts >= self.method.restarts:
-            return state, Info(state.best_score, 0.0, is_done=True)
-        if change is None:
-            modules = self._start(rng) if state.restarts % 2 else self._perturbed(state, rng)
-            after = replace(state, restarts=state.restarts + 1)
-        else:
+        if change is not None:
             modules.make(change)
             after = replace(state, changes=state.changes + 1)
+        elif modules.regrow(TOLERANCE):
+            after = replace(state, changes=state.changes + 1)
+        elif state.restarts >= self.method.restarts:
+            return state, Info(state.best_score, 0.0, is_done=True)
+        else:
+            modules = self._start(rng) if state.restarts % 2 else self._perturbed(state, rng)
+            after = replace(state, restarts=state.restarts + 1)
         now = (modules.assigned.copy(), [list(given) for given in modules.parents])
         after = replace(after, assigned=now[0], parents=now[1], modules=modules)
         if modules.score > state.best_score + TOLERANCE:

@@ -17,8 +17,8 @@ from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.hidden.curvature import CellCovariance, Simplices
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult, Mode, num_relabelings
+from sepset.learning.structure.evidences.curvature import CellCovariance, Simplices
+from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult, Mode, num_relabelings
 
 LARGEST = 2_000
 """The largest number of parameters: each takes a few passes of inference, and all together a dense matrix."""
@@ -42,11 +42,11 @@ class Laplace:
     Cost: that of EM, and three passes of inference for each parameter, over the rows that leave it open.
     Reference: Koller & Friedman, section 19.4.1; Chickering & Heckerman (1997); MacKay (1998) for the coordinates.
     Guarantee: asymptotic estimate; relative error of the evidence $O(1/M)$ at a regular mode.
-    Tested by: learning/structure/hidden/test_laplace.py::test_the_hessian_by_finite_differences
+    Tested by: learning/structure/evidences/test_laplace.py::test_the_hessian_by_finite_differences
 
     >>> from sepset.cpds.priors.dirichlet import K2
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> from sepset.learning.structure.evidences.logevidence import log_evidence
     >>> round(log_evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=Laplace(K2())).value, 3)
     -2.537
     """

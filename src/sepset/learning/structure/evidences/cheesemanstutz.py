@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult, Mode
+from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class CheesemanStutz:
     Cost: that of EM.
     Reference: Cheeseman & Stutz (1996); Chickering & Heckerman (1997); Beal & Ghahramani (2006) for the bound.
     Guarantee: lower bound; exact for complete rows.
-    Tested by: learning/structure/hidden/test_logevidence.py::test_worked_evidences
+    Tested by: learning/structure/evidences/test_logevidence.py::test_worked_evidences
 
     >>> from sepset.cpds.priors.dirichlet import K2
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> from sepset.learning.structure.evidences.logevidence import log_evidence
     >>> round(log_evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=CheesemanStutz(K2())).value, 6)
     -2.584697
     """

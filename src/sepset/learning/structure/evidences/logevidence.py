@@ -234,13 +234,13 @@ def log_evidence(
 
     Reference: Koller & Friedman, section 19.4.1; Chickering & Heckerman (1997).
     Guarantee: as the method.
-    Tested by: learning/structure/hidden/test_logevidence.py::test_worked_evidences
+    Tested by: learning/structure/evidences/test_logevidence.py::test_worked_evidences
 
     >>> rows = {"x": ["a", "a", "b", None], "y": ["c", "d", "d", "d"]}
     >>> log_evidence(DAG.parse("x -> y"), rows)
     LogEvidenceResult(-6.616048; CheesemanStutz(prior=BDeu(sample_size=1.0), parameterization='softmax'); lower bound)
     """
-    from sepset.learning.structure.hidden.cheesemanstutz import CheesemanStutz
+    from sepset.learning.structure.evidences.cheesemanstutz import CheesemanStutz
 
     chosen = CheesemanStutz() if method is None else method
     if isinstance(chosen, type) or not isinstance(chosen, EvidenceMethod):

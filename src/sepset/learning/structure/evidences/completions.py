@@ -24,7 +24,7 @@ from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.learning.blocks import Blocks, prior_for
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult
+from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
@@ -40,11 +40,11 @@ class CompletionSum:
     Cost: one step for each row, completion of it, and table of counts so far.
     Reference: Koller & Friedman, section 19.4.1; Cooper & Herskovits (1992).
     Guarantee: exact.
-    Tested by: learning/structure/hidden/test_completions.py::test_every_completion_by_itself
+    Tested by: learning/structure/evidences/test_completions.py::test_every_completion_by_itself
 
     >>> from sepset.cpds.priors.dirichlet import K2
     >>> from sepset.graphs.graph import DAG
-    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> from sepset.learning.structure.evidences.logevidence import log_evidence
     >>> round(log_evidence(DAG.parse("x"), {"x": [0, 0, 1, None]}, method=CompletionSum(K2())).value, 6)
     -2.484907
     """

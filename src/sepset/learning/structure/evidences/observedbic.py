@@ -16,7 +16,7 @@ from sepset.base.checks import number, one_of
 from sepset.data.missingness import missing_patterns
 from sepset.inference.result import Guarantee
 from sepset.learning.missing.identifiability import identifiability
-from sepset.learning.structure.hidden.logevidence import EvidenceTask, LogEvidenceResult
+from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult
 
 Dimension = Literal["effective", "parameters"]
 
@@ -33,10 +33,10 @@ class ObservedBIC:
     Cost: that of EM; for the rank one sweep for each joint state of what is observed (a sample of many).
     Reference: Koller & Friedman, section 19.4.1; Geiger, Heckerman & Meek (1996) for the effective dimension.
     Guarantee: asymptotic estimate at regular points.
-    Tested by: learning/structure/hidden/test_observedbic.py::test_the_effective_dimension_of_a_latent_class
+    Tested by: learning/structure/evidences/test_observedbic.py::test_the_effective_dimension_of_a_latent_class
 
     >>> from sepset.learning.classify.latentclass import latent_class
-    >>> from sepset.learning.structure.hidden.logevidence import log_evidence
+    >>> from sepset.learning.structure.evidences.logevidence import log_evidence
     >>> from sepset.variables.variable import Discrete
     >>> rows = {"a": [0, 0, 1, 1, 1], "b": [0, 0, 1, 1, 0]}
     >>> net = latent_class([Discrete("a"), Discrete("b")], 2)

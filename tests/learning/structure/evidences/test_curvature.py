@@ -8,7 +8,7 @@ import numpy as np
 
 import sepset as ss
 from sepset.learning.incomplete.expectation import Expectation
-from sepset.learning.structure.hidden.curvature import CellCovariance, Simplices
+from sepset.learning.structure.evidences.curvature import CellCovariance, Simplices
 from sepset.learning.task import Task
 
 
