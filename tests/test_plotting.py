@@ -40,12 +40,48 @@ def test_traces_fall_towards_the_best(axes):
 
 def test_children_are_drawn_below_their_parents(axes):
     asia = ss.datasets.load("asia")
-    places = plotting.layered(asia.dag)
+    found = plotting.graph(asia, axes)
+    places = {text.get_text(): text.get_position() for text in found.texts}
     assert all(places[parent][1] > places[child][1] for parent, child in asia.dag.edges)
     assert len(set(places.values())) == 8
-    found = plotting.graph(asia, axes)
-    assert {t.get_text() for t in found.texts if t.get_text()} == set(asia.variables.names)
+    assert set(places) == set(asia.variables.names)
     plotting.graph(ss.DAG([], []), axes)
+
+
+def test_differences_of_two_graphs(axes):
+    truth, learned = ss.DAG.parse("a -> b -> c; d"), ss.DAG.parse("b -> a; b -> c; c -> d")
+    found = plotting.graph_difference(truth, learned, ax=axes)
+    named = [text.get_text() for text in found.get_legend().get_texts()]
+    assert named == ["common (1)", "missing (0)", "extra (1)", "other direction (1)"]
+    assert len(found.patches) == 3
+    found.figure.canvas.draw()
+    classes = plotting.graph_difference(ss.graphs.cpdag(truth), learned, ax=figure.Figure().subplots())
+    assert classes.get_legend().get_texts()[3].get_text() == "other direction (2)"
+    with pytest.raises(ss.errors.ModelError, match="same nodes"):
+        plotting.graph_difference(truth, ss.DAG.parse("a -> b"), ax=axes)
+
+
+def test_confidence_in_edges(axes):
+    rows = ss.datasets.load("sprinkler").sample(300, seed=1)
+    posterior = ss.structure_posterior(rows, method=ss.structure.Exhaustive())
+    found = plotting.edge_confidence(posterior, axes, least=0.2)
+    joined = posterior.edges + posterior.edges.T
+    shown = [f"{min(1.0, p):.2f}" for p in joined[np.triu_indices(4, 1)] if p >= 0.2]
+    labels = [text.get_text() for text in found.texts if text.get_text() not in posterior.names]
+    assert sorted(labels) == sorted(shown)
+    found.figure.canvas.draw()
+    with pytest.raises(ss.errors.ArgumentError, match="least="):
+        plotting.edge_confidence(posterior, axes, least=2.0)
+
+
+def test_learned_graphs_of_all_kinds():
+    rows = ss.datasets.load("sprinkler").sample(500, seed=1)
+    for method in (ss.HillClimb(), ss.GES(), ss.FCI(), ss.structure.Forest()):
+        found = ss.learn_structure(rows, method=method)
+        drawn = found.plot(figure.Figure().subplots())
+        assert {text.get_text() for text in drawn.texts} == set(rows.variables.names)
+        assert len(drawn.patches) == found.graph.num_edges
+        drawn.figure.canvas.draw()
 
 
 def test_pictures_are_saved_without_a_window(tmp_path):

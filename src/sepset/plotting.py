@@ -5,7 +5,9 @@ Everything is drawn on matplotlib axes: the given ones, or the current ones.
 
 from __future__ import annotations
 
+import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,20 +15,25 @@ from typing import Any
 import numpy as np
 
 from sepset.base.axes import axes_of
+from sepset.base.checks import fraction
 from sepset.base.extras import require
-from sepset.errors import FileFormatError
+from sepset.base.text import listing
+from sepset.errors import FileFormatError, ModelError
 from sepset.graphs.base import Graph, required_graph
 from sepset.graphs.clusters import ClusterGraph
-from sepset.graphs.graph import DAG, UndirectedGraph
+from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph
+from sepset.graphs.pag import PAG
+from sepset.graphs.picture import EdgeStyle, draw, legend, union
 from sepset.learning.evaluation.calibration import CalibrationResult
 from sepset.learning.fit import FitResult
+from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaingraph import ChainGraph
 from sepset.models.factorgraph import FactorGraph
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel
 
-__all__ = ["calibration_curves", "graph", "layered", "save", "traces"]
+__all__ = ["calibration_curves", "edge_confidence", "graph", "graph_difference", "save", "traces"]
 
 
 def __dir__() -> list[str]:
@@ -103,8 +110,8 @@ def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
     return axes
 
 
-def graph(model: Graph | ClusterGraph | NamedModel, ax: Any = None) -> Any:
-    """A plot of a graph in layers: in a DAG every node is below its parents, in others below its nearest center.
+def graph(model: Graph | PAG | ClusterGraph | NamedModel, ax: Any = None) -> Any:
+    """A plot of a graph in layers: in a DAG every node is below its parents, in others by its distance from a center.
 
     Args:
         model: a graph of any kind, a cluster graph or clique tree, or the model whose graph is drawn.
@@ -112,22 +119,102 @@ def graph(model: Graph | ClusterGraph | NamedModel, ax: Any = None) -> Any:
 
     >>> import matplotlib.figure
     >>> len(graph(DAG.parse("a -> b <- c"), matplotlib.figure.Figure().subplots()).texts)
-    5
+    3
     """
-    axes = axes_of(ax)
-    drawn = _graph_of(model)
-    places = layered(drawn)
-    for pairs, style in ((drawn.directed, "-|>"), (drawn.undirected, "-")):
-        for start, end in pairs:
-            arrow = {"arrowstyle": style, "color": "0.5", "shrinkA": 12, "shrinkB": 12}
-            axes.annotate("", places[end], places[start], arrowprops=arrow)
-    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.3"}
-    for name, place in places.items():
-        axes.text(*place, name, ha="center", va="center", bbox=box)
-    axes.set(xlim=(-0.5, max((x for x, _ in places.values()), default=0.0) + 0.5))
-    axes.set(ylim=(min((y for _, y in places.values()), default=0.0) - 0.5, 0.5))
-    axes.set_axis_off()
+    return draw(model if isinstance(model, PAG) else _graph_of(model), axes_of(ax))
+
+
+def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
+    """A plot of two graphs over the same nodes: edges of both, and those that are missing, extra or directed otherwise.
+
+    Args:
+        truth: the graph to compare with.
+        learned: a graph over the same nodes.
+        ax: matplotlib axes.
+
+    >>> import matplotlib.figure
+    >>> axes = matplotlib.figure.Figure().subplots()
+    >>> found = graph_difference(DAG.parse("a -> b; c"), DAG.parse("b -> a; b -> c"), ax=axes)
+    >>> [text.get_text() for text in found.get_legend().get_texts()]
+    ['common (0)', 'missing (0)', 'extra (1)', 'other direction (1)']
+    """
+    one, two = required_graph(truth), required_graph(learned)
+    if set(one.nodes) != set(two.nodes):
+        differ = sorted(set(one.nodes) ^ set(two.nodes))
+        raise ModelError(f"Graphs compare over the same nodes; they differ in {listing(differ)}.")
+    kinds = _kinds(one, two)
+    styles = {edge: DIFFERENCES[kind] for edge, kind in kinds.items()}
+    axes = draw(union(one, two), axes_of(ax), styles=styles, order=_order(one))
+    counts = Counter(kinds.values())
+    legend(axes, {f"{kind} ({counts[kind]})": style for kind, style in DIFFERENCES.items()})
     return axes
+
+
+DIFFERENCES = {
+    "common": EdgeStyle("0.35", 1.2),
+    "missing": EdgeStyle("tab:red", 1.6, "--"),
+    "extra": EdgeStyle("tab:blue", 1.6),
+    "other direction": EdgeStyle("tab:orange", 1.6),
+}
+"""How edges are drawn that two graphs have in common, and those in which they differ."""
+
+
+def _kinds(truth: Graph, learned: Graph) -> dict[tuple[str, str], str]:
+    """The kind of each edge of the union, which has the edges of the truth where both join a pair."""
+    ours, theirs = _marks(truth), _marks(learned)
+    found = {}
+    for edge in (*truth.directed, *truth.undirected):
+        pair = frozenset(edge)
+        found[edge] = "missing" if pair not in theirs else "common" if ours[pair] == theirs[pair] else "other direction"
+    extra = (edge for edge in (*learned.directed, *learned.undirected) if frozenset(edge) not in ours)
+    return found | dict.fromkeys(extra, "extra")
+
+
+def _order(graph: Graph) -> tuple[str, ...] | None:
+    return graph.topological_order if isinstance(graph, DAG) else None
+
+
+def _marks(graph: Graph) -> dict[frozenset[str], tuple[str, str] | None]:
+    """For each pair that is joined, the arrow; None for a line."""
+    return {frozenset(edge): edge for edge in graph.directed} | {frozenset(edge): None for edge in graph.undirected}
+
+
+def edge_confidence(posterior: StructurePosterior, ax: Any = None, *, least: float = 0.1) -> Any:
+    """A plot of the pairs that are probably joined: wide lines are probable, and labeled with the probability.
+
+    Pairs are drawn in their more probable direction, as a line if both directions are about equally probable.
+
+    Args:
+        posterior: the result of `structure_posterior`.
+        ax: matplotlib axes.
+        least: the smallest probability of a pair that is drawn.
+
+    >>> import matplotlib.figure
+    >>> import sepset as ss
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> found = ss.structure_posterior(rows, method=ss.structure.Exhaustive())
+    >>> drawn = edge_confidence(found, matplotlib.figure.Figure().subplots(), least=0.5)
+    >>> sorted(text.get_text() for text in drawn.texts)
+    ['1.00', 'coin', 'rain', 'wet']
+    """
+    fraction("least", least, ends=True)
+    styles: dict[tuple[str, str], EdgeStyle] = {}
+    arrows: list[tuple[str, str]] = []
+    lines: list[tuple[str, str]] = []
+    for (i, a), (j, b) in itertools.combinations(enumerate(posterior.names), 2):
+        there, back = float(posterior.edges[i, j]), float(posterior.edges[j, i])
+        joined = min(1.0, there + back)
+        if joined < least or not joined:
+            continue
+        edge = (a, b) if there >= back else (b, a)
+        (lines if abs(there - back) < EVEN * joined else arrows).append(edge)
+        styles[edge] = EdgeStyle(str(round(0.75 - 0.65 * joined, 3)), 0.4 + 2.2 * joined, label=f"{joined:.2f}")
+    drawn = MixedGraph(posterior.names, arrows, undirected=lines)
+    return draw(drawn, axes_of(ax), styles=styles, order=posterior.consensus(0.0).topological_order)
+
+
+EVEN = 0.2
+"""The difference of the probabilities of two directions, as a share of their sum, below which neither is drawn."""
 
 
 def _graph_of(model: Graph | ClusterGraph | NamedModel) -> Graph:
@@ -152,51 +239,3 @@ def _graph_of(model: Graph | ClusterGraph | NamedModel) -> Graph:
 def _distinct(names: list[str]) -> list[str]:
     """The names, with a number where they are equal."""
     return [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names)]
-
-
-def layered(graph: Graph) -> dict[str, tuple[float, float]]:
-    """Coordinates for every node: one row below its lowest parent, near the middle of its parents.
-
-    In a graph that is not directed rows are distances from the node with the most neighbors in its component.
-
-    >>> layered(DAG.parse("a -> b <- c"))
-    {'a': (0.0, 0.0), 'c': (1.0, 0.0), 'b': (0.5, -1.0)}
-    >>> layered(UndirectedGraph.parse("a - b - c"))
-    {'b': (0.5, 0.0), 'a': (0.0, -1.0), 'c': (1.0, -1.0)}
-    """
-    depth = _depths(graph) if isinstance(graph, DAG) else _distances(graph)
-    widest = max((list(depth.values()).count(d) for d in set(depth.values())), default=1)
-    places: dict[str, tuple[float, float]] = {}
-    for level in range(max(depth.values(), default=-1) + 1):
-        row = [name for name in depth if depth[name] == level]
-        row.sort(key=lambda name: _middle(graph, name, places))
-        for place, name in enumerate(row):
-            places[name] = (place + (widest - len(row)) / 2.0, 0.0 - level)
-    return places
-
-
-def _depths(dag: DAG) -> dict[str, int]:
-    depth: dict[str, int] = {}
-    for name in dag.topological_order:
-        depth[name] = 1 + max((depth[p] for p in dag.parents(name)), default=-1)
-    return depth
-
-
-def _distances(graph: Graph) -> dict[str, int]:
-    """The distance of each node from the node with the most neighbors that it is connected with."""
-    depth: dict[str, int] = {}
-    for root in sorted(graph.nodes, key=lambda name: -len(graph.adjacent(name))):
-        queue = [] if root in depth else [root]
-        depth.setdefault(root, 0)
-        for name in queue:
-            for other in graph.adjacent(name):
-                if other not in depth:
-                    depth[other] = depth[name] + 1
-                    queue.append(other)
-    return depth
-
-
-def _middle(graph: Graph, name: str, places: Mapping[str, tuple[float, float]]) -> float:
-    """The mean of the neighbors that have a place: those above."""
-    above = [places[other][0] for other in graph.adjacent(name) if other in places]
-    return sum(above) / len(above) if above else 0.0

@@ -75,6 +75,27 @@ from sepset.learning.structure.dependency.learning import (
 from sepset.learning.structure.dependency.stationary import (
     Consistency as Consistency,
 )
+from sepset.learning.structure.edgerecovery import (
+    EdgeRecoveryResult as EdgeRecoveryResult,
+    edge_recovery as edge_recovery,
+)
+from sepset.learning.structure.evidences.cheesemanstutz import (
+    CheesemanStutz as CheesemanStutz,
+)
+from sepset.learning.structure.evidences.completions import (
+    CompletionSum as CompletionSum,
+)
+from sepset.learning.structure.evidences.laplace import (
+    Laplace as Laplace,
+)
+from sepset.learning.structure.evidences.logevidence import (
+    EvidenceMethod as EvidenceMethod,
+    LogEvidenceResult as LogEvidenceResult,
+    log_evidence as log_evidence,
+)
+from sepset.learning.structure.evidences.observedbic import (
+    ObservedBIC as ObservedBIC,
+)
 from sepset.learning.structure.exact.candidategraph import (
     CandidateGraph as CandidateGraph,
 )
@@ -115,20 +136,11 @@ from sepset.learning.structure.hidden.cardinality import (
     ScoredCardinality as ScoredCardinality,
     hidden_cardinality as hidden_cardinality,
 )
-from sepset.learning.structure.hidden.cheesemanstutz import (
-    CheesemanStutz as CheesemanStutz,
-)
 from sepset.learning.structure.hidden.clustering import (
     SelectiveClustering as SelectiveClustering,
 )
-from sepset.learning.structure.hidden.completions import (
-    CompletionSum as CompletionSum,
-)
 from sepset.learning.structure.hidden.findhidden import (
     FindHidden as FindHidden,
-)
-from sepset.learning.structure.hidden.laplace import (
-    Laplace as Laplace,
 )
 from sepset.learning.structure.hidden.latenttree import (
     LatentTree as LatentTree,
@@ -143,17 +155,9 @@ from sepset.learning.structure.hidden.learnedhidden import (
 from sepset.learning.structure.hidden.learnedmixture import (
     LearnedMixture as LearnedMixture,
 )
-from sepset.learning.structure.hidden.logevidence import (
-    EvidenceMethod as EvidenceMethod,
-    LogEvidenceResult as LogEvidenceResult,
-    log_evidence as log_evidence,
-)
 from sepset.learning.structure.hidden.mixtures import (
     MixtureOfNetworks as MixtureOfNetworks,
     MixtureOfTrees as MixtureOfTrees,
-)
-from sepset.learning.structure.hidden.observedbic import (
-    ObservedBIC as ObservedBIC,
 )
 from sepset.learning.structure.hidden.structuralem import (
     StructuralEM as StructuralEM,
@@ -192,6 +196,10 @@ from sepset.learning.structure.independence.oracles import (
 )
 from sepset.learning.structure.independence.permutation import (
     Permutation as Permutation,
+)
+from sepset.learning.structure.interventiondistance import (
+    InterventionDistanceResult as InterventionDistanceResult,
+    intervention_distance as intervention_distance,
 )
 from sepset.learning.structure.learned import (
     Learned as Learned,
@@ -348,6 +356,7 @@ __all__ = [
     "Discovered",
     "EdgePenalty",
     "EdgeProbabilities",
+    "EdgeRecoveryResult",
     "EvidenceMethod",
     "ExactSearch",
     "ExactTest",
@@ -377,6 +386,7 @@ __all__ = [
     "IC",
     "IndependenceTestResult",
     "InterIAMB",
+    "InterventionDistanceResult",
     "KES",
     "KnownOrder",
     "KoivistoSood",
@@ -450,9 +460,11 @@ __all__ = [
     "compare",
     "consensus_graph",
     "data_driven_threshold",
+    "edge_recovery",
     "feature_confidence",
     "hidden_cardinality",
     "independence_test",
+    "intervention_distance",
     "k_best",
     "learn_dependency_net",
     "learn_tree",

@@ -602,6 +602,28 @@ def independence(w: World) -> Any:
     return [(one.statistic, one.p_value) for one in found], edges
 
 
+@law("structure.intervention_distance")
+def wrong_effects(w: World) -> Any:
+    other = ss.DAG(w.two.shuffled("abcd", "nodes"), w.two.shuffled([("b", "a"), ("b", "c"), ("d", "c")], "edges"))
+    found = [ss.structure.intervention_distance(w.dag, each) for each in (other, ss.graphs.cpdag(other))]
+    return [[one.lower, one.upper, {frozenset(pair) for pair in one.wrong}] for one in found]
+
+
+@law("plotting.graph_difference")
+def differing_edges(w: World) -> Any:
+    other = ss.DAG(w.two.shuffled("abcd", "nodes"), w.two.shuffled([("b", "a"), ("b", "c"), ("d", "c")], "edges"))
+    blank = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    axes = ss.plotting.graph_difference(w.dag, other, ax=blank)
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+@law("structure.edge_recovery")
+def rated_edges(w: World) -> Any:
+    found = ss.structure_posterior(w.rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)
+    got = ss.structure.edge_recovery(w.dag, found, is_directed=True)
+    return [got.area, got.precision, got.brier]
+
+
 @law("structure.LearnedNetwork.fit", tolerance=1e-4)
 def pairwise_network(w: World) -> Any:
     found = ss.learn_structure(w.rows, method=ss.structure.NeighborhoodSelection(0.02))

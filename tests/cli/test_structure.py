@@ -84,6 +84,26 @@ def test_bad_input(csv: Path, tmp_path: Path, words: tuple[str, ...], message: s
     assert message in str(result.exception) + result.output
 
 
+def test_markov_networks(csv: Path, tmp_path: Path) -> None:
+    rows = ss.BayesNet(
+        ss.LinearGaussian(ss.Real("x"), 0.0, covariance=1.0),
+        ss.LinearGaussian(ss.Real("y"), 1.0, coefficients=[1.0], given=[ss.Real("x")], covariance=1.0),
+        ss.LinearGaussian(ss.Real("z"), 0.0, coefficients=[1.0], given=[ss.Real("y")], covariance=1.0),
+    ).sample(300, seed=1)
+    path, out = tmp_path / "numbers.csv", tmp_path / "model.json"
+    ss.data.write_dataset(rows, path)
+    facts = parsed("learn", path, "-o", out, "--method", "graphical-lasso")
+    expected = ss.learn_structure(str(path), method=ss.GraphicalLasso())
+    assert facts["edges"] == [list(edge) for edge in expected.graph.edges] == [["x", "y"], ["y", "z"]]
+    assert facts["compelled"] == []
+    assert ss.read(out).graph == expected.graph
+    facts = parsed("learn", path, "-o", out, "--method", "neighborhoods", "--penalty", "0.2")
+    assert facts["method"] == repr(ss.structure.NeighborhoodSelection(0.2))
+    refused = run.invoke(cli.app, ["learn", str(csv), "-o", str(out), "--penalty", "0.2"])
+    assert refused.exit_code != 0
+    assert "--penalty" in str(refused.exception) + refused.output
+
+
 @pytest.mark.parametrize("method", ["find-hidden", "latent-tree"])
 def test_hidden_variables(tmp_path: Path, method: str) -> None:
     star = ss.classify.latent_class([ss.Discrete(n) for n in "abcd"], 2, name="h")

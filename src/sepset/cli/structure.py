@@ -32,6 +32,8 @@ class Search(StrEnum):
     mmhc = "mmhc"
     exact = "exact"
     chow_liu = "chow-liu"
+    graphical_lasso = "graphical-lasso"
+    neighborhoods = "neighborhoods"
     structural_em = "structural-em"
     find_hidden = "find-hidden"
     latent_tree = "latent-tree"
@@ -60,6 +62,10 @@ def learn(
         typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
     ] = None,
     level: Annotated[float, typer.Option("--level", help="The level of the tests of pc and mmhc.")] = 0.05,
+    penalty: Annotated[
+        float | None,
+        typer.Option("--penalty", help="Of graphical-lasso and neighborhoods; chosen by extended BIC by default."),
+    ] = None,
     max_parents: Annotated[int | None, typer.Option("--max-parents", min=0, help="The most parents.")] = None,
     require: Annotated[list[str] | None, typer.Option("--require", help="An edge A->B. Repeatable.")] = None,
     forbid: Annotated[list[str] | None, typer.Option("--forbid", help="An edge A->B. Repeatable.")] = None,
@@ -83,8 +89,9 @@ def learn(
     """Learn the structure of a network from the rows of a file, fit its parameters, and write the network.
 
     Parameters are posterior means under BDeu. The methods structural-em, find-hidden and latent-tree take rows with
-    missing cells; the last two add hidden variables. Ctrl-C stops a search: the best network so far is written, and
-    the exit code is 130.
+    missing cells; the last two add hidden variables. The methods graphical-lasso and neighborhoods learn a Markov
+    network, with parameters of largest likelihood or pseudo-likelihood. Ctrl-C stops a search: the best network so far
+    is written, and the exit code is 130.
     """
     from sepset.api.structure import learn_structure
     from sepset.inference.iterate import Until
@@ -92,7 +99,7 @@ def learn(
     from sepset.io.files import write
 
     require_model_file(out)
-    chosen = _method(method, level)
+    chosen = _method(method, level, penalty)
     rows = read_rows(data, None, weights, missing)
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
@@ -106,13 +113,17 @@ def learn(
         checkpoint=checkpoint,
         **options,
     )
-    write(_fitted(found, rows, sample_size), out)
+    write(found.fit().model if method in UNDIRECTED else _fitted(found, rows, sample_size), out)
     show(_facts(found, out), as_json, found.__rich__)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
 
 
-def _method(search: Search, level: float) -> StructureMethod[Any] | None:
+UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
+"""The methods whose result is a Markov network."""
+
+
+def _method(search: Search, level: float, penalty: float | None) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
@@ -122,7 +133,13 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
     from sepset.learning.structure.search.hillclimb import HillClimb
     from sepset.learning.structure.skeletons.candidates import MMHC, MMPC
     from sepset.learning.structure.skeletons.pc import PC
+    from sepset.learning.structure.undirected.graphicallasso import GraphicalLasso
+    from sepset.learning.structure.undirected.neighborhoods import NeighborhoodSelection
+    from sepset.learning.structure.undirected.penaltychoice import EXTENDED_BIC
 
+    if penalty is not None and search not in UNDIRECTED:
+        raise ScopeError(f"--penalty goes with {' and '.join(UNDIRECTED)}; the method is {search.value}.")
+    charge = EXTENDED_BIC if penalty is None else penalty
     known: dict[Search, Any] = {
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
@@ -131,6 +148,8 @@ def _method(search: Search, level: float) -> StructureMethod[Any] | None:
         Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
+        Search.graphical_lasso: lambda: GraphicalLasso(charge),
+        Search.neighborhoods: lambda: NeighborhoodSelection(charge),
         Search.find_hidden: FindHidden,
         Search.latent_tree: LatentTree,
         Search.structural_em: lambda: StructuralEM(HillClimb(tabu=20)),
@@ -187,14 +206,17 @@ def _constraints(
 
 def _facts(found: Learned[Any], out: Path) -> dict[str, Any]:
     """The learned structure as plain values."""
+    from sepset.graphs.graph import UndirectedGraph
+
+    is_directed = not isinstance(found.graph, UndirectedGraph)
     return {
         "file": str(out),
         "method": repr(found.method),
         "status": found.status.value,
         "guarantee": found.guarantees["structure"].value,
         "rows": found.columns.total,
-        "edges": [list(edge) for edge in found.dag.edges],
-        "compelled": [list(edge) for edge in found.cpdag.directed],
+        "edges": [list(edge) for edge in (found.dag.edges if is_directed else found.graph.edges)],
+        "compelled": [list(edge) for edge in found.cpdag.directed] if is_directed else [],
         "score": None if math.isnan(found.score) else found.score,
         "gap": found.gap if math.isfinite(found.gap) else None,
         "families scored": found.num_scores,

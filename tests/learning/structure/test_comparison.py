@@ -12,7 +12,7 @@ import sepset as ss
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.equivalence import cpdag, i_equivalent
-from sepset.graphs.graph import DAG
+from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.learning.structure.comparison import Overlap, compare, feature_confidence
 
 NODES = ("a", "b", "c", "d")
@@ -99,3 +99,15 @@ def test_it_prints():
     alarm = ss.datasets.load("alarm").dag
     console.print(compare(alarm, alarm))
     assert "structural Hamming distance 0" in console.export_text()
+
+
+def test_classes_and_undirected_graphs():
+    truth, learned = DAG.parse("a -> b <- c; b -> d"), DAG.parse("a -> b -> c; d")
+    assert compare(truth, cpdag(learned)) == compare(cpdag(truth), learned) == compare(truth, learned)
+    one, two = UndirectedGraph.parse("a - b - c; d"), UndirectedGraph.parse("a - b; c - d")
+    found = compare(one, two)
+    assert found.skeleton == (1, 1, 1)
+    assert found.distance == 2
+    assert found.immoralities.f1 == 1.0
+    with pytest.raises(ModelError, match="moralize"):
+        compare(truth, one)

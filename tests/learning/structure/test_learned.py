@@ -27,8 +27,11 @@ def test_everything_is_shown(found: ss.structure.Learned[ss.DAG]) -> None:
         assert word in shown
     assert f"{found.score:.7g}" in repr(found)
     assert "<table" in found._repr_html_()
-    axes = found.plot()
+    axes = found.plot_trace()
     assert len(axes.lines) == 1
+    plt.close(axes.figure)
+    axes = found.plot()
+    assert len(axes.patches) == found.graph.num_edges
     plt.close(axes.figure)
 
 

@@ -14,8 +14,9 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
+from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import cpdag, immoralities
-from sepset.graphs.graph import DAG, skeleton
+from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph, skeleton
 
 
 class Overlap(NamedTuple):
@@ -75,12 +76,12 @@ class Recovery(Tabulated):
         return Shown(("part", "precision", "recall", "F1"), rows, f"structural Hamming distance {self.distance}")
 
 
-def compare(truth: DAG, learned: DAG) -> Recovery:
+def compare(truth: DAG | MixedGraph | UndirectedGraph, learned: DAG | MixedGraph | UndirectedGraph) -> Recovery:
     """How much of a true graph a learned one recovers, counted between their I-equivalence classes.
 
     Args:
-        truth: the graph that data came from.
-        learned: a graph over the same nodes.
+        truth: the graph that data came from, or its class PDAG; or an undirected graph.
+        learned: a DAG or a class PDAG over the same nodes; an undirected graph if the truth is one.
 
     Reference: Koller & Friedman, section 16.2.3; Tsamardinos, Brown & Aliferis (2006) for the distance.
     Guarantee: exact.
@@ -93,6 +94,10 @@ def compare(truth: DAG, learned: DAG) -> Recovery:
     if set(truth.nodes) != set(learned.nodes):
         differ = sorted(set(truth.nodes) ^ set(learned.nodes))
         raise ModelError(f"Graphs compare over the same nodes; they differ in {listing(differ)}.")
+    if isinstance(truth, UndirectedGraph) != isinstance(learned, UndirectedGraph):
+        raise ModelError(
+            "An undirected graph compares with another. The undirected graph of a DAG's distribution is moralize(dag)."
+        )
     return Recovery(
         Overlap.of(_pairs(truth), _pairs(learned)),
         Overlap.of(_colliders(truth), _colliders(learned)),
@@ -100,21 +105,21 @@ def compare(truth: DAG, learned: DAG) -> Recovery:
     )
 
 
-def _pairs(dag: DAG) -> set[Hashable]:
-    return {frozenset(edge) for edge in skeleton(dag).edges}
+def _pairs(graph: Graph) -> set[Hashable]:
+    return {frozenset(edge) for edge in skeleton(graph).edges}
 
 
-def _colliders(dag: DAG) -> set[Hashable]:
-    return {(frozenset((x, y)), z) for x, z, y in immoralities(dag)}
+def _colliders(graph: Graph) -> set[Hashable]:
+    return {(frozenset((x, y)), z) for x, z, y in immoralities(graph)}
 
 
-def _marks(dag: DAG) -> set[Hashable]:
+def _marks(graph: Graph) -> set[Hashable]:
     """The edges of the class PDAG: arrows as pairs, lines as sets."""
-    pdag = cpdag(dag)
+    pdag = cpdag(graph) if isinstance(graph, DAG) else graph
     return {*pdag.directed, *(frozenset(edge) for edge in pdag.undirected)}
 
 
-def _turned(truth: DAG, learned: DAG) -> int:
+def _turned(truth: Graph, learned: Graph) -> int:
     """Pairs that both join, differently: they are in the symmetric difference twice."""
     ours, theirs = _marks(truth), _marks(learned)
     joined: list[set[frozenset[Any]]] = [{frozenset(m) for m in marks} for marks in (ours - theirs, theirs - ours)]  # type: ignore[call-overload]

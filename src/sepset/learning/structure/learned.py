@@ -19,6 +19,7 @@ from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pag import PAG
+from sepset.graphs.picture import draw
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Run, Until, as_until, run
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
@@ -219,6 +220,14 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         return found
 
     def plot(self, ax: Any = None) -> Any:
+        """The matplotlib axes with a picture of the graph in layers.
+
+        Args:
+            ax: the axes to draw on; the current ones by default.
+        """
+        return draw(self.graph, axes_of(ax))
+
+    def plot_trace(self, ax: Any = None) -> Any:
         """The matplotlib axes with the score after each step.
 
         Args:
