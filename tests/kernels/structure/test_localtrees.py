@@ -9,6 +9,8 @@ from sepset.base.threads import NEVER
 from sepset.kernels.structure import localtrees as kernels
 from sepset.kernels.structure.familyscores import EVIDENCE, LIKELIHOOD
 from sepset.learning.structure.familyscores import small_logs
+from sepset.learning.structure.local import trees
+from sepset.learning.structure.local.leaves import LeafRows, LeafScore
 from support.local_trees import bdeu_leaf, penalized_leaf
 
 
@@ -44,11 +46,19 @@ def test_splits_of_one_leaf(kind: int) -> None:
 
 
 @pytest.mark.parametrize("by_value", [False, True])
-def test_interpreted_and_compiled_trees(by_value: bool) -> None:
+def test_interpreted_and_compiled_trees(by_value: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed, cards in enumerate([(2, 2), (3, 1, 4), (2, 5, 3, 2)]):
         codes, child, weights = rows(seed, cards)
-        asked = (codes, child, weights, np.array(cards), np.zeros(len(cards), np.bool_), len(cards), 3, EVIDENCE)
-        asked += (np.array([0.0, 2.0, 0.0]), by_value, 1e-9, small_logs(), NEVER)
-        written = getattr(kernels.grow, "py_func", kernels.grow)
-        for one, two in zip(written(*asked), kernels.grow(*asked), strict=True):
-            assert np.allclose(one, two)
+        leaf = LeafScore(3, EVIDENCE, 0.0, 2.0, 0.0)
+        found = []
+        for name in ("grow", "prune"):
+            monkeypatch.setattr(trees, name, getattr(kernels, name))
+        for _ in range(2):
+            growth = trees.Growth(LeafRows(codes, child, weights), np.array(cards), np.zeros(len(cards), bool), leaf)
+            growth.run(len(cards), by_value, NEVER)
+            found.append((growth.nodes, growth.values))
+            for name in ("grow", "prune"):
+                made = getattr(kernels, name)
+                monkeypatch.setattr(trees, name, getattr(made, "py_func", made))
+        assert np.array_equal(found[0][0], found[1][0])
+        assert np.allclose(found[0][1], found[1][1])

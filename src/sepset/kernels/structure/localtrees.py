@@ -16,6 +16,9 @@ AXIS, VALUE, FIRST, COUNT, START, END, ABOVE, STATE = range(8)
 """A node's tested column, the value tested against the rest (-1 if each has a branch), its first branch and their
 number, its rows in order, the node above, and the state that leads to it."""
 
+DEEPEST = 200
+"""The largest number of tests on the way to a leaf."""
+
 SHARE, LEAF, BEST = range(3)
 """A node's share of the joint states, its score as a leaf, and that of the best of leaf and subtree."""
 
@@ -29,6 +32,15 @@ def count_rows(codes: AnyInts, child: AnyInts, weights: Floats, rows: Ints, r: i
         table[np.int64(codes[row]) * r + child[row]] += weights[row]
 
 
+@kernel(borrows=True)
+def num_true(marks: Bools) -> int:
+    """How many are true."""
+    count = 0
+    for mark in marks:
+        count += int(mark)
+    return count
+
+
 @kernel
 def score_split(
     table: Floats, totals: Floats, possible: Bools, share: float, r: int, kind: int, terms: Floats, by_value: bool,
@@ -37,7 +49,7 @@ def score_split(
     """The scores of the leaves that splits by one column make, each value apart first, then each against the rest.
 
     Args:
-        table: the counts by the column's state and the child's.
+        table: the counts by the column's state and the child's; they are overwritten.
         totals: the counts by the child's state.
         possible: which states the tests above leave.
         share: of the joint states that reach the leaf.
@@ -48,10 +60,10 @@ def score_split(
         out: the scores; minus infinity where a split is not possible.
     """
     out[:] = -np.inf
-    card, count = len(possible), int(np.sum(possible))
+    card, count = len(possible), num_true(possible)
     if count < 2:
         return
-    none = np.empty(0, np.float64)
+    none = logs[:0]
     each = share / count
     out[0] = table_score(table, card, r, kind, terms[0] + terms[1] * each, logs, none) - count * terms[2]
     if not by_value or count == 2:
@@ -60,7 +72,9 @@ def score_split(
         if possible[v]:
             own = table[v * r : (v + 1) * r]
             one = table_score(own, 1, r, kind, terms[0] + terms[1] * each, logs, none)
-            rest = table_score(totals - own, 1, r, kind, terms[0] + terms[1] * (share - each), logs, none)
+            for k in range(r):
+                own[k] = totals[k] - own[k]
+            rest = table_score(own, 1, r, kind, terms[0] + terms[1] * (share - each), logs, none)
             out[1 + v] = one + rest - 2.0 * terms[2]
 
 
@@ -80,16 +94,14 @@ def score_splits(
         possible: for each column its states that the tests above leave; empty unless it is a candidate.
         out: one row per column.
     """
-    totals = np.zeros(r)
-    for i in range(len(rows)):
-        totals[child[rows[i]]] += weights[rows[i]]
-    room = np.empty(int(np.max(cards)) * r)
+    totals, room = np.empty(r), np.empty(possible.shape[1] * r)
+    count_states(child, weights, rows, totals)
     for x in range(len(codes)):
         if cancel[0]:
             return
         out[x] = -np.inf
         card = cards[x]
-        if np.sum(possible[x, :card]) > 1:
+        if num_true(possible[x, :card]) > 1:
             table = room[: card * r]
             count_rows(codes[x], child, weights, rows, r, table)
             score_split(
@@ -98,11 +110,11 @@ def score_splits(
 
 
 @kernel
-def leave_possible(nodes: Ints, node: int, cards: Ints, possible: Bools) -> None:
-    """Which states of each column the tests above a node leave."""
+def leave_possible(nodes: Ints, node: int, cards: Ints, possible: Bools) -> int:
+    """Which states of each column the tests above a node leave, and how many tests there are."""
     for x in range(len(cards)):
         possible[x, : cards[x]] = True
-    below = node
+    below, depth = node, 0
     while nodes[below, ABOVE] >= 0:
         above = int(nodes[below, ABOVE])
         x, v, state = nodes[above, AXIS], nodes[above, VALUE], nodes[below, STATE]
@@ -113,6 +125,8 @@ def leave_possible(nodes: Ints, node: int, cards: Ints, possible: Bools) -> None
         else:
             possible[x, v] = False
         below = above
+        depth += 1
+    return depth
 
 
 @kernel
@@ -140,14 +154,14 @@ def sort_rows(codes: AnyInts, value: int, order: Ints, room: Ints, ends: Ints) -
 def best_split(
     codes: AnyInts, child: AnyInts, weights: Floats, rows: Ints, cards: Ints, possible: Bools, usable: Bools,
     share: float, r: int, kind: int, terms: Floats, by_value: bool, tolerance: float, logs: Floats, totals: Floats,
-    room: Floats, out: Ints,
+    room: Floats, found: Floats, out: Ints,
 ) -> None:  # fmt: skip
     """The column and value of the split with the best leaves, also where they are worse than the one leaf."""
-    best, found = -np.inf, np.empty(1 + int(np.max(cards)))
+    best = -np.inf
     out[0], out[1] = -1, -1
     for x in range(len(codes)):
         card = cards[x]
-        if not usable[x] or np.sum(possible[x, :card]) < 2:
+        if not usable[x] or num_true(possible[x, :card]) < 2:
             continue
         table = room[: card * r]
         count_rows(codes[x], child, weights, rows, r, table)
@@ -164,7 +178,7 @@ def add_branches(
 ) -> None:  # fmt: skip
     """The branches of a node whose rows are sorted: each state that is possible, or one value and the rest."""
     x, value = chosen[0], chosen[1]
-    count = int(np.sum(possible))
+    count = num_true(possible)
     nodes[node, AXIS], nodes[node, VALUE], nodes[node, FIRST] = x, value, size
     before, start = 0, nodes[node, START]
     for b in range(len(ends)):
@@ -186,71 +200,82 @@ def _tree_work(codes: AnyInts, *_: object) -> float:
 
 @kernel(work=_tree_work)
 def grow(
-    codes: AnyInts, child: AnyInts, weights: Floats, cards: Ints, required: Bools, most: int, r: int, kind: int,
-    terms: Floats, by_value: bool, tolerance: float, logs: Floats, cancel: Bytes,
-) -> tuple[Ints, Floats]:  # fmt: skip
-    """A tree grown by the best split of each leaf even where that lowers the score, and pruned from its leaves.
+    codes: AnyInts, child: AnyInts, weights: Floats, cards: Ints, most: int, r: int, kind: int, terms: Floats,
+    by_value: bool, tolerance: float, logs: Floats, cancel: Bytes, order: Ints, spare: Ints, possible: Bools,
+    usable: Bools, used: Bools, room: Floats, ends: Ints, nodes: Ints, values: Floats, done: int, size: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Grow a tree by the best split of each leaf, even where that lowers the score, as long as nodes have room.
 
     Args:
         codes: the candidates, one row each.
         child: its states.
         weights: one per row, positive.
         cards: the number of states of each candidate.
-        required: candidates that count as used from the start.
         most: how many candidates may be used.
         r: the number of states of the child.
         kind: `LIKELIHOOD` or `EVIDENCE`.
         terms: `fixed`, `shared` and `per_leaf`.
         by_value: whether values are tested against the rest too.
-        tolerance: by how much a split must be better than another, and a subtree than a leaf.
+        tolerance: by how much a split must be better than another.
         logs: of small whole numbers.
         cancel: set where the work is to be ended.
+        order: the rows, in the order of the nodes that they reach.
+        spare: room for rows; `possible`, `usable`, `room` and `ends` are room too.
+        used: the candidates that are used so far.
+        nodes: their numbers (see the module's head; a leaf's column is -1).
+        values: their shares and scores.
+        done: how many nodes have been looked at.
+        size: how many nodes there are.
 
     Returns:
-        The nodes with their numbers (see the module's head; a leaf's column is -1), and their shares and scores.
+        The new `done` and `size`.
     """
-    m, widest = len(child), int(np.max(cards))
-    order, spare, none = np.arange(m), np.empty(m, np.int64), np.empty(0, np.float64)
-    possible, usable = np.zeros((len(codes), widest), np.bool_), np.ones(len(codes), np.bool_)
-    used = required.copy()
-    totals, room, ends, chosen = np.zeros(r), np.empty(widest * r), np.empty(widest, np.int64), np.empty(2, np.int64)
-    nodes, values = np.full((64, 8), -1, np.int64), np.ones((64, 3))
-    nodes[0, START], nodes[0, END], nodes[0, COUNT] = 0, m, 0
-    node, size = 0, 1
-    while node < size and not cancel[0]:
-        rows = order[nodes[node, START] : nodes[node, END]]
-        totals[:] = 0.0
-        for i in range(len(rows)):
-            totals[child[rows[i]]] += weights[rows[i]]
-        share = values[node, SHARE]
-        values[node, LEAF] = table_score(totals, 1, r, kind, terms[0] + terms[1] * share, logs, none) - terms[2]
-        is_pure = np.sum(totals > 0.0) < 2 and terms[2] >= 0.0 and (kind == LIKELIHOOD or terms[1] == 0.0)
-        chosen[0] = -1
+    widest, totals, none = possible.shape[1], room[:r], logs[:0]
+    table, found = room[r : r + widest * r], room[r + widest * r :]
+    while done < size and size + widest <= len(nodes) and not cancel[0]:
+        rows = order[nodes[done, START] : nodes[done, END]]
+        num_states, share = count_states(child, weights, rows, totals), values[done, SHARE]
+        values[done, LEAF] = table_score(totals, 1, r, kind, terms[0] + terms[1] * share, logs, none) - terms[2]
+        is_pure = num_states < 2 and terms[2] >= 0.0 and (kind == LIKELIHOOD or terms[1] == 0.0)
+        ends[0] = -1
         if len(rows) > 0 and not is_pure:
-            leave_possible(nodes, node, cards, possible)
-            usable[:] = used
-            if np.sum(used) < most:
-                usable[:] = True
+            is_open = num_true(used) < most
+            is_deep = leave_possible(nodes, done, cards, possible) >= DEEPEST
+            for x in range(len(codes)):
+                usable[x] = (is_open or used[x]) and not is_deep
             best_split(
                 codes, child, weights, rows, cards, possible, usable, share, r, kind, terms, by_value, tolerance, logs,
-                totals, room, chosen,
+                totals, table, found, ends,
             )  # fmt: skip
-        if chosen[0] >= 0:
-            x = chosen[0]
+        if ends[0] >= 0:
+            x, value = ends[0], ends[1]
             used[x] = True
-            if size + widest > len(nodes):
-                nodes = np.concatenate((nodes, np.empty((len(nodes) + widest, 8), np.int64)))
-                values = np.concatenate((values, np.empty((len(values) + widest, 3))))
-            branches = ends[: cards[x]] if chosen[1] < 0 else ends[:2]
-            sort_rows(codes[x], chosen[1], rows, spare, branches)
-            add_branches(nodes, values, size, node, chosen, possible[x, : cards[x]], branches)
-            size += nodes[node, COUNT]
-        node += 1
-    prune(nodes, values, size, tolerance)
-    return nodes[:size].copy(), values[:size].copy()
+            branches = ends[2 : 2 + cards[x]] if value < 0 else ends[2:4]
+            sort_rows(codes[x], value, rows, spare, branches)
+            add_branches(nodes, values, size, done, ends, possible[x, : cards[x]], branches)
+            size += nodes[done, COUNT]
+        done += 1
+    return done, size
 
 
-@kernel
+@kernel(borrows=True)
+def count_states(child: AnyInts, weights: Floats, rows: Ints, totals: Floats) -> int:
+    """The counts of some rows by the child's state, and how many states occur."""
+    for k in range(len(totals)):
+        totals[k] = 0.0
+    for i in range(len(rows)):
+        totals[child[rows[i]]] += weights[rows[i]]
+    count = 0
+    for total in totals:
+        count += int(total > 0.0)
+    return count
+
+
+def _node_work(nodes: Ints, values: Floats, size: int, tolerance: float) -> float:
+    return 4.0 * size
+
+
+@kernel(work=_node_work)
 def prune(nodes: Ints, values: Floats, size: int, tolerance: float) -> None:
     """Turn every node whose subtree is not better than itself as a leaf into a leaf, the last nodes first."""
     for node in range(size - 1, -1, -1):

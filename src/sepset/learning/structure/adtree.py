@@ -22,9 +22,9 @@ class ADTree:
     """A tree of counts that grows as it is asked.
 
     When it is worth it, measured on ALARM: a table of three columns takes about 70 microseconds from the grown tree
-    (170 with growing it) whatever the number of rows, and 125 by counting 20,000 rows, 360 by counting 70,000. A search needs no
-    single tables: it scores all additions to a family in one compiled pass, at 6 microseconds per family of 20,000
-    rows, and 60 of 70,000. So searches count rows; the tree is for single tables that are asked again from many rows.
+    (170 with growing it) whatever the number of rows, and 125 by counting 20,000 rows, 360 by counting 70,000. A search
+    needs no single tables: it scores all additions to a family in one compiled pass, at 6 microseconds per family of
+    20,000 rows, and 60 of 70,000. So searches count rows; the tree is for single tables that are asked again.
 
     Args:
         columns: the coded rows; discrete, without missing cells, with weights that are whole numbers.

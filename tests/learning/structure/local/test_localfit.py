@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,3 +103,12 @@ def test_bad_input() -> None:
         ss.learn_structure(data, method=ss.HillClimb(), score=LocalFit({"x": ss.LinearGaussian}))
     with pytest.raises(ss.errors.ModelError, match="NoisyMax"):
         ss.learn_structure({"x": [0, 1, 2, 1]}, method=ss.HillClimb(), score=LocalFit(ss.NoisyOr))
+
+
+def test_settings_are_shown_and_kept(tmp_path: Path) -> None:
+    assert repr(LocalFit(ss.NoisyOr)) == "LocalFit(NoisyOr, penalty='bic')"
+    assert repr(LocalFit({"x": ss.LogisticCPD})) == "LocalFit({'x': LogisticCPD}, penalty='bic')"
+    kept, score, data = tmp_path / "search.checkpoint", LocalFit({"x": ss.NoisyOr}), causes(60)
+    whole = ss.learn_structure(data, method=ss.HillClimb(), score=score)
+    ss.learn_structure(data, method=ss.HillClimb(), score=score, until=ss.Until(steps=1), checkpoint=kept)
+    assert ss.learn_structure(data, method=ss.HillClimb(), score=score, checkpoint=kept).graph == whole.graph

@@ -53,6 +53,16 @@ def test_the_cpd_has_the_leaves_of_the_tree() -> None:
     assert columns_of(tree) == {0, 1}
 
 
+def test_the_deepest_trees() -> None:
+    """Under BDeu every further test of a column that never varies makes a pure leaf more probable."""
+    columns = Columns.of(
+        {f"v{k}": np.zeros(4, int) for k in range(260)}, variables=[ss.Discrete(f"v{k}", 2) for k in range(260)]
+    )
+    found = grown_tree(0, range(1, 260), columns, LeafScore.of(ss.BDeu(1.0), 0, columns))
+    assert num_leaves(found.tree) <= 201
+    assert found.score > LeafScore.of(ss.BDeu(1.0), 0, columns).values(np.array([4.0, 0.0]), 1.0)
+
+
 def test_values_of_one_column_tested_twice() -> None:
     """The second test of a column leaves out the value that the first one has split off."""
     columns = Columns.of({"a": np.arange(4).repeat(10), "x": np.array([0, 1, 2, 2]).repeat(10)})

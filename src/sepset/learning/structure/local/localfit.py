@@ -129,6 +129,13 @@ class LocalFit:
             made = _form_of(self.form)
         fill(self, _forms=made)
 
+    def __repr__(self) -> str:
+        if isinstance(self.form, Mapping):
+            shown = "{" + ", ".join(f"{name!r}: {_named(form)}" for name, form in self.form.items()) + "}"
+        else:
+            shown = _named(self.form)
+        return f"LocalFit({shown}, penalty={self.penalty!r})"
+
     @property
     def is_equivalent(self) -> bool:
         """Whether I-equivalent structures have equal scores: of linear Gaussians they have."""
@@ -178,6 +185,10 @@ class LocalFit:
             kind = "real" if columns.is_real[child] else "discrete"
             raise NotApplicable(f"LocalFit gives {self.form[name]!r} to {name!r}, a {kind} column. Name another form.")
         return form
+
+
+def _named(form: object) -> str:
+    return str(getattr(form, "__name__", repr(form)))
 
 
 def _form_of(form: object) -> Form:

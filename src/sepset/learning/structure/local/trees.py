@@ -17,7 +17,7 @@ from sepset.base.threads import NEVER, interruptible
 from sepset.cpds.contexts import Node
 from sepset.cpds.tree import Split, Subtree, TreeCPD
 from sepset.errors import TooLarge
-from sepset.kernels.structure.localtrees import AXIS, BEST, COUNT, FIRST, STATE, VALUE, grow
+from sepset.kernels.structure.localtrees import AXIS, BEST, COUNT, END, FIRST, START, STATE, VALUE, grow, prune
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import ROWS_UNINTERRUPTED, TOLERANCE, small_logs
 from sepset.learning.structure.local.leaves import LeafRows, LeafScore
@@ -60,6 +60,7 @@ def grown_tree(
         required: candidates that count as used whether they are or not.
         most: how many candidates may be used; any number by default.
 
+    Leaves are at most 200 tests deep.
     Cost: each level of the tree is one pass over the rows for each candidate.
     """
     tested = tuple(candidates)
@@ -69,19 +70,50 @@ def grown_tree(
     if not tested or not len(rows.weights):
         counts: Floats = np.bincount(rows.child, rows.weights, leaf.r).astype(np.float64)
         return ScoredTree(0, float(leaf.values(counts, 1.0)))
-    cards = columns.cards[list(tested)]
-    fixed: Bools = np.isin(tested, list(required))
     limit = len(tested) if most is None else most
+    growth = Growth(rows, columns.cards[list(tested)], np.isin(tested, list(required)), leaf)
 
-    def run(cancel: Bytes) -> tuple[Ints, Floats]:
-        found: tuple[Ints, Floats] = grow(
-            rows.codes, rows.child, rows.weights, cards, fixed, limit, leaf.r, leaf.kind, leaf.terms, by_value,
-            TOLERANCE, small_logs(), cancel,
-        )  # fmt: skip
-        return found
+    def run(cancel: Bytes) -> None:
+        growth.run(limit, by_value, cancel)
 
-    nodes, values = interruptible(run) if rows.codes.size * len(tested) > ROWS_UNINTERRUPTED else run(NEVER)
-    return ScoredTree(_read(nodes, tested, columns.cards, itertools.count()), float(values[0, BEST]))
+    interruptible(run) if rows.codes.size * len(tested) > ROWS_UNINTERRUPTED else run(NEVER)
+    tree = _read(growth.nodes, tested, columns.cards, itertools.count())
+    return ScoredTree(tree, float(growth.values[0, BEST]))
+
+
+class Growth:
+    """The nodes of a tree while it grows.
+
+    Args:
+        rows: of the child and the candidates.
+        cards: the number of states of each candidate.
+        used: the candidates that count as used.
+        leaf: the score of leaves.
+    """
+
+    def __init__(self, rows: LeafRows, cards: Ints, used: Bools, leaf: LeafScore) -> None:
+        self.rows, self.cards, self.used, self.leaf = rows, cards, used.copy(), leaf
+        self.widest = max(int(cards.max()), 2)
+        self.nodes, self.values = np.full((64 + self.widest, 8), -1), np.ones((64 + self.widest, 3))
+        self.nodes[0, [START, END, COUNT]] = 0, len(rows.weights), 0
+
+    def run(self, most: int, by_value: bool, cancel: Bytes) -> None:
+        """Grow the tree to its end, and prune it; nodes get more room where they need it."""
+        rows, leaf, num = self.rows, self.leaf, len(self.rows.weights)
+        order, spare, ends = np.arange(num), np.empty(num, np.int64), np.empty(2 + self.widest, np.int64)
+        possible = np.zeros((len(self.cards), self.widest), np.bool_)
+        usable, room = np.zeros(len(self.cards), np.bool_), np.empty((1 + self.widest) * (leaf.r + 1))
+        done, size = 0, 1
+        while done < size and not cancel[0]:
+            if size + self.widest > len(self.nodes):
+                self.nodes = np.concatenate([self.nodes, self.nodes])
+                self.values = np.concatenate([self.values, self.values])
+            done, size = grow(
+                rows.codes, rows.child, rows.weights, self.cards, most, leaf.r, leaf.kind, leaf.terms, by_value,
+                TOLERANCE, small_logs(), cancel, order, spare, possible, usable, self.used, room, ends, self.nodes,
+                self.values, done, size,
+            )  # fmt: skip
+        prune(self.nodes, self.values, size, TOLERANCE)
 
 
 def _read(nodes: Ints, candidates: tuple[int, ...], cards: Ints, leaves: Iterator[int], node: int = 0) -> Tree:

@@ -1,0 +1,64 @@
+"""Numbers of structure scores that were computed independently: gaps of supergraphs, violations of orders, limits."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import sepset as ss
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.familyscores import Scorer
+
+
+def test_the_gap_of_a_needless_edge_is_half_a_chi_square():
+    """An independent pair of 5,000 rows: twice the gain has one degree of freedom, and does not vanish."""
+    rng = np.random.default_rng(0)
+    gaps = []
+    for _ in range(300):
+        counts = rng.multinomial(5000, [0.25] * 4)
+        cells = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
+        scorer = Scorer(Columns.of(cells, weights=counts), ss.structure.LogLikelihood())
+        gaps.append(2 * (scorer.family(1, (0,)) - scorer.family(1, ())))
+    assert np.mean(gaps) == pytest.approx(1.0, abs=0.25)
+    assert np.mean(np.array(gaps) > chi2.ppf(0.95, 1)) == pytest.approx(0.05, abs=0.035)
+
+
+def test_likelihood_is_the_entropy_and_the_violations_of_an_order():
+    """score / M = -H(all) - sum I(X_i; predecessors that are not parents | parents), for every order that fits."""
+    rng = np.random.default_rng(1)
+    rows = {name: rng.integers(0, 2, 50) for name in "abcd"}
+    columns = Columns.of(rows)
+    scorer = Scorer(columns, ss.structure.LogLikelihood())
+    parents = {0: (), 1: (0,), 2: (), 3: (1,)}
+
+    def entropy(chosen):
+        shares = columns.joint(tuple(chosen)).ravel() / 50 if chosen else np.ones(1)
+        return -sum(p * np.log(p) for p in shares if p > 0)
+
+    score = scorer.total([parents[v] for v in range(4)]) / 50
+    checked = 0
+    for order in itertools.permutations(range(4)):
+        if all(order.index(p) < order.index(v) for v, above in parents.items() for p in above):
+            violations = 0.0
+            for place, v in enumerate(order):
+                rest = [u for u in order[:place] if u not in parents[v]]
+                given = list(parents[v])
+                violations += (
+                    entropy([v, *given]) + entropy([*rest, *given]) - entropy([v, *rest, *given]) - entropy(given)
+                )
+            assert score == pytest.approx(-entropy(range(4)) - violations)
+            checked += 1
+    assert checked == 4
+
+
+def test_a_vanishing_prior_is_degenerate():
+    """X = Y in 40 rows: the log odds for the edge grow without limit as the sample size of BDeu vanishes."""
+    cells = {"a": [0, 1], "b": [0, 1]}
+    found = []
+    for size in (1.0, 1e-2, 1e-4, 1e-8):
+        scorer = Scorer(Columns.of(cells, weights=[20, 20]), ss.BDeu(size))
+        found.append(scorer.family(1, (0,)) - scorer.family(1, ()))
+    assert found == pytest.approx([26.9, 32.5, 37.2, 46.4], abs=0.1)
