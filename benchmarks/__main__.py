@@ -40,6 +40,7 @@ SUITES = (
     "em",
     "callers",
     "structure_exact",
+    "structural_em",
     "structure",
     "startup",
     "path",

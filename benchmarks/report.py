@@ -37,7 +37,7 @@ class Comparison:
 
     Attributes:
         kind: "s" for seconds, "B" for bytes, "entries" for table entries, "ns" for nanoseconds, "error" for a
-            difference, "score" for minus a score.
+            difference, "score" for minus a score, "number" for any other number.
         target: our goal, as text.
         headline: the name of this case in the README; empty to leave it out.
     """
@@ -168,6 +168,8 @@ def shown(figure: Figure, kind: str) -> str:
     """
     if isinstance(figure, str):
         return figure.partition(":")[0]
+    if kind == "number":
+        return f"{figure:.4g}"
     if kind == "score":
         return f"{figure:,.1f}"
     if kind == "entries":

@@ -136,6 +136,9 @@ from sepset.learning.structure.hidden.cardinality import (
     ScoredCardinality as ScoredCardinality,
     hidden_cardinality as hidden_cardinality,
 )
+from sepset.learning.structure.hidden.clustering import (
+    SelectiveClustering as SelectiveClustering,
+)
 from sepset.learning.structure.hidden.findhidden import (
     FindHidden as FindHidden,
 )
@@ -148,6 +151,13 @@ from sepset.learning.structure.hidden.learnedbayesnet import (
 from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden as LearnedHidden,
     TriedHidden as TriedHidden,
+)
+from sepset.learning.structure.hidden.learnedmixture import (
+    LearnedMixture as LearnedMixture,
+)
+from sepset.learning.structure.hidden.mixtures import (
+    MixtureOfNetworks as MixtureOfNetworks,
+    MixtureOfTrees as MixtureOfTrees,
 )
 from sepset.learning.structure.hidden.structuralem import (
     StructuralEM as StructuralEM,
@@ -388,6 +398,7 @@ __all__ = [
     "LearnedConditional",
     "LearnedDependencyNet",
     "LearnedHidden",
+    "LearnedMixture",
     "LearnedModules",
     "LearnedNetwork",
     "LearnedTree",
@@ -398,6 +409,8 @@ __all__ = [
     "LogisticLearner",
     "MMHC",
     "MMPC",
+    "MixtureOfNetworks",
+    "MixtureOfTrees",
     "Module",
     "ModuleSearch",
     "MoreData",
@@ -423,6 +436,7 @@ __all__ = [
     "ScoreTable",
     "ScoredCardinality",
     "SearchCertificate",
+    "SelectiveClustering",
     "ShrunkenInformation",
     "Sidak",
     "SparseCandidate",

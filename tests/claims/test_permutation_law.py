@@ -555,6 +555,12 @@ def structures_of_incomplete_rows(w: World) -> Any:
     return found.score, plain_net(found.fit(until=ss.Until(tolerance=1e-12)).model)
 
 
+@law("structure.LearnedMixture.log_probability", "structure.LearnedMixture.responsibilities")
+def mixtures(w: World) -> Any:
+    found = ss.learn_structure(w.rows, method=ss.structure.MixtureOfTrees(1))
+    return found.score, found.log_probability(w.rows).tolist(), found.responsibilities(w.rows).tolist()
+
+
 @law("structure.learn_tree")
 def local_trees(w: World) -> Any:
     was_set = {"d": [k % 3 == 0 for k in range(len(w.rows))]}
@@ -1193,6 +1199,8 @@ EXEMPT = {
     "structure.LearnedHidden.__init__": RECORD,
     "structure.LearnedHidden.fit": "is that of Learned",
     "structure.LearnedBayesNet.__init__": RECORD,
+    "structure.LearnedMixture.__init__": RECORD,
+    "structure.LearnedMixture.fit": "refuses",
     "structure.*.regrets": OWN,
     "structure.*.held_out": OWN,
     "structure.*.largest": OWN,

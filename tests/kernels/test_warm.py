@@ -20,8 +20,9 @@ def test_questions_need_no_other_signatures():
         """
         import importlib
         import sepset as ss
-        from sepset.kernels import warm
+        from sepset.kernels import compile, warm
 
+        compile.OFTEN = 0
         engine = ss.prepare(ss.datasets.load("asia"))
         engine.marginals(given={"xray": "yes"})["lung"]
         in_order = ss.CliqueTree(order=ss.graphs.MinFill())

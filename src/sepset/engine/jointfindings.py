@@ -67,7 +67,7 @@ def has_joints(given: object) -> bool:
     >>> has_joints({"a": 0}), has_joints({("a", "b"): Soft([[0.5, 0.0], [0.0, 0.5]])})
     (False, True)
     """
-    return isinstance(given, Mapping) and tuple in map(type, given)
+    return (type(given) is dict or isinstance(given, Mapping)) and tuple in map(type, given)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,6 @@ NANOSECONDS_PER_TRY = 14_000.0
 NANOSECONDS_PER_ENTRY = 4.0
 """Time of one table entry in a pass up and down the tree, which a better order saves."""
 
-NANOSECONDS_PER_NODE = 5_000.0
-"""Time of one node in a program of contractions, however small its tables are."""
-
 MOST_TRIES = 128
 """Orders tried at most, if neither `restarts` nor `seconds` is given."""
 

@@ -339,11 +339,8 @@ def _spent(work: int, step: int) -> float:
 
 
 def _worth(task: OrderingTask, total: float) -> float:
-    """The nanoseconds to search for if tables have 2 to the power `total` entries: of the task's number of passes, each
-    of which takes some time for every node too, but of no less than one on small tables."""
-    once = costs.NANOSECONDS_PER_ENTRY * 2.0 ** min(total, 64.0)
-    least = min(once, task.effort * once + costs.NANOSECONDS_PER_NODE * len(task))
-    return float(max(task.effort * once, least))
+    """The nanoseconds to search for if tables have 2 to the power `total` entries: of the task's number of passes."""
+    return float(task.effort * costs.NANOSECONDS_PER_ENTRY * 2.0 ** min(total, 64.0))
 
 
 def _index(task: OrderingTask) -> Floats:

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
@@ -27,9 +28,14 @@ from numba.core.typing.typeof import typeof_impl
 
 from sepset.kernels.diskcache import Lock, SealedFiles
 from sepset.kernels.kernel import Kernel, compiled_form
+from sepset.kernels.lean import lean
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOGGER = logging.getLogger("sepset")
+
+# How often a kernel that only saves time is wanted before it is worth seconds of compiling.
+OFTEN = 200
+_WANTED: Counter[Any] = Counter()
 
 
 def _look_up_quietly() -> None:
@@ -116,10 +122,11 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
 
 
 def is_ready(kernel: Any) -> bool:
-    """Whether a kernel is compiled, or on disk, or no other process will compile it."""
-    if kernel.overloads or not _has_helper():
+    """Whether a kernel is compiled, or on disk; or was wanted often enough, if no other process will compile it."""
+    if kernel.overloads or Path(kernel._cache._cache_file._index_path).is_file():
         return True
-    return Path(kernel._cache._cache_file._index_path).is_file()
+    _WANTED[kernel] += 1
+    return not _has_helper() and _WANTED[kernel] > OFTEN
 
 
 def _has_helper() -> bool:
@@ -190,7 +197,8 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
     def compiled(self, compile_it: Callable[[Any], Any], sig: Any) -> Any:
         """Compile, or load, and give the lock back."""
         try:
-            return compile_it(sig)
+            with lean():
+                return compile_it(sig)
         finally:
             self._lock.release()
 

@@ -2,9 +2,10 @@
 
 Loading a compiler takes longer than most first questions, and compiling takes longer still. So a kernel starts as the
 Python function that it is written as. Its work is estimated from the sizes of its arguments before each call, and is
-added up over the process; the call that would exceed `PLAIN_WORK` loads the compiled kernels, and all later calls
-use them. What has been spent until then is at most what loading costs, so that no program takes twice the time of the
-better choice. Which form answers depends on sizes alone, never on a clock, a cache or a background task.
+added up over the process, by the kind of task; the call that would exceed `PLAIN_WORK` loads the compiled kernels of
+its kind, and all later calls use them. What has been spent until then is at most what loading costs, so that no program
+takes twice the time of the better choice; and who counts rows does not wait for kernels that plan contractions. Which
+form answers depends on sizes alone, never on a clock, a cache or a background task.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ import numpy as np
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Interpreted passes of a loop, about a microsecond each: together about as long as loading compiled kernels takes.
-PLAIN_WORK = 300_000
+PLAIN_WORK = 600_000
+
+# The kernels that plan and answer questions about a model are of one kind; all other folders are kinds of their own.
+QUESTIONS = "compiled"
+FOLDERS = {name: QUESTIONS for name in ("exact", "graphs", "hybrid")}
 
 Work = Callable[..., float]
 
@@ -34,44 +39,21 @@ class Options(NamedTuple):
     holds: bool = False
 
 
-class Kernel:
-    """A function before compiled kernels are loaded.
-
-    Attributes:
-        function: as written.
-        options: how it is compiled.
-        work: the passes of its loops for given arguments; None if it is never interpreted when called from outside.
-    """
-
-    def __init__(self, function: Callable[..., Any], options: Options, work: Work | None) -> None:
-        self.function, self.options, self.work = function, options, work
-        self.__doc__, self.__name__ = function.__doc__, function.__name__
-        self.__module__, self.__wrapped__ = function.__module__, function
-
-    def __call__(self, *args: Any) -> Any:
-        """Run it, interpreted while that is affordable."""
-        if self.work is None or not METER.affords(self.work, args):
-            return compiled_form(self)(*args)
-        with np.errstate(all="ignore"):
-            return plain(self)(*args)
-
-
 class Meter:
-    """The work that interpreted kernels have done in this process, and whether compiled ones are loaded.
+    """The work that interpreted kernels of one kind have done in this process, and whether compiled ones are loaded.
 
     Attributes:
         spent: passes of loops so far.
-        compiled: the compiled kernels once they are loaded.
+        is_loaded: whether the compiled kernels answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_loaded: bool = False) -> None:
         self.spent = 0.0
-        self.compiled: dict[Kernel, Callable[..., Any]] | None = None
-        self.lock = threading.RLock()
+        self.is_loaded = is_loaded
 
     def affords(self, work: Work, args: tuple[Any, ...]) -> bool:
         """Whether a call with these arguments is interpreted; its work is then spent."""
-        if self.compiled is not None:
+        if self.is_loaded:
             return False
         spent = self.spent + work(*args)
         if spent > PLAIN_WORK:
@@ -80,7 +62,60 @@ class Meter:
         return True
 
 
-METER = Meter()
+class Meters:
+    """The meters of all kinds of kernels, and their compiled forms.
+
+    Attributes:
+        kinds: by the name of a kind.
+        compiled: those that are loaded.
+        is_all: whether kinds that come later are loaded as well.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, Meter] = {}
+        self.compiled: dict[Kernel, Callable[..., Any]] = {}
+        self.is_all = False
+        self.lock = threading.RLock()
+
+    def of(self, kind: str) -> Meter:
+        """The meter of a kind, which has spent nothing at first."""
+        found = self.kinds.get(kind)
+        return self.kinds.setdefault(kind, Meter(is_loaded=self.is_all)) if found is None else found
+
+
+class Kernel:
+    """A function before compiled kernels are loaded.
+
+    Attributes:
+        function: as written.
+        options: how it is compiled.
+        work: the passes of its loops for given arguments; None if it is never interpreted when called from outside.
+        kind: the tasks that it belongs to.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Options, work: Work | None) -> None:
+        self.function, self.options, self.work = function, options, work
+        self.__doc__, self.__name__ = function.__doc__, function.__name__
+        self.__module__, self.__wrapped__ = function.__module__, function
+        self.kind = _kind(function.__module__)
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it, interpreted while that is affordable."""
+        meter = METERS.of(self.kind)
+        if not meter.is_loaded and (self.work is None or not meter.affords(self.work, args)):
+            load(self.kind)
+        if meter.is_loaded:
+            return (METERS.compiled.get(self) or compiled_form(self))(*args)
+        with np.errstate(all="ignore"):
+            return plain(self)(*args)
+
+
+def _kind(module: str) -> str:
+    folder = module.removeprefix("sepset.kernels.").partition(".")[0]
+    return FOLDERS.get(folder, folder)
+
+
+METERS = Meters()
 _KERNELS: list[Kernel] = []
 _PLAIN: dict[str, dict[str, Any]] = {}
 
@@ -126,10 +161,8 @@ def kernel(
 
 def _decorated(function: F, options: Options, work: Work | None) -> F:
     made = Kernel(function, options, work)
-    if METER.compiled is None:
-        _KERNELS.append(made)
-        return cast(F, made)
-    return cast(F, _compiled(made))
+    _KERNELS.append(made)
+    return cast(F, compiled_form(made) if METERS.of(made.kind).is_loaded else made)
 
 
 def sizes(*args: Any) -> float:
@@ -148,32 +181,40 @@ def pairs(start: Any, members: Any) -> float:
 
 
 def answered() -> Mapping[str, object]:
-    """Which form of kernels answers now, `plain` or `compiled`, as a result says it in `info`.
+    """Which form of kernels answers questions now, `plain` or `compiled`, as a result says it in `info`.
 
     >>> answered()["tier"] in ("plain", "compiled")
     True
     """
-    return {"tier": "plain" if METER.compiled is None else "compiled"}
+    return {"tier": "compiled" if METERS.of(QUESTIONS).is_loaded else "plain"}
 
 
-def load() -> dict[Kernel, Callable[..., Any]]:
-    """Load the compiled kernels: every kernel module has them under the names of the interpreted ones."""
-    with METER.lock:
-        if METER.compiled is None:
-            compiled = {k: _compiled(k) for k in _KERNELS}
+def load(kind: str = QUESTIONS) -> None:
+    """Load the compiled kernels of a kind: every kernel module has them under the names of the interpreted ones."""
+    with METERS.lock:
+        if not METERS.of(kind).is_loaded:
+            for made in _KERNELS:
+                if made.kind == kind:
+                    compiled_form(made)
             for module in {k.__module__ for k in _KERNELS} & sys.modules.keys():
-                _replace(sys.modules[module], compiled)
-            METER.compiled = compiled
-        return METER.compiled
+                _replace(sys.modules[module])
+            METERS.of(kind).is_loaded = True
+
+
+def load_all() -> None:
+    """Load the compiled kernels of all kinds, now and as their modules are imported."""
+    with METERS.lock:
+        METERS.is_all = True
+        for kind in {k.kind for k in _KERNELS} | METERS.kinds.keys():
+            load(kind)
 
 
 def compiled_form(made: Kernel) -> Callable[..., Any]:
-    """The compiled form of a kernel, also of one whose module was being imported while the others were loaded."""
-    with METER.lock:
-        found = load()
-        if made not in found:
-            found[made] = _compiled(made)
-        return found[made]
+    """The compiled form of a kernel, which is compiled when it is called; others of its kind are as they were."""
+    with METERS.lock:
+        if made not in METERS.compiled:
+            METERS.compiled[made] = _compiled(made)
+        return METERS.compiled[made]
 
 
 def is_at_hand(kernel: Any) -> bool:
@@ -182,7 +223,7 @@ def is_at_hand(kernel: Any) -> bool:
     For kernels that only save time over others: what they return is the same, so that no answer depends on this.
     """
     if isinstance(kernel, Kernel):
-        if METER.compiled is None:
+        if not METERS.of(kernel.kind).is_loaded:
             return True
         kernel = compiled_form(kernel)
     from sepset.kernels.compile import is_ready
@@ -196,11 +237,11 @@ def _compiled(made: Kernel) -> Callable[..., Any]:
     return compiled(made.function, *made.options)
 
 
-def _replace(module: ModuleType, compiled: dict[Kernel, Callable[..., Any]]) -> None:
-    """Bind the names of kernels in a module to their compiled form."""
+def _replace(module: ModuleType) -> None:
+    """Bind the names of kernels in a module to their compiled form, if they have one."""
     for name, value in list(vars(module).items()):
-        if isinstance(value, Kernel):
-            setattr(module, name, compiled[value])
+        if isinstance(value, Kernel) and value in METERS.compiled:
+            setattr(module, name, METERS.compiled[value])
 
 
 def plain(made: Kernel) -> Callable[..., Any]:

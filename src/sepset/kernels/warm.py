@@ -16,7 +16,7 @@ from typing import Any
 from numba.core.sigutils import normalize_signature
 
 from sepset.kernels.compile import lock
-from sepset.kernels.kernel import load
+from sepset.kernels.kernel import load_all
 
 PATIENCE = 30.0
 """Seconds that a background process continues after its parent has ended."""
@@ -58,7 +58,7 @@ KERNELS = {
 
 def compile_ahead() -> Iterator[str]:
     """Compile the kernels into the cache, the last needed first; yields their names."""
-    load()
+    load_all()
     for name, letters in KERNELS.items():
         module, _, function = name.rpartition(".")
         kernel = getattr(importlib.import_module(f"sepset.kernels.{module}"), function)

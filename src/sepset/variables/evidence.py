@@ -148,7 +148,7 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     [1.0, 1.0, 0.0]
     """
     found: tuple[dict[int, int], dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {}, {})
-    if given is not None and not isinstance(given, Mapping | Row):
+    if given is not None and type(given) is not dict and not isinstance(given, Mapping | Row):
         raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
     seen: set[int] = set()
     codes = found[0]

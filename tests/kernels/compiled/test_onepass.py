@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference.compiled import question
 from sepset.inference.compiled.contraction import Contraction
 from sepset.inference.compiled.planner import Planner, Settings
 from sepset.inference.compiled.program import Program
@@ -17,6 +18,12 @@ from sepset.variables.evidence import Evidence
 from support.random_models import markov_net, table_net
 
 MEMORY = 2**30
+
+
+@pytest.fixture(autouse=True)
+def _at_hand(monkeypatch):
+    """The call is compiled here and now, where it is not on disk."""
+    monkeypatch.setattr(question, "is_at_hand", lambda kernel: True)
 
 
 def planner_of(model):

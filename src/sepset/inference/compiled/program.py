@@ -170,10 +170,12 @@ class WorkspacePool:
 
     def give(self, store: FactorStore, workspace: Workspace) -> None:
         """Return a workspace to the pool."""
+        nbytes = workspace.values.nbytes
         with self._lock:
             self._idle.append((store, workspace))
-            del self._idle[: -self._most(workspace.values.nbytes)]
-        if workspace.values.nbytes > self._memory:
+            if len(self._idle) > 1:
+                del self._idle[: -self._most(nbytes)]
+        if nbytes > self._memory:
             LARGE.keep(self)
 
     def clear(self) -> None:

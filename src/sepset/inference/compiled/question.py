@@ -252,14 +252,7 @@ class Attempt(NamedTuple):
         return None if self.total is None else float(2.0 ** min(self.total, 1000.0))
 
 
-TIMES = np.array(
-    [
-        pace.NANOSECONDS_PER_TRY,
-        pace.NANOSECONDS_PER_READ,
-        pace.NANOSECONDS_PER_ENTRY,
-        pace.NANOSECONDS_PER_NODE,
-    ]
-)
+TIMES = np.array([pace.NANOSECONDS_PER_TRY, pace.NANOSECONDS_PER_READ, pace.NANOSECONDS_PER_ENTRY])
 
 
 def compile_greedily(

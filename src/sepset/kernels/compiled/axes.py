@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.compiled.tape import ONE
 from sepset.kernels.kernel import kernel, times
 
@@ -200,7 +201,7 @@ def axis_strides(
     laid = np.zeros(num, np.uint8)
     for t in roots:
         laid[t] = 1
-    order = np.argsort(-(sizes[steps[:num_forward, 0]] + sizes[steps[:num_forward, 1]] + sizes[steps[:num_forward, 2]]))
+    order = ascending(-(sizes[steps[:num_forward, 0]] + sizes[steps[:num_forward, 1]] + sizes[steps[:num_forward, 2]]))
     partner = np.full(num, -1, np.int64)
     for s in order:
         d, a, b = steps[s, 0], steps[s, 1], steps[s, 2]

@@ -14,6 +14,7 @@ from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.compiled.axes import axis_strides
 from sepset.kernels.compiled.layout import assemble
 from sepset.kernels.compiled.planning import eliminate, maximal_cliques, scope_graph
+from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.compiled.steps import trace
 from sepset.kernels.graphs.ordering import greedy_order
 from sepset.kernels.kernel import kernel, pairs, sizes
@@ -74,8 +75,8 @@ def compile_greedily(
         limit: the entries of all results up to which it is.
         free_from: the entries of all tensors from which their axes are in the order that steps read fastest.
         effort, times: it is compiled only if its order adds no edge, or if finding it took as long as so many passes
-            over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, an
-            entry of a table, and a node.
+            over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, and
+            an entry of a table.
 
     Returns whether it was compiled, and log2 of the entries of its tables; the variable of each rank with its number of
     states; the cliques; the contraction, as `trace` returns it; and what `assemble` returns.
@@ -90,15 +91,14 @@ def compile_greedily(
     for i in range(len(last)):
         together[i] = place[last[i]]
         group[together[i]] = 3
-    _, _, near_start, near = scope_graph(start, members, numbers, place, np.sort(together), num)
+    _, _, near_start, near = scope_graph(start, members, numbers, place, together[ascending(together)], num)
     order, total, work = _order(near_start, near, states, group, cancel)
     for i in range(len(last)):
         order[num - len(last) + i] = together[i]
     scope_start, scopes, _, absorbed, _, ranked, entries = eliminate(near_start, near, order, states, np.inf, 0)
     is_made = entries <= most and entries <= limit
     is_perfect = 2 * scope_start[num] == len(near)  # no edge was added
-    once = times[2] * 2.0 ** min(total, 64.0)
-    worth = max(effort * once, min(once, effort * once + times[3] * num))
+    worth = effort * times[2] * 2.0 ** min(total, 64.0)
     is_made = is_made and (is_perfect or times[0] + times[1] * work >= worth)
     if not is_made:
         none = hidden[:0]
@@ -109,7 +109,8 @@ def compile_greedily(
         positions[i] = hidden[order[i]]
         rank[positions[i]] = i
     cliques = maximal_cliques(scope_start, scopes, absorbed, len(order) - len(last))
-    kept = np.sort(rank[last])
+    kept = rank[last]
+    kept = kept[ascending(kept)]
     inputs = start, members, numbers, rank, rank[touched], ranked
     no_tree = np.empty((0, 2), np.int64)
     traced = trace(*inputs, *cliques, kept, rank[targets], num_reads, no_tree, 0, limit, cancel)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.compiled.tape import (
     ONE,
     STAMP,
@@ -142,7 +143,7 @@ def _merge_blocks(tape: Tape, work: Ints, num: int) -> int:
             low = tape.pool[first] if tape.start[work[i] + 1] > first else 0
             high = tape.pool[first + 1] if tape.start[work[i] + 1] > first + 1 else 0
             keys[i] = low * len(tape.cards) + high
-        sorted_work = work[:num][np.argsort(keys, kind="mergesort")]
+        sorted_work = work[:num][ascending(keys)]
         made = 0
         for first in range(0, num, MOST_PAIRED):
             block = sorted_work[first : first + MOST_PAIRED].copy()
@@ -277,9 +278,11 @@ def _as_rows(tape: Tape, cliques: Ints, roots: Ints) -> tuple[Ints, Ints, Ints, 
             box_start[g + 1] += 1
     sepsets = np.empty(sep_start[num], np.int64)
     for g in range(num):
-        first = tape.start[cliques[g, 0]]
-        sepsets[sep_start[g] : sep_start[g + 1]] = tape.pool[first : first + sep_start[g + 1] - sep_start[g]]
-    boxes[box_start[num] : box_start[num] + len(roots)] = roots
+        first = tape.start[cliques[g, 0]] - sep_start[g]
+        for k in range(sep_start[g], sep_start[g + 1]):  # a slice would compile for a second
+            sepsets[k] = tape.pool[first + k]
+    for i in range(len(roots)):
+        boxes[box_start[num] + i] = roots[i]
     box_start[num + 1] = box_start[num] + len(roots)
     return sep_start, sepsets, box_start, boxes
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.kernel import kernel
 
 # Columns of a group.
@@ -113,7 +114,7 @@ def copy_tiles(w: Any, d: int, a: int, groups: Any, first: int, count: int, canc
         outer[g, STRIDE_A] = groups[first + g, STRIDE_A] * inner[g]
         outer[g, STRIDE_B] = 0
         outer[g, STRIDE_D] = groups[first + g, STRIDE_D] * inner[g]
-    outer = outer[np.argsort(-np.minimum(outer[:, STRIDE_A], outer[:, STRIDE_D]))]
+    outer = outer[ascending(-np.minimum(outer[:, STRIDE_A], outer[:, STRIDE_D]))]
     g = 0
     while g >= 0 and cancel[0] == 0:
         _copy_tile(w, np.uint64(d), np.uint64(a), to, source, np.uint64(size))

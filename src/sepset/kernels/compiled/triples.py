@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
+from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.kernel import kernel
 
 # The largest entry stays within 2 to plus or minus LIMIT; a range of more bits than RANGE is flagged.
@@ -104,7 +105,7 @@ def join_step(
     for r in scope_a:
         at_d[r] = 0
     to_b = _split(cells_b, scope_b, cards, at_d)
-    order_a, order_b = np.argsort(key_a, kind="mergesort"), np.argsort(key_b, kind="mergesort")
+    order_a, order_b = ascending(key_a), ascending(key_b)
     first, second, where = none, none, none
     for fill in range(2):
         top, j = 0, 0
@@ -121,7 +122,7 @@ def join_step(
                 return none, none, none, none
         if fill == 0:
             first, second, where = np.empty(top, np.int64), np.empty(top, np.int64), np.empty(top, np.int64)
-    by_cell = np.argsort(where, kind="mergesort")
+    by_cell = ascending(where)
     third, cells = np.empty(len(where), np.int64), np.empty(len(where), np.int64)
     count = 0
     for i in range(len(by_cell)):

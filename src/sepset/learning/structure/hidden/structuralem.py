@@ -154,7 +154,7 @@ class StructuralEM:
         """The result of the search itself, where no cell is missing."""
         found = self.search.learn(task)
         prior = task.score if is_evidence(task.score) else None
-        fit = fit_parameters(found.dag, task.columns.dataset, MLE() if prior is None else Bayes(prior))
+        fit = fit_parameters(found.dag, task.columns.dataset, MLE(unseen="uniform") if prior is None else Bayes(prior))
         return LearnedBayesNet(
             found.dag, columns=found.columns, score=found.score, bound=found.bound, num_scores=found.num_scores,
             num_tests=found.num_tests, guarantees=found.guarantees, trace=found.trace, status=found.status,

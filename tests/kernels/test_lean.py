@@ -1,0 +1,94 @@
+"""Code within its callers: the same numbers, and machine code for what Python calls alone."""
+
+from __future__ import annotations
+
+import gc
+
+import numba
+import numpy as np
+import pytest
+
+from sepset.kernels.lean import LeanLibrary, lean
+from support.bounded import child
+
+
+@pytest.fixture
+def functions():
+    """A function that Python calls, and one that only it calls, which raises and makes arrays."""
+
+    @numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    def inner(x, k):
+        if k < 0:
+            raise ValueError("a negative number")
+        return np.sort(x)[:k]
+
+    @numba.njit(no_cfunc_wrapper=True)
+    def outer(x, k):
+        return inner(x, k).sum() + inner(-x, 1)[0]
+
+    return inner, outer
+
+
+def test_numbers_and_errors_are_those_of_python(functions):
+    _, outer = functions
+    x = np.array([3.0, 1.0, 2.0])
+    with lean():
+        assert outer(x, 2) == 3.0 - 3.0
+    assert outer(x, 1) == 1.0 - 3.0
+    with pytest.raises(ValueError, match="a negative number"):
+        outer(x, -1)
+
+
+def test_only_what_python_calls_is_machine_code(functions):
+    inner, outer = functions
+    with lean():
+        outer(np.ones(3), 2)
+    libraries = [f.overloads[f.signatures[0]].library for f in (inner, outer)]
+    assert [type(made) for made in libraries] == [LeanLibrary, LeanLibrary]
+    assert [made.serialize_using_object_code()[1] for made in libraries[:1]] == ["bitcode"]
+    assert not inner.targetctx.codegen()._engine.is_symbol_defined(libraries[0].name)
+
+
+def test_afterward_functions_are_compiled_as_usual_and_garbage_is_collected(functions):
+    _, outer = functions
+    with pytest.raises(ZeroDivisionError), lean(), lean():
+        raise ZeroDivisionError
+    assert gc.isenabled()
+    assert outer(np.ones(3), 2) == 1.0
+    assert not isinstance(outer.overloads[outer.signatures[0]].library, LeanLibrary)
+
+
+def test_code_from_the_disk_is_a_part_of_new_callers(tmp_path):
+    """One process compiles a kernel; the next loads it and what it calls, and compiles another that calls them."""
+    (tmp_path / "loops.py").write_text(
+        """
+from sepset.kernels.kernel import kernel
+
+
+@kernel
+def _double(x):
+    return 2.0 * x
+
+
+@kernel
+def total(values):
+    out = 0.0
+    for v in values:
+        out += _double(v)
+    return out
+
+
+@kernel
+def twice(values):
+    return total(values) + _double(total(values))
+"""
+    )
+    for name, value in (("total", 20.0), ("twice", 60.0), ("twice", 60.0)):
+        script = f"""
+            import sys
+            sys.path.insert(0, {str(tmp_path)!r})
+            import numpy as np, loops
+            print(loops.{name}(np.arange(5.0)))
+        """
+        done = child(script, SEPSET_CACHE_DIR=str(tmp_path / "cache"))
+        assert done.stdout.split() == [str(value)], done.stderr
