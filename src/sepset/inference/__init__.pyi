@@ -83,6 +83,9 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.loopybp import (
+    LoopyBP as LoopyBP,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     LogProbabilityResult as LogProbabilityResult,
@@ -135,6 +138,7 @@ __all__ = [
     "ICM",
     "InformationValues",
     "LogProbabilityResult",
+    "LoopyBP",
     "MapResult",
     "MarginalsResult",
     "MergeOrder",
