@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from sepset.inference.result import Guarantee, Guarantees
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.inference.method import Method
@@ -34,7 +35,7 @@ class PassesMessages(Protocol):
         """The log partition that the beliefs give."""
 
     def guarantees(self, beliefs: Beliefs) -> Guarantees:
-        """What is known about the answers."""
+        """The guarantees of the answers that the beliefs give."""
 
     def prepare(self, problem: Problem) -> PreparedPropagation:
         """The method bound to a problem."""
@@ -75,14 +76,18 @@ class PreparedPropagation:
         """A reader of single beliefs, and the log partition."""
         found = self.beliefs(evidence)
         place = {int(v): i for i, v in enumerate(found.wiring.free)}
-        return lambda v: Table([self.problem.variables[v]], found.variable(place[v])), self.log_partition(evidence)
+        return lambda v: Table(self._scope([v]), found.variable(place[v])), self.log_partition(evidence)
+
+    def _scope(self, targets: Sequence[int]) -> list[Discrete]:
+        """The targets, which are discrete wherever a model is wired."""
+        return [cast(Discrete, self.problem.variables[v]) for v in targets]
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The belief of a target, or of several that one factor covers."""
-        found, scope = self.beliefs(evidence), [self.problem.variables[v] for v in targets]
+        found, scope = self.beliefs(evidence), self._scope(targets)
         total = self.log_partition(evidence)
         if total == -np.inf:
-            return Answer(Table(scope, np.zeros([v.num_states for v in scope])), total)  # type: ignore[union-attr]
+            return Answer(Table(scope, np.zeros([v.num_states for v in scope])), total)
         guarantee = self._passes.guarantees(found)["marginals"]
         return Answer(Table(scope, self._values(found, targets)), total, guarantee)
 
