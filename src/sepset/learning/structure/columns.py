@@ -200,6 +200,12 @@ class Columns(Frozen):
         """Whether some cell is missing."""
         return bool((self.codes < 0).any() or np.isnan(self.values).any())
 
+    @lazy
+    def is_set(self) -> Mapping[str, Bools]:
+        """For each variable that an intervention set in some row, in which rows."""
+        marks = np.zeros((0, 0), np.bool_) if self.intervened is None else self.intervened
+        return {name: rows for name, rows in zip(self.names, marks, strict=False) if rows.any()}
+
     def total_of(self, child: int) -> float:
         """The weight of the rows in which a column was not set by an intervention."""
         if self.intervened is None:

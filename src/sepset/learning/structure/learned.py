@@ -206,6 +206,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
     def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
         """The network with the learned structure and parameters from the same rows.
 
+        Rows in which an intervention set a variable do not count in its own CPD.
         CPDs are tables and linear Gaussians, unless the score is one of families of another form: then those.
 
         Args:
@@ -215,7 +216,11 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         from sepset.learning.estimation.estimators import MLE
 
         found: FitResult = fit_parameters(
-            self.template, self.columns.dataset, MLE() if method is None else method, **options
+            self.template,
+            self.columns.dataset,
+            MLE() if method is None else method,
+            is_set=self.columns.is_set,
+            **options,
         )
         return found
 
