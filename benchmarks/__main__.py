@@ -33,6 +33,7 @@ SUITES = (
     "trees",
     "memory",
     "roofline",
+    "cuts",
     "refusals",
     "sparse",
     "treequeries",
