@@ -152,7 +152,7 @@ def fit(
 ) -> F:
     """The network with the parameters that `method` learns from `data`; arguments as in `sepset.fit`.
 
-    Rows in which an intervention set a variable (`is_set`, one truth value per row) do not count in its own CPD.
+    Rows in which a variable was set by an intervention (`is_set`, one truth value per row) do not count in its own CPD.
 
     >>> from sepset.learning.estimation.estimators import MLE
     >>> fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE()).model.cpd("coin").values.tolist()

@@ -88,7 +88,7 @@ class Statistics:
     ) -> Statistics:
         """The statistics of complete columns; `known` are those of some CPDs, counted before.
 
-        Rows in which an intervention set a variable (`is_set`) do not count in its own CPD.
+        Rows in which a variable was set by an intervention (`is_set`) do not count in its own CPD.
         """
         before, left_out = {} if known is None else known, {} if is_set is None else is_set
 
