@@ -34,6 +34,7 @@ SUITES = (
     "memory",
     "roofline",
     "cuts",
+    "assignments",
     "refusals",
     "sparse",
     "treequeries",
