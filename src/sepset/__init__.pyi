@@ -118,6 +118,9 @@ from sepset.inference.map.moves import (
     AlphaBetaSwap as AlphaBetaSwap,
     AlphaExpansion as AlphaExpansion,
 )
+from sepset.inference.map.mplp import (
+    MPLP as MPLP,
+)
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
@@ -258,6 +261,7 @@ __all__ = [
     "LogisticCPD",
     "MLE",
     "MMHC",
+    "MPLP",
     "MarkovNet",
     "MinCut",
     "MixedGraph",
