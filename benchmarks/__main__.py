@@ -33,6 +33,8 @@ SUITES = (
     "trees",
     "memory",
     "roofline",
+    "cuts",
+    "assignments",
     "refusals",
     "sparse",
     "treequeries",

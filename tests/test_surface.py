@@ -141,6 +141,7 @@ THREE = {
         "GES.step",
         "HillClimb.step",
         "ICM.step",
+        "MPLP.step",
         "TRWS.step",
         "StructuralEM.step",
     ),  # (task, state, rng)

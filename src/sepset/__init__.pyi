@@ -118,6 +118,9 @@ from sepset.inference.map.moves import (
     AlphaBetaSwap as AlphaBetaSwap,
     AlphaExpansion as AlphaExpansion,
 )
+from sepset.inference.map.mplp import (
+    MPLP as MPLP,
+)
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
@@ -262,6 +265,7 @@ __all__ = [
     "LoopyBP",
     "MLE",
     "MMHC",
+    "MPLP",
     "MarkovNet",
     "MinCut",
     "MixedGraph",

@@ -19,7 +19,7 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS LoopyBP "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP LoopyBP "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -144,6 +144,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.maxflow": "Cut FlowGraph",
         "inference.map.mincut": "MinCut",
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
+        "inference.map.mplp": "MPLP",
         "inference.map.qpbo": "QPBO",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",

@@ -70,6 +70,9 @@ from sepset.inference.map.moves import (
     AlphaBetaSwap as AlphaBetaSwap,
     AlphaExpansion as AlphaExpansion,
 )
+from sepset.inference.map.mplp import (
+    MPLP as MPLP,
+)
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
@@ -139,6 +142,7 @@ __all__ = [
     "InformationValues",
     "LogProbabilityResult",
     "LoopyBP",
+    "MPLP",
     "MapResult",
     "MarginalsResult",
     "MergeOrder",

@@ -203,7 +203,7 @@ class Wiring:
             f = int(np.argmax(arities > 2))
             raise NotApplicable(
                 f"{type(method).__name__} takes factors of at most two variables; factor {self.numbers[f]} has "
-                f"{arities[f]}. Use ICM() or CliqueTree()."
+                f"{arities[f]}. Use MPLP() or CliqueTree()."
             )
 
     def log_value(self, codes: Sequence[int] | Ints) -> float:

@@ -14,7 +14,7 @@ def test_the_choice_follows_the_factors():
     nets = {
         "MinCut": ss.MarkovNet.potts(coin, 0.7, log_values=rng.normal(size=(4, 4, 2))),
         "TRWS": ss.MarkovNet.potts(pixel, 0.3, log_values=rng.normal(size=(5, 5, 3))),
-        "ICM": ss.MarkovNet(ss.Table((a, b, c), rng.random((2, 2, 2)))),
+        "MPLP": ss.MarkovNet(ss.Table((a, b, c), rng.random((2, 2, 2)))),
     }
     for name, net in nets.items():
         found, exact = ss.map_assignment(net, method=ss.inference.AutomaticSearch()), ss.map_assignment(net)

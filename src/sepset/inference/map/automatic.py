@@ -10,6 +10,7 @@ from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.coordinates import ICM
 from sepset.inference.map.mincut import MinCut
 from sepset.inference.map.moves import AlphaExpansion, fused
+from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.trws import TRWS
 
 SECONDS = 30.0
@@ -18,14 +19,15 @@ SECONDS = 30.0
 
 @dataclass(frozen=True)
 class AutomaticSearch:
-    """One cut if the model is binary, in pairs and submodular; else bounds and moves for pairs; else local search.
+    """One cut if the model is binary, in pairs and submodular; else bounds and moves for pairs; else bounds and search.
 
     For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
-    states of both are fused. The result says what was used.
+    states of both are fused. For larger factors, `MPLP` gives bound and start, and local search improves it. The result
+    says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
-    Guarantee: exact for a cut, or if the bound is reached; a gap for pairs; local optimum otherwise.
+    Guarantee: exact for a cut, or if the bound is reached; a gap otherwise.
     Tested by: inference/map/test_automatic.py::test_the_choice_follows_the_factors
 
     >>> import sepset as ss
@@ -40,10 +42,21 @@ class AutomaticSearch:
         task.require_all(self)
         wiring = task.wiring
         if not wiring.is_pairwise:
-            return _said("ICM", assign(ICM(restarts=10), task))
+            return self._in_any(task)
         if (wiring.plugs.cards <= 2).all() and BinaryEnergy.of(wiring, MinCut()).submodular() is not None:
             return _said("MinCut", assign(MinCut(), task))
         return self._in_pairs(task)
+
+    def _in_any(self, task: AssignmentTask) -> Found:
+        """Bounds by messages of any factors, then local search."""
+        rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
+        half = None if rule.seconds is None else rule.seconds / 2.0
+        bounded = assign(MPLP(), replace(task, until=replace(rule, seconds=half)))
+        if bounded.is_proved:
+            return _said("MPLP", bounded)
+        rest = Until(steps=None, tolerance=0.0, seconds=half or SECONDS)
+        moved = ICM(restarts=10).assign(replace(task, start=bounded.codes[0], until=rest, checkpoint=None))
+        return _said("MPLP, then ICM", replace(bounded, codes=moved.codes, log_values=moved.log_values))
 
     def _in_pairs(self, task: AssignmentTask) -> Found:
         """Bounds by messages, then moves."""

@@ -15,6 +15,7 @@ from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
+from sepset.inference.wiring import Wiring
 from sepset.kernels.map.coordinates import sweep
 
 
@@ -95,6 +96,18 @@ class ICM:
 
     def _better(self, task: AssignmentTask, one: Ints, other: Ints) -> Ints:
         return other if task.wiring.log_value(other) > task.wiring.log_value(one) else one
+
+
+def improved(wiring: Wiring, codes: Ints) -> Ints:
+    """The local optimum that coordinate ascent finds from an assignment.
+
+    Reference: Besag (1986), On the statistical analysis of dirty pictures.
+    """
+    found, room = codes.copy(), np.empty(wiring.plugs.cards.max(initial=1))
+    model, order = (wiring.wires, wiring.unary, wiring.factors), np.arange(len(codes))
+    while interruptible(lambda cancel: sweep(*model, order, found, room, cancel)):
+        pass
+    return found
 
 
 class _AscentCodec:

@@ -12,10 +12,10 @@ from sepset.base.checks import whole
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Found, is_proved
 from sepset.inference.iterate import Info, Until
+from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import bound_of, dual_certificate
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
-from sepset.kernels.map.coordinates import sweep
 from sepset.kernels.map.trws import decode, split_messages, trws_pass
 
 SETTLED = 1e-7
@@ -66,7 +66,7 @@ class TRWS:
         task.require_all(self)
         task.wiring.require_pairs(self)
         wiring = task.wiring.consistent
-        done = task.iterated(self, until=Until(steps=1000, tolerance=SETTLED), codec=_PassedCodec())
+        done = task.iterated(self, until=Until(steps=1000, tolerance=SETTLED), codec=PassedCodec())
         last = self._decoded(wiring, done.state)
         messages = _split(wiring, last.messages)
         bound = min(last.bound, bound_of(wiring, messages))
@@ -103,9 +103,7 @@ class TRWS:
         """The state with the assignment decoded from its messages, improved, if it is the best so far."""
         codes, room = np.zeros(wiring.num_variables, np.int64), np.empty(wiring.plugs.cards.max(initial=1))
         decode(wiring.wires, wiring.unary, wiring.factors, state.messages, room, codes)
-        order, model = np.arange(len(codes)), (wiring.wires, wiring.unary, wiring.factors)
-        while interruptible(lambda cancel: sweep(*model, order, codes, room, cancel)):
-            pass
+        codes = improved(wiring, codes)
         value = wiring.log_value(codes)
         if value <= state.value:
             return state
@@ -140,13 +138,15 @@ def _split(wiring: Wiring, messages: Floats) -> Floats:
     return out
 
 
-class _PassedCodec:
+class PassedCodec:
     """Stores messages and the best assignment in a checkpoint."""
 
     def pack(self, state: Passed) -> object:
+        """The state as plain values."""
         return {name: getattr(state, name) for name in ("messages", "bound", "codes", "value", "rounds")}
 
     def unpack(self, content: dict[str, object]) -> Passed:
+        """The state of plain values."""
         messages, codes = np.array(content["messages"], np.float64), np.array(content["codes"], np.int64)
         numbers: tuple[Any, ...] = tuple(content[name] for name in ("bound", "value", "rounds"))
         return Passed(messages, float(numbers[0]), codes, float(numbers[1]), int(numbers[2]))

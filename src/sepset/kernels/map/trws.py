@@ -18,7 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.propagation.maxima import largest, pair_maxima
-from sepset.kernels.propagation.wires import Wires, add_conditional
+from sepset.kernels.propagation.wires import POTTS, Wires, add_conditional
 
 
 @kernel(borrows=True)
@@ -32,6 +32,18 @@ def belief(wires: Wires, unary: Floats, messages: Floats, i: int, h: Floats) -> 
         for x in range(size):
             h[x] += messages[at + x]
     return largest(h, 0, size)
+
+
+@kernel(borrows=True, reassociate=True)
+def send(h: Floats, top: float, gamma: float, messages: Floats, own: int, size: int, room: Floats) -> float:
+    """What a variable sends through one factor, in `room`; returns the largest entry."""
+    best = -np.inf
+    for x in range(size):
+        value = gamma * (h[x] - top) - messages[own + x]
+        value = value if h[x] > -np.inf else -np.inf
+        room[x] = value
+        best = max(best, value)
+    return best
 
 
 def _pass_work(wires: Wires, *_: object) -> float:
@@ -67,16 +79,19 @@ def trws_pass(
             if (j > i) != is_forward:
                 continue
             own, at = wires.messages[s], wires.messages[t]
-            gamma = gammas[i]
-            for x in range(size):
-                room[x] = gamma * (h[x] - top) - messages[own + x] if h[x] > -np.inf else -np.inf
-            pair_maxima(wires, f, s, room, messages, at)
-            best = largest(messages, at, wires.cards[j])
+            sent = send(h, top, gammas[i], messages, own, size, room)
+            if wires.kinds[f] == POTTS and wires.weights[f] >= 0.0:
+                best = sent + wires.weights[f]
+                for y in range(size):
+                    messages[at + y] = max(room[y] - sent, -wires.weights[f])
+            else:
+                pair_maxima(wires, f, s, room, messages, at)
+                best = largest(messages, at, wires.cards[j])
+                for y in range(wires.cards[j]):
+                    messages[at + y] -= best
             if best == -np.inf:
                 return -np.inf
             bound += best
-            for y in range(wires.cards[j]):
-                messages[at + y] -= best
     return bound
 
 
