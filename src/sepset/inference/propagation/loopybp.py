@@ -1,4 +1,4 @@
-r"""Loopy belief propagation: sum-product messages for marginals, and the Bethe free energy of their fixed point."""
+r"""Loopy belief propagation: marginals and the Bethe free energy by sums, assignments by maxima."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 
 from sepset.base.checks import number, one_of
 from sepset.errors import ArgumentError
+from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Until, as_until
+from sepset.inference.propagation.maxproduct import assigned
 from sepset.inference.propagation.passing import BUDGET, Beliefs, Passing, propagated
 from sepset.inference.propagation.questions import PreparedPropagation, promised
 from sepset.inference.result import Guarantee, Guarantees
@@ -36,7 +38,7 @@ class LoopyBP:
 
     The log partition is the Bethe free energy of the fixed point. Joints are known within single factors. Constraints
     as `Parity` remain as they were written, without tables. The result says in `status` and `info` whether the messages
-    converged.
+    converged. `map_assignment` sends maxima in place of sums (max-product) and decodes them.
 
     Args:
         damping: the part of each old log message that is kept; not used on forests.
@@ -46,7 +48,7 @@ class LoopyBP:
 
     Cost: a pass takes time linear in the entries of all tables, and in the states for Potts and Ising pairs.
     Reference: Koller & Friedman, section 11.3; Yedidia, Freeman & Weiss (2005); Wiegerinck & Heskes (2003).
-    Guarantee: exact on forests; otherwise an estimate.
+    Guarantee: exact on forests; otherwise an estimate, and for assignments a local optimum.
     Tested by: inference/propagation/test_loopybp.py::test_forests_are_exact
 
     >>> import sepset as ss
@@ -80,6 +82,10 @@ class LoopyBP:
     def propagate(self, wiring: Wiring) -> Beliefs:
         """The beliefs where the passes end."""
         return propagated(self._passing(wiring, is_max=False), wiring, as_until(self.until, BUDGET))
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """The best of the assignments decoded from max-product messages, improved by coordinate ascent."""
+        return assigned(self, task, self._passing(task.wiring, is_max=True), as_until(self.until, BUDGET))
 
     def log_partition(self, beliefs: Beliefs) -> float:
         """The Bethe free energy of the beliefs."""

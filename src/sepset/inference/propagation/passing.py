@@ -115,7 +115,7 @@ class Passing:
 
     def _pass(self, wiring: Wiring, order: Ints, damping: float, messages: Floats, *, is_sequential: bool) -> float:
         wires, rhos, beliefs = wiring.wires, self.weights(wiring), np.empty(int(wiring.plugs.states[-1]))
-        if gather(wires, wiring.unary, wiring.factors, rhos, messages, beliefs) == -np.inf:
+        if gather(wires, wiring.unary, wiring.factors, rhos, self.is_max, messages, beliefs) == -np.inf:
             return np.nan
         fresh = messages if is_sequential else messages.copy()
         how = (wires, order, rhos, damping, self.is_max, is_sequential, beliefs, messages, fresh, *rooms(wiring))
@@ -133,6 +133,7 @@ class Beliefs:
         rhos: the weight of each factor.
         messages: the log messages, one number per state of every slot.
         logs: the normalized log beliefs of the variables, all states of the first one first.
+        is_max: whether the messages are maxima; log beliefs then have a maximum of zero.
         log_totals: the sum of the log totals of the variables' beliefs; -inf if the evidence is impossible.
         is_forest: whether the factor graph has no cycle.
         ended: how the passes ended.
@@ -142,6 +143,7 @@ class Beliefs:
     rhos: Floats
     messages: Floats
     logs: Floats
+    is_max: bool
     log_totals: float
     is_forest: bool
     ended: Run[Floats]
@@ -157,10 +159,16 @@ class Beliefs:
         return 0.0 if self.ended.info is None else float(self.ended.info.change)
 
     def energy(self, *, is_bound: bool = False) -> float:
-        """The Bethe free energy of the messages, or an upper bound for tree-reweighted ones."""
+        r"""The (weighted) Bethe free energy of the messages, or an upper bound on $\log Z$ (or the largest log value).
+
+        Args:
+            is_bound: whether the weights are probabilities of edges in a distribution over spanning trees. With the
+                messages, the model is an average of trees; eliminating a leaf of one multiplies it by at most the
+                largest total of its factor, so that the bound holds for all messages.
+        """
         if self.log_totals == -np.inf:
             return -np.inf
-        how = (self.wiring.wires, self.rhos, is_bound, self.logs, self.messages, *rooms(self.wiring))
+        how = (self.wiring.wires, self.rhos, self.is_max, is_bound, self.logs, self.messages, *rooms(self.wiring))
         return self.wiring.constant + self.log_totals + float(interruptible(partial(factor_energy, *how)))
 
     def variable(self, i: int) -> Floats:
@@ -190,8 +198,8 @@ def beliefs_of(passing: Passing, wiring: Wiring, ended: Run[Floats]) -> Beliefs:
     """The beliefs of the messages of a run."""
     possible, logs = wiring.consistent, np.empty(int(wiring.plugs.states[-1]))
     rhos = passing.weights(possible)
-    totals = float(gather(possible.wires, possible.unary, possible.factors, rhos, ended.state, logs))
+    totals = float(gather(possible.wires, possible.unary, possible.factors, rhos, passing.is_max, ended.state, logs))
     if (ended.info is not None and ended.info.objective == -np.inf) or possible.constant == -np.inf:
         totals = -np.inf
-    walked = traversal(possible)
-    return Beliefs(possible, rhos, read_only(ended.state), read_only(logs), totals, walked.is_forest, ended)
+    found = read_only(ended.state), read_only(logs), passing.is_max, totals
+    return Beliefs(possible, rhos, *found, traversal(possible).is_forest, ended)

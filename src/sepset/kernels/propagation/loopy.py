@@ -59,8 +59,10 @@ def traverse(wires: Wires, factors: Ints, seen: Bytes, found: Bytes, queue: Ints
 
 
 @kernel(work=_pass_work, borrows=True)
-def gather(wires: Wires, unary: Floats, factors: Ints, rhos: Floats, messages: Floats, out: Floats) -> float:
-    """The log beliefs of all variables, normalized to a sum of one; returns the sum of their log totals."""
+def gather(
+    wires: Wires, unary: Floats, factors: Ints, rhos: Floats, is_max: bool, messages: Floats, out: Floats
+) -> float:
+    """The log beliefs of all variables, with a sum (or maximum) of one; returns the sum of their log totals."""
     for place in range(wires.states[-1]):
         out[place] = unary[place]
     for s in range(len(wires.scope)):
@@ -69,7 +71,7 @@ def gather(wires: Wires, unary: Floats, factors: Ints, rhos: Floats, messages: F
             out[wires.states[i] + x] += rho * messages[wires.messages[s] + x]
     total = 0.0
     for i in range(len(wires.cards)):
-        own = log_total(out, wires.states[i], wires.cards[i], False)
+        own = log_total(out, wires.states[i], wires.cards[i], is_max)
         if own == -np.inf:
             return -np.inf
         total += own
@@ -148,8 +150,8 @@ def message_pass(
 
 @kernel(work=_pass_work, borrows=True)
 def factor_energy(
-    wires: Wires, rhos: Floats, is_bound: bool, beliefs: Floats, messages: Floats, h: Floats, out: Floats,
-    room: Floats, codes: Ints, cancel: Bytes,
+    wires: Wires, rhos: Floats, is_max: bool, is_bound: bool, beliefs: Floats, messages: Floats, h: Floats,
+    out: Floats, room: Floats, codes: Ints, cancel: Bytes,
 ) -> float:  # fmt: skip
     r"""The weighted sum of the log totals of all factor beliefs, for normalized log beliefs of the variables.
 
@@ -163,7 +165,7 @@ def factor_energy(
         if cancel[0]:
             return np.inf
         cavities(wires, f, beliefs, messages, h)
-        factor_messages(wires, f, 1.0 / rhos[f], h, False, out, room, codes)
+        factor_messages(wires, f, 1.0 / rhos[f], h, is_max, out, room, codes)
         base, first, most = wires.messages[wires.starts[f]], wires.starts[f], -np.inf
         if is_bound:
             for s in range(first, wires.starts[f + 1]):
@@ -175,7 +177,7 @@ def factor_energy(
             size = wires.cards[wires.scope[first]]
             for x in range(size):
                 out[x] += h[x]
-            most = log_total(out, 0, size, False)
+            most = log_total(out, 0, size, is_max)
         if most == -np.inf:
             return -np.inf
         total += rhos[f] * most

@@ -1,0 +1,73 @@
+r"""Probabilities of edges in random spanning trees.
+
+$$\rho_e = w_e R_e, \qquad \sum_e \rho_e = n - \text{number of components}$$
+
+for uniform spanning trees, where $R_e$ is the effective resistance between the ends of an edge (Kirchhoff).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.inference.wiring import Wiring
+
+DENSE = 1000
+"""The largest number of variables for which resistances are computed, by a dense inverse."""
+
+TREES = 8
+"""The least number of trees that cover the edges of larger graphs."""
+
+
+def edge_probabilities(wiring: Wiring) -> Floats:
+    """The probability of each factor over two variables in a random spanning tree (forest, if it has components).
+
+    Uniform trees up to a thousand variables; beyond that a few trees that cover all edges. Several factors over the
+    same variables share the probability of their edge.
+
+    Cost: the inverse of a matrix, or a few spanning trees.
+    Reference: Wainwright, Jaakkola & Willsky (2005); Koller & Friedman, box 13.A.
+    Guarantee: in the spanning tree polytope.
+    Tested by: inference/propagation/test_treeweights.py::test_probabilities_are_those_of_all_spanning_trees
+    """
+    if not wiring.num_factors:
+        return np.ones(0)
+    pairs = np.sort(wiring.plugs.scope.reshape(-1, 2), axis=1)
+    edges, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    n = wiring.num_variables
+    found = _resistances(edges, n) if n <= DENSE else _covering(edges, n)
+    return np.asarray((np.minimum(found, 1.0) / counts)[which.reshape(-1)])
+
+
+def _resistances(edges: Ints, n: int) -> Floats:
+    """The effective resistance of each edge, all of weight one."""
+    i, j = edges.T
+    laplacian = np.zeros((n, n))
+    np.add.at(laplacian, (i, i), 1.0)
+    np.add.at(laplacian, (j, j), 1.0)
+    laplacian[i, j] -= 1.0
+    laplacian[j, i] -= 1.0
+    labels = _components(edges, n)
+    inverse = np.linalg.inv(laplacian + (labels[:, None] == labels[None]))
+    return np.asarray(inverse[i, i] + inverse[j, j] - 2.0 * inverse[i, j])
+
+
+def _components(edges: Ints, n: int) -> Ints:
+    from scipy import sparse
+
+    graph = sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    return np.asarray(sparse.csgraph.connected_components(graph, directed=False)[1])
+
+
+def _covering(edges: Ints, n: int) -> Floats:
+    """The fraction of trees that have each edge, where each tree prefers the edges that few before it have."""
+    from scipy import sparse
+
+    counts, num = np.zeros(len(edges)), 0
+    names = sparse.csr_array((np.arange(1.0, len(edges) + 1), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    while num < TREES or not counts.all():
+        costs = sparse.csr_array((1.0 + counts, (edges[:, 0], edges[:, 1])), shape=(n, n))
+        tree = sparse.csgraph.minimum_spanning_tree(costs).tocoo()
+        counts[np.asarray(names[tree.row, tree.col]).reshape(-1).astype(np.int64) - 1] += 1
+        num += 1
+    return np.asarray(counts / num)
