@@ -86,6 +86,9 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.loopybp import (
+    LoopyBP as LoopyBP,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     LogProbabilityResult as LogProbabilityResult,
@@ -138,6 +141,7 @@ __all__ = [
     "ICM",
     "InformationValues",
     "LogProbabilityResult",
+    "LoopyBP",
     "MPLP",
     "MapResult",
     "MarginalsResult",
