@@ -130,6 +130,9 @@ from sepset.inference.map.trws import (
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
 )
+from sepset.inference.propagation.treereweighted import (
+    TreeReweighted as TreeReweighted,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     Status as Status,
@@ -292,6 +295,7 @@ __all__ = [
     "TableCPD",
     "TooLarge",
     "TreeCPD",
+    "TreeReweighted",
     "UndirectedGraph",
     "Until",
     "VariableElimination",

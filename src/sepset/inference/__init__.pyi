@@ -89,6 +89,9 @@ from sepset.inference.plan import (
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
 )
+from sepset.inference.propagation.treereweighted import (
+    TreeReweighted as TreeReweighted,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     LogProbabilityResult as LogProbabilityResult,
@@ -158,6 +161,7 @@ __all__ = [
     "ShaferShenoy",
     "Status",
     "TRWS",
+    "TreeReweighted",
     "Until",
     "VariableElimination",
     "View",
