@@ -11,7 +11,7 @@ from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.propagation.maxproduct import assigned
-from sepset.inference.propagation.passing import BUDGET, Beliefs, Passing, propagated
+from sepset.inference.propagation.passing import BUDGET, MAX_BUDGET, Beliefs, Passing, propagated
 from sepset.inference.propagation.questions import PreparedPropagation, promised
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.inference.wiring import Wiring
@@ -44,7 +44,8 @@ class LoopyBP:
         damping: the part of each old log message that is kept; not used on forests.
         schedule: "sequential" sends messages forth and back through the factors, "synchronous" all at once.
         rho: the weight of all factors: 1 for belief propagation, others for fractional belief propagation.
-        until: when the passes end, by default after 1000 or when no log message changes by more than 1e-9.
+        until: when the passes end, by default after 1000 (200 for assignments) or when no log message changes by more
+            than 1e-9.
 
     Cost: a pass takes time linear in the entries of all tables, and in the states for Potts and Ising pairs.
     Reference: Koller & Friedman, section 11.3; Yedidia, Freeman & Weiss (2005); Wiegerinck & Heskes (2003).
@@ -85,7 +86,7 @@ class LoopyBP:
 
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from max-product messages, improved by coordinate ascent."""
-        return assigned(self, task, self._passing(task.wiring, is_max=True), as_until(self.until, BUDGET))
+        return assigned(self, task, self._passing(task.wiring, is_max=True), as_until(self.until, MAX_BUDGET))
 
     def log_partition(self, beliefs: Beliefs) -> float:
         """The Bethe free energy of the beliefs."""

@@ -25,6 +25,9 @@ from sepset.kernels.propagation.loopy import factor_energy, gather, message_pass
 BUDGET = Until(steps=1000, tolerance=1e-9)
 """When passes end: at this change of a log message."""
 
+MAX_BUDGET = Until(steps=200, tolerance=1e-9)
+"""When passes of maxima end, which often oscillate around loops."""
+
 
 class Wired(Protocol):
     """A task about a wired model."""

@@ -8,7 +8,7 @@ from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.propagation.loopybp import check_passes
 from sepset.inference.propagation.maxproduct import assigned
-from sepset.inference.propagation.passing import BUDGET, Beliefs, Passing, propagated
+from sepset.inference.propagation.passing import BUDGET, MAX_BUDGET, Beliefs, Passing, propagated
 from sepset.inference.propagation.questions import PreparedPropagation, promised
 from sepset.inference.propagation.treeweights import edge_probabilities
 from sepset.inference.result import Guarantee, Guarantees
@@ -29,7 +29,8 @@ class TreeReweighted:
     Args:
         damping: the part of each old log message that is kept; not used on forests.
         schedule: "sequential" sends messages forth and back through the factors, "synchronous" all at once.
-        until: when the passes end, by default after 1000 or when no log message changes by more than 1e-9.
+        until: when the passes end, by default after 1000 (200 for assignments) or when no log message changes by more
+            than 1e-9.
 
     Cost: a pass as in `LoopyBP`; the inverse of a matrix for the trees.
     Reference: Wainwright, Jaakkola & Willsky (2005), A new class of upper bounds on the log partition function.
@@ -65,7 +66,7 @@ class TreeReweighted:
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from the messages, with their upper bound."""
         passing = self._passing(task.wiring, is_max=True)
-        return assigned(self, task, passing, as_until(self.until, BUDGET), has_trees=True)
+        return assigned(self, task, passing, as_until(self.until, MAX_BUDGET), has_trees=True)
 
     def log_partition(self, beliefs: Beliefs) -> float:
         """The upper bound of the messages, or the exact value on a forest."""
