@@ -41,7 +41,7 @@ def test_a_flat_name_and_its_namespace_reach_one_object(name):
         assert getattr(sepset, name) is getattr(getattr(sepset, namespace), name)
 
 
-HOMONYMS = {"Holdout", "LeaveOneOut"}
+HOMONYMS = {"Annealing", "Holdout", "LeaveOneOut"}
 """Names of the field with a meaning in two namespaces: divisions of rows, and scores of structures."""
 
 
@@ -141,6 +141,7 @@ THREE = {
         "GES.step",
         "HillClimb.step",
         "ICM.step",
+        "Annealing.step",
         "MPLP.step",
         "TRWS.step",
         "StructuralEM.step",
