@@ -130,6 +130,9 @@ from sepset.inference.map.qpbo import (
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
+from sepset.inference.propagation.loopybp import (
+    LoopyBP as LoopyBP,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     Status as Status,
@@ -263,6 +266,7 @@ __all__ = [
     "Likelihood",
     "LinearGaussian",
     "LogisticCPD",
+    "LoopyBP",
     "MLE",
     "MMHC",
     "MPLP",

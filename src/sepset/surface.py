@@ -19,7 +19,7 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound LoopyBP "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -151,6 +151,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.qpbo": "QPBO",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
+        "inference.propagation.loopybp": "LoopyBP",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",
         "inference.treequery.orders": "MergeOrder",

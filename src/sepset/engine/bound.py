@@ -15,9 +15,10 @@ from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
-from sepset.inference.method import Method, Portable, Prepared, can, prepare
+from sepset.inference.method import Method, Portable, Prepared, TakesWholeFactors, can, prepare
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
+from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -48,8 +49,9 @@ class Bound:
             )
         self.model: Model = model
         self.method: Method = chosen
-        self.prepared: Prepared = prepare(chosen, model.problem()) if prepared is None else prepared
-        self.promises: Guarantees = dict(chosen.promises(model.problem()))
+        problem = _problem(model, chosen)
+        self.prepared: Prepared = prepare(chosen, problem) if prepared is None else prepared
+        self.promises: Guarantees = dict(chosen.promises(problem))
         self.known: Variables = model.variables
         self.joints: Mapping[int, tuple[int, ...]] = {}
 
@@ -132,6 +134,13 @@ class Bound:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, {type(self.method).__name__})"
+
+
+def _problem(model: Model, method: Method) -> Problem:
+    """The normal form that a method takes."""
+    if can(method, TakesWholeFactors) and isinstance(model, NamedModel):
+        return model.as_written()
+    return model.problem()
 
 
 def _revived(kind: type[Bound], model: Model, method: Method, prepared: Prepared | None) -> Bound:

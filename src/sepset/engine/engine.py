@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ from sepset.inference.method import (
     Method,
     Prepared,
     ReadsAll,
+    ReportsRuns,
     can,
     dense,
     elimination_settings,
@@ -60,6 +63,9 @@ if TYPE_CHECKING:
     from sepset.inference.plan import EliminationPlan, JointPlan
     from sepset.inference.treequery.pairs import Pairs
 
+BOUNDS = (Guarantee.UPPER_BOUND, Guarantee.LOWER_BOUND)
+"""Guarantees that a difference of two answers does not have."""
+
 
 class Engine(RowQuestions):
     """Answers questions about one model with one method; immutable, and safe to share between threads.
@@ -73,7 +79,7 @@ class Engine(RowQuestions):
     def __init__(self, model: Model, method: Method | None = None, *, prepared: Prepared | None = None) -> None:
         super().__init__(model, method, prepared=prepared)
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
-        self._is_measured = can(self.prepared, MeasuresResiduals)
+        self._is_measured = can(self.prepared, MeasuresResiduals) or can(self.prepared, ReportsRuns)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
 
     @takes_joints
@@ -107,6 +113,10 @@ class Engine(RowQuestions):
     def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
+        if can(prepared, ReportsRuns):
+            told = prepared.report(evidence)
+            known = {part: told.guarantees.get(part, found) for part, found in guarantees.items()}
+            return {"guarantees": known, "status": told.status, "info": {**info, **told.info}}
         if not can(prepared, MeasuresResiduals):
             return {"guarantees": guarantees, "info": info}
         hidden = [v for v in targets if v not in evidence.reals and v not in evidence.codes]
@@ -165,11 +175,17 @@ class Engine(RowQuestions):
     def log_probability(self, *, given: Given = None) -> LogProbabilityResult:
         """The logarithm of the probability of the evidence; -inf where it is impossible."""
         evidence = self.weighted_evidence(given)
-        return self._log(self.prepared.log_partition(evidence) - self.log_total, evidence)
+        found = self._log(self.prepared.log_partition(evidence) - self.log_total, evidence)
+        if found.guarantees["log_partition"] in BOUNDS and not self.prepared.problem.is_normalized:
+            return replace(found, lower=-math.inf, upper=math.inf, guarantees={"log_partition": Guarantee.ESTIMATE})
+        return found
 
     def _log(self, value: float, evidence: Evidence) -> LogProbabilityResult:
         about = self._about({"log_partition": self.promises["log_partition"]}, (), evidence)
-        return LogProbabilityResult(float(value), float(value), float(value), method=self.method, **about)
+        known, found = about["guarantees"]["log_partition"], float(value)
+        lower = found if known in (Guarantee.EXACT, Guarantee.LOWER_BOUND) else -math.inf
+        upper = found if known in (Guarantee.EXACT, Guarantee.UPPER_BOUND) else math.inf
+        return LogProbabilityResult(found, lower, upper, method=self.method, **about)
 
     @takes_joints
     def map_assignment(

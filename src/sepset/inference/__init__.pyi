@@ -95,6 +95,9 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.loopybp import (
+    LoopyBP as LoopyBP,
+)
 from sepset.inference.result import (
     Guarantee as Guarantee,
     LogProbabilityResult as LogProbabilityResult,
@@ -150,6 +153,7 @@ __all__ = [
     "ICM",
     "InformationValues",
     "LogProbabilityResult",
+    "LoopyBP",
     "MPLP",
     "MapResult",
     "MarginalsResult",

@@ -21,7 +21,7 @@ from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
-from sepset.inference.result import Answers, Guarantee, Guarantees
+from sepset.inference.result import Answers, Guarantee, Guarantees, Status
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
@@ -201,6 +201,30 @@ class MeasuresResiduals(Protocol):
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual of the answer about `targets`; None if it was not measured."""
+
+
+class RunReport(NamedTuple):
+    """How the run behind an answer ended: its guarantees, its status, and further information."""
+
+    guarantees: Guarantees
+    status: Status
+    info: Mapping[str, object]
+
+
+@runtime_checkable
+class ReportsRuns(Protocol):
+    """A prepared method whose answers come from a run that may not converge."""
+
+    def report(self, evidence: Evidence) -> RunReport:
+        """How the run at some evidence ended."""
+
+
+@runtime_checkable
+class TakesWholeFactors(Protocol):
+    """A method that takes wide constraints as they were written: it needs no chains of auxiliaries for them."""
+
+    def propagate(self, wiring: Any) -> Any:
+        """The beliefs of a wired model."""
 
 
 class FindsBestStates(Protocol):

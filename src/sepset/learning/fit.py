@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from sepset.base.arraytypes import Bools
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Shown, Tabulated
@@ -147,8 +148,11 @@ def fit(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    is_set: Mapping[str, Bools] | None = None,
 ) -> F:
     """The network with the parameters that `method` learns from `data`; arguments as in `sepset.fit`.
+
+    Rows in which a variable was set by an intervention (`is_set`, one truth value per row) do not count in its own CPD.
 
     >>> from sepset.learning.estimation.estimators import MLE
     >>> fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE()).model.cpd("coin").values.tolist()
@@ -158,7 +162,9 @@ def fit(
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
     data = replayable(data, _column_names(structure, weights))
     template = Template.of(structure, data, _known(structure, data, variables, weights))
-    task = Task(template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded)
+    task = Task(
+        template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded, is_set or {}
+    )
     try:
         return method.fit(task)
     except SystemError as error:

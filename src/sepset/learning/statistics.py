@@ -7,10 +7,10 @@ statistics: counts of joint states, or moments of real columns in each context; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Bools, Floats
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.parameters import weighted
 from sepset.data.counts import Counts
@@ -55,6 +55,7 @@ class Statistics:
     num_rows: float
     columns: Columns
     weights: Floats | None
+    is_set: Mapping[str, Bools] = field(default_factory=dict)
 
     @classmethod
     def of(cls, task: Task, method: str) -> Statistics:
@@ -70,10 +71,10 @@ class Statistics:
         if task.is_stored and all(cpd.parameters.stored for cpd in template.cpds):
             found, total = stored_statistics(template.cpds, task.data, task.weights)
             return cls(template, _blocks(template, found.__getitem__), total, {}, None)
-        tables = [cpd for cpd in template.cpds if cpd.parameters.is_table]
+        tables = [cpd for cpd in template.cpds if cpd.parameters.is_table and cpd.child.name not in task.is_set]
         rows = task.complete(method)
         known = {} if rows.dataset is None else _from_counts(tables, Counts.of(rows.dataset, tables))
-        return cls.of_columns(template, rows.columns, rows.num_rows, rows.weights, known)
+        return cls.of_columns(template, rows.columns, rows.num_rows, rows.weights, known, task.is_set)
 
     @classmethod
     def of_columns(
@@ -83,20 +84,32 @@ class Statistics:
         num_rows: int,
         weights: Floats | None = None,
         known: Mapping[CPD, Any] | None = None,
+        is_set: Mapping[str, Bools] | None = None,
     ) -> Statistics:
-        """The statistics of complete columns; `known` are those of some CPDs, counted before."""
-        before = {} if known is None else known
+        """The statistics of complete columns; `known` are those of some CPDs, counted before.
+
+        Rows in which a variable was set by an intervention (`is_set`) do not count in its own CPD.
+        """
+        before, left_out = {} if known is None else known, {} if is_set is None else is_set
 
         def statistics(cpd: CPD) -> Any:
-            return before[cpd] if cpd in before else cpd.parameters.statistics(columns, weights)
+            return (
+                before[cpd]
+                if cpd in before
+                else cpd.parameters.statistics(*_counted_rows(cpd, columns, weights, left_out))
+            )
 
         total = float(num_rows) if weights is None else float(weights.sum())
-        return cls(template, _blocks(template, statistics), total, columns, weights)
+        return cls(template, _blocks(template, statistics), total, columns, weights, left_out)
 
-    @property
-    def rows(self) -> tuple[Columns, Floats | None] | None:
-        """The columns and weights of the rows; None where only their statistics are known."""
-        return (self.columns, self.weights) if self.columns else None
+    def rows_of(self, cpds: Sequence[CPD]) -> tuple[Columns, Floats | None] | None:
+        """The columns and weights of the rows that count in all of these CPDs.
+
+        None where the CPDs count different rows, and where only the statistics of rows are known.
+        """
+        if not self.columns or (len(cpds) > 1 and any(cpd.child.name in self.is_set for cpd in cpds)):
+            return None
+        return _counted_rows(cpds[0], self.columns, self.weights, self.is_set)
 
     def estimated(self, estimate: Callable[[tuple[CPD, ...], Any], Iterable[CPD]]) -> BayesNet:
         """The network whose CPDs are what `estimate` makes of those of each block and of their pooled statistics."""
@@ -113,7 +126,18 @@ class Statistics:
         return total
 
     def _summed(self, cpd: CPD) -> float:
-        return weighted(cpd, {v: self.columns[v] for v in cpd.scope}, self.weights)
+        columns, weights = _counted_rows(cpd, {v: self.columns[v] for v in cpd.scope}, self.weights, self.is_set)
+        return weighted(cpd, columns, weights)
+
+
+def _counted_rows(
+    cpd: CPD, columns: Columns, weights: Floats | None, is_set: Mapping[str, Bools]
+) -> tuple[Columns, Floats | None]:
+    """The rows in which no intervention set the child."""
+    if cpd.child.name not in is_set:
+        return columns, weights
+    kept = ~is_set[cpd.child.name]
+    return {v: columns[v][kept] for v in cpd.scope}, None if weights is None else weights[kept]
 
 
 def counted_families(cpds: Iterable[CPD], counts: Counts) -> dict[CPD, Any]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import row_weights
 from sepset.base.lazy import lazy
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.frames import is_lazy
 from sepset.data.sources import Weights, bind, refuse_missing, require_columns
+from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.models.bayesnet import BayesNet
 from sepset.models.rows import complete
@@ -46,6 +49,7 @@ class Task:
         progress: True shows a bar, False never, None in a terminal when the work is long.
         checkpoint: a file that iterative methods keep their state in.
         coded: those columns of the data that have been coded already.
+        is_set: for some variables, the rows in which an intervention set them; such rows do not count in their own CPD.
 
     >>> from sepset.cpds.table import TableCPD
     >>> from sepset.variables.variable import Discrete
@@ -63,6 +67,7 @@ class Task:
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
     coded: Dataset | None = field(default=None, repr=False)
+    is_set: Mapping[str, Bools] = field(default_factory=dict, repr=False)
 
     @lazy
     def is_stored(self) -> bool:
@@ -73,7 +78,19 @@ class Task:
 
     @lazy
     def dataset(self) -> Dataset:
-        """The rows over the network's variables, in its order; variables without a column are missing throughout."""
+        """The rows over the network's variables, in its order; variables without a column are missing throughout.
+
+        Raises where interventions set values: then not all rows count in all CPDs.
+        """
+        if self.is_set:
+            raise NotApplicable(
+                f"Interventions set {listing(list(self.is_set))} in some rows, and this method counts every row in "
+                "every CPD. Use MLE(), Bayes() or PosteriorMode(), which leave rows out of the CPD of what was set."
+            )
+        return self._rows
+
+    @lazy
+    def _rows(self) -> Dataset:
         rows = bind(self.data, self.template.variables, self.weights, coded=self.coded)
         require_columns(self.data, rows, self.weights)
         return rows
@@ -90,6 +107,7 @@ class Task:
             columns, num_rows = complete(self.data, variables)
             given = None if self.weights is None else row_weights(self.weights, num_rows)
             return CompleteRows(columns, num_rows, given, None)
-        refuse_missing(self.dataset, method)
-        columns = {v: self.dataset.column(v) for v in variables}
-        return CompleteRows(columns, self.dataset.num_rows, self.dataset.weights, self.dataset)
+        rows = self._rows
+        refuse_missing(rows, method)
+        columns = {v: rows.column(v) for v in variables}
+        return CompleteRows(columns, rows.num_rows, rows.weights, rows)

@@ -165,3 +165,57 @@ def test_interventions_and_missing_cells_together() -> None:
     columns = Columns.of({"a": a, "b": b}, missing="available", interventions={"b": was_set})
     likelihood = 2 * np.log(2 / 3) + np.log(1 / 3)
     assert Scorer(columns, LogLikelihood()).family(1, (0,)) == pytest.approx(likelihood * 5 / 4)
+
+
+def _never_together(seed: int) -> dict[str, list[int | None]]:
+    """Columns `a` and `b` of which no row has both, and a complete one."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.integers(0, 2, (3, 40)).tolist()
+    return {"a": [*a[:20], *[None] * 20], "b": [*[None] * 20, *b[20:]], "c": c}
+
+
+SUMS = [LogLikelihood(), ss.BIC(), ss.structure.AIC(), ss.BDeu(1.0), ss.structure.BDs(1.0), ss.structure.QNML()]
+
+
+@pytest.mark.parametrize("score", SUMS, ids=repr)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_family_that_no_row_observes_is_no_perfect_fit(
+    score: ss.structure.FamilyScore, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sparse:
+        monkeypatch.setattr("sepset.learning.structure.familyscores.MOST_CELLS", 1)
+    scorer = Scorer(Columns.of(_never_together(0), missing="available"), score)
+    assert scorer.family(0, (1,)) == scorer.family(2, (0, 1)) == -np.inf == scorer.additions(1, ())[0]
+    assert np.isfinite([scorer.family(0, ()), scorer.family(2, (0,)), scorer.family(1, (2,))]).all()
+    found = ss.learn_structure(_never_together(0), method=ss.HillClimb(), score=score, missing="available")
+    assert not found.graph.has_edge("a", "b")
+    assert not found.graph.has_edge("b", "a")
+    assert np.isfinite(found.score)
+
+
+def test_real_columns_that_no_row_has_together() -> None:
+    rng = np.random.default_rng(1)
+    x, y, z = rng.normal(size=(3, 40))
+    x[:20], y[20:] = np.nan, np.nan
+    rows = {"x": x, "y": y, "z": z, "k": ["u", "v"] * 20}
+    scorer = Scorer(Columns.of(rows, missing="available"), ss.BIC())
+    assert scorer.family(0, (1,)) == scorer.family(2, (0, 1)) == scorer.family(0, (1, 3)) == -np.inf
+    assert np.isfinite([scorer.family(0, ()), scorer.family(0, (2, 3))]).all()
+    found = ss.learn_structure(rows, missing="available")
+    assert not found.graph.has_edge("x", "y")
+    assert not found.graph.has_edge("y", "x")
+
+
+def test_a_column_that_no_row_observes_is_isolated() -> None:
+    rows = _never_together(2) | {"gone": [None] * 40, "all": [0, 1] * 20}
+    data = ss.Dataset(rows, [ss.Discrete(name, 2) for name in rows])
+    found = ss.learn_structure(data, missing="available", interventions={"all": [True] * 40}, method=ss.HillClimb())
+    assert np.isfinite(found.score)
+    assert "gone" not in {end for edge in found.graph.edges for end in edge}
+    assert not found.graph.parents("all")
+
+
+def test_required_edges_need_rows() -> None:
+    known = ss.structure.Constraints(required=["a -> b"])
+    with pytest.raises(ss.errors.DataError, match="require edges from 'a' to 'b'"):
+        ss.learn_structure(_never_together(3), constraints=known, missing="available")

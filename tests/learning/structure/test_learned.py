@@ -97,3 +97,74 @@ def test_a_chain_belongs_to_its_rows(tmp_path: Path) -> None:
     ss.structure_posterior(one, method=chain, checkpoint=file)
     with pytest.raises(ss.errors.DataError, match="belongs to"):
         ss.structure_posterior(other, method=chain, checkpoint=file)
+
+
+def _trial(seed: int) -> tuple[dict[str, list[int]], list[list[str]]]:
+    """Rows of two coins, some of which were set: `b` in the first third, `a` in the second."""
+    rng = np.random.default_rng(seed)
+    rows = {"a": rng.integers(2, size=60).tolist(), "b": rng.integers(3, size=60).tolist()}
+    rows["a"][:4], rows["b"][:4] = [0, 0, 1, 1], [0, 1, 2, 0]
+    return rows, [["b"]] * 20 + [["a"]] * 20 + [[]] * 20
+
+
+def _frequencies(rows: dict[str, list[int]], counted: range | list[int], weights: np.ndarray) -> np.ndarray:
+    """The frequencies of `b` given `a` in some rows, by a loop."""
+    table = np.zeros((2, 3))
+    for row in counted:
+        table[rows["a"][row], rows["b"][row]] += weights[row]
+    return table / table.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_in_which_a_variable_was_set_do_not_count_in_its_cpd(weighted: bool) -> None:
+    rows, interventions = _trial(seed=3)
+    weights = np.linspace(0.5, 2.0, 60) if weighted else np.ones(60)
+    found = ss.learn_structure(
+        rows,
+        method=ss.HillClimb(),
+        weights=weights if weighted else None,
+        interventions=interventions,
+        constraints=ss.structure.Constraints(required=["a -> b"]),
+    )
+    fitted = found.fit()
+    a, b = np.array(rows["a"]), fitted.model.cpd("b")
+    free_a = np.r_[0:20, 40:60]
+    share = weights[free_a][a[free_a] == 1].sum() / weights[free_a].sum()
+    expected = _frequencies(rows, list(range(20, 60)), weights)
+    np.testing.assert_allclose(fitted.model.cpd("a").values, [1 - share, share])
+    np.testing.assert_allclose(b.values.reshape(2, 3), expected)
+    summed = sum(weights[m] * np.log([1 - share, share][rows["a"][m]]) for m in free_a)
+    summed += sum(weights[m] * np.log(expected[rows["a"][m], rows["b"][m]]) for m in range(20, 60))
+    assert fitted.log_likelihood == pytest.approx(summed)
+
+
+def test_other_estimates_leave_set_rows_out_too() -> None:
+    rows, interventions = _trial(seed=4)
+    found = ss.learn_structure(
+        rows, interventions=interventions, constraints=ss.structure.Constraints(required=["a -> b"])
+    )
+    counts = np.bincount(np.array(rows["a"])[np.r_[0:20, 40:60]], minlength=2)
+    for method in (ss.Bayes(ss.priors.Dirichlet(2.0)), ss.PosteriorMode(ss.priors.Dirichlet(2.0))):
+        np.testing.assert_allclose(found.fit(method).model.cpd("a").values, (counts + 1) / (counts.sum() + 2))
+    with pytest.raises(ss.SepsetError, match="Interventions set 'a', 'b'"):
+        found.fit(ss.EM())
+
+
+def test_lines_and_set_rows() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=50)
+    y = 2 * x + rng.normal(size=50)
+    is_set = np.arange(50) < 15
+    y[is_set] = 9.0
+    found = ss.learn_structure(
+        {"x": x, "y": y},
+        method=ss.HillClimb(),
+        interventions={"y": is_set},
+        constraints=ss.structure.Constraints(required=["x -> y"]),
+    )
+    slope, intercept = np.polyfit(x[~is_set], y[~is_set], 1)
+    model = found.fit().model
+    variance = np.mean((y - slope * x - intercept)[~is_set] ** 2)
+    expected = -0.5 * np.log(2 * np.pi * variance) - (1.0 - 0.3 * slope - intercept) ** 2 / (2 * variance)
+    expected += -0.5 * np.log(2 * np.pi * np.var(x)) - (0.3 - np.mean(x)) ** 2 / (2 * np.var(x))
+    assert model.log_probability({"x": 0.3, "y": 1.0}) == pytest.approx(expected)

@@ -67,7 +67,7 @@ class MLE:
 
     def _block(self, cpds: tuple[CPD, ...], total: Any, stats: Statistics) -> tuple[CPD, ...]:
         return maximize_block(
-            cpds, total, unseen=self.unseen, rows=stats.rows, floor=self.floor, min_variance=self.min_variance
+            cpds, total, unseen=self.unseen, rows=stats.rows_of(cpds), floor=self.floor, min_variance=self.min_variance
         )
 
     def __repr__(self) -> str:

@@ -75,7 +75,8 @@ class Columns(Frozen):
         intervened: for each column and row, whether the value was set by an intervention; such rows do not count in
             the column's own family.
         missing: "refuse" rows with missing cells; or "available": a family's statistics come from the rows in which
-            all of it is observed.
+            all of it is observed. A family that no row observes, though its child is observed, has the score minus
+            infinity: nothing tells how its columns depend on each other.
 
     Attributes:
         variables: the columns' meaning.
@@ -200,11 +201,28 @@ class Columns(Frozen):
         """Whether some cell is missing."""
         return bool((self.codes < 0).any() or np.isnan(self.values).any())
 
+    @lazy
+    def is_set(self) -> Mapping[str, Bools]:
+        """For each variable that an intervention set in some row, in which rows."""
+        marks = np.zeros((0, 0), np.bool_) if self.intervened is None else self.intervened
+        return {name: rows for name, rows in zip(self.names, marks, strict=False) if rows.any()}
+
     def total_of(self, child: int) -> float:
         """The weight of the rows in which a column was not set by an intervention."""
         if self.intervened is None:
             return self.total
         return float(self.weights[~self.intervened[child]].sum())
+
+    @lazy
+    def _observed(self) -> Floats:
+        is_seen = np.where(self.is_real[:, None], ~np.isnan(self.values) if self.values.size else True, self.codes >= 0)
+        if self.intervened is not None:
+            is_seen &= ~self.intervened
+        return np.asarray(is_seen @ self.weights.astype(np.float64))
+
+    def is_observed(self, child: int) -> bool:
+        """Whether a column has a cell, of a row of positive weight, that no intervention set."""
+        return bool(self._observed[child] > 0)
 
     def __len__(self) -> int:
         return len(self.variables)

@@ -285,14 +285,25 @@ class Scorer:
 
         interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
         if columns.missing == "available":
-            out *= columns.total_of(child) / np.maximum(totals, np.finfo(float).tiny)
+            out = self._scaled(child, out, totals)
         return out - form.penalties(q, r, columns.total)
+
+    def _scaled(self, child: int, sums: Floats, weights: Floats) -> Floats:
+        """The sums over rows of these weights, scaled to all rows of the child; minus infinity for no rows.
+
+        A family that no row observes would have the sum zero: that of a perfect fit.
+        """
+        if not self.columns.is_observed(child):
+            return sums
+        scale = self.columns.total_of(child) / np.where(weights > 0, weights, 1.0)
+        return np.where(weights > 0, sums * scale, -np.inf)
 
     def _summed_sparsely(self, child: int, parents: tuple[int, ...], candidates: Ints, q: Floats) -> Floats:
         """As `_summed` for large tables, of which only the cells with rows are counted."""
         columns, form, r = self.columns, self._sum, int(self.columns.cards[child])
         assert form is not None
-        numbers, regret, out = form.cell_numbers(q, r), form.regrets(r, columns), np.empty(len(candidates))
+        numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
+        out, weight = np.empty(len(candidates)), np.empty(len(candidates))
         for k, x in enumerate(candidates.tolist()):
             contexts = columns.contexts(parents, child)
             contexts = contexts if x < 0 else refined(contexts, columns.codes[x], int(columns.cards[x]))
@@ -304,8 +315,9 @@ class Scorer:
             counts = np.bincount(places, weights, cells.size).astype(np.float64, copy=False)
             totals = np.bincount(owners, weights, contexts.size).astype(np.float64, copy=False)
             out[k] = sparse_score(counts, owner_of, totals, r, form.kind, numbers[k], small_logs(), regret)
-            if columns.missing == "available":
-                out[k] *= columns.total_of(child) / max(float(totals.sum()), np.finfo(float).tiny)
+            weight[k] = totals.sum()
+        if columns.missing == "available":
+            out = self._scaled(child, out, weight)
         return out - form.penalties(q, r, columns.total)
 
     def _summed_by_bits(

@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Shown, Tabulated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
@@ -73,7 +73,22 @@ class StructureTask:
         """The scores of families."""
         if self.score is None:
             raise NotApplicable("This method needs score=, such as BIC() or BDeu(10).")
-        return Scorer(self.columns, self.score, self.structure_prior)
+        scorer = Scorer(self.columns, self.score, self.structure_prior)
+        self._require_observed(scorer)
+        return scorer
+
+    def _require_observed(self, scorer: Scorer) -> None:
+        """Raise where no row observes a family of required edges."""
+        if self.columns.missing != "available":
+            return
+        for child, name in enumerate(self.columns.names):
+            parents = np.flatnonzero(self.allowed.required[:, child]).tolist()
+            if parents and scorer.family(child, parents) == -math.inf:
+                others = listing([self.columns.names[p] for p in parents])
+                raise DataError(
+                    f"The constraints require edges from {others} to {name!r}, and too few rows observe them together. "
+                    "Drop these constraints, or use StructuralEM(), which counts rows with missing cells."
+                )
 
     def start_parents(self) -> list[list[int]]:
         """The parents of each column in the graph to begin with; only the required ones without one."""
@@ -206,6 +221,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
     def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
         """The network with the learned structure and parameters from the same rows.
 
+        Rows in which a variable was set by an intervention do not count in its own CPD.
         CPDs are tables and linear Gaussians, unless the score is one of families of another form: then those.
 
         Args:
@@ -215,7 +231,11 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         from sepset.learning.estimation.estimators import MLE
 
         found: FitResult = fit_parameters(
-            self.template, self.columns.dataset, MLE() if method is None else method, **options
+            self.template,
+            self.columns.dataset,
+            MLE() if method is None else method,
+            is_set=self.columns.is_set,
+            **options,
         )
         return found
 

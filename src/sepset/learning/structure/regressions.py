@@ -26,7 +26,8 @@ class Fit(NamedTuple):
     """The regressions of one family at their maximum.
 
     Attributes:
-        log_likelihood: of all contexts; minus infinity where a context has too few rows.
+        log_likelihood: of all contexts; minus infinity where a context has too few rows, and where no row observes the
+            family though some observe the child.
         num_parameters: of all contexts, also those without rows.
         share: of the weight of the rows that count; less than one where cells are missing.
     """
@@ -51,6 +52,8 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     scatters = np.zeros((size, per_context - 1, per_context - 1))
     add_rows(places, rows, weights, counts, means, scatters)
     seen = counts > 0
+    if not seen.any():
+        return Fit(-math.inf if columns.is_observed(child) else 0.0, num_parameters, 1.0)
     share = float(counts.sum() / columns.total_of(child))
     if (_num_rows(places, size)[seen] < per_context).any():
         return Fit(-math.inf, num_parameters, share)

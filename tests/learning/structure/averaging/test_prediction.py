@@ -36,3 +36,16 @@ def test_without_a_prior_and_without_evidence():
         found.log_predictive(ROW_22)
     with pytest.raises(ScopeError, match="no column 'd'"):
         found.predict("d", {"b": [0], "c": [1]})
+
+
+def test_further_rows_join_rows_with_interventions_and_missing_cells():
+    old, new = {"a": [0, 1, 1, 0, 1], "b": [0, 1, None, 0, 1]}, {"a": [1, 0], "b": [1, 1]}
+    marked = {"a": [True, False, False, True, False]}
+    both = {n: old[n] + new[n] for n in old}
+
+    def average(rows, a):
+        columns = Columns.of(rows, interventions={"a": a}, missing="available")
+        return Exhaustive().average(StructureTask(columns, K2()))
+
+    found, joined = average(old, marked["a"]), average(both, [*marked["a"], False, False])
+    assert found.log_predictive(new) == pytest.approx(joined.log_evidence - found.log_evidence, rel=1e-12)

@@ -83,17 +83,21 @@ def _log_family(task: StructureTask, child: int, parents: tuple[int, ...], targe
 
 
 def extended_task(task: StructureTask, data: object) -> StructureTask:
-    """The task with further rows."""
+    """The task with further rows, in which nothing was set."""
     old = task.columns.dataset
     new = bind(data, list(old.variables), None)
     weights = np.ones(old.num_rows) if old.weights is None else old.weights
     labels = {v.name: _labels(v, old, new) for v in old.variables}
     joined = np.concatenate([weights, np.ones(new.num_rows)])
-    return replace(task, columns=Columns(Dataset(labels, variables=list(old.variables), weights=joined)))
+    before, rows = task.columns, Dataset(labels, variables=list(old.variables), weights=joined)
+    marked = before.intervened
+    if marked is not None:
+        marked = np.concatenate([marked, np.zeros((len(before), new.num_rows), np.bool_)], axis=1)
+    return replace(task, columns=Columns(rows, intervened=marked, missing=before.missing))
 
 
 def _labels(variable: Discrete | Vector, *parts: Dataset) -> Objects:
     if not isinstance(variable, Discrete):
         raise NotApplicable(f"The evidence of further rows is of discrete columns; {variable.name!r} is real.")
     codes = np.concatenate([rows.codes(variable) for rows in parts])
-    return np.asarray(np.array(variable.states, dtype=object)[codes])
+    return np.asarray(np.array([*variable.states, None], dtype=object)[codes])  # -1, a missing cell, is the last

@@ -1,0 +1,176 @@
+"""Questions answered by beliefs: marginals, joints within one factor, and the log partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.base.cache import Cache
+from sepset.base.text import listing
+from sepset.errors import NotApplicable
+from sepset.factors.table import Table
+from sepset.inference.method import Answer, Best, RunReport
+from sepset.inference.plan import EliminationPlan
+from sepset.inference.propagation.passing import Beliefs
+from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.wiring import Wiring
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.inference.method import Method
+
+
+class PassesMessages(Protocol):
+    """A method that finds beliefs on wired models, in which constraints are as they were written."""
+
+    def propagate(self, wiring: Wiring) -> Beliefs:
+        """The beliefs where the passes end."""
+
+    def log_partition(self, beliefs: Beliefs) -> float:
+        """The log partition that the beliefs give."""
+
+    def guarantees(self, beliefs: Beliefs) -> Guarantees:
+        """The guarantees of the answers that the beliefs give."""
+
+    def prepare(self, problem: Problem) -> PreparedPropagation:
+        """The method bound to a problem."""
+
+    def promises(self, problem: Problem) -> Guarantees:
+        """The guarantees of converged answers about this problem."""
+
+
+class PreparedPropagation:
+    """A method of message passing bound to a problem; the beliefs of the last questions are kept.
+
+    Guarantee: as the method.
+    Tested by: inference/propagation/test_questions.py::test_joints_within_a_factor_are_read_from_its_belief
+    """
+
+    def __init__(self, problem: Problem, method: PassesMessages) -> None:
+        self.problem = problem
+        self._passes = method
+        self._kept: Cache[Beliefs] = Cache(4)
+
+    @property
+    def method(self) -> Method:
+        """The method with its settings."""
+        return self._passes
+
+    def beliefs(self, evidence: Evidence) -> Beliefs:
+        """The beliefs at some evidence."""
+        return self._kept.get(
+            _key(evidence), lambda: self._passes.propagate(Wiring.of(self.problem, evidence))
+        )  # fmt: skip
+
+    def log_partition(self, evidence: Evidence) -> float:
+        """The log partition that the beliefs give; -inf if the evidence is found to be impossible."""
+        found = self.beliefs(evidence)
+        return -np.inf if found.log_totals == -np.inf else self._passes.log_partition(found)
+
+    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
+        """A reader of single beliefs, and the log partition."""
+        found = self.beliefs(evidence)
+        place = {int(v): i for i, v in enumerate(found.wiring.free)}
+        return lambda v: Table(self._scope([v]), found.variable(place[v])), self.log_partition(evidence)
+
+    def _scope(self, targets: Sequence[int]) -> list[Discrete]:
+        """The targets, which are discrete wherever a model is wired."""
+        return [cast(Discrete, self.problem.variables[v]) for v in targets]
+
+    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
+        """The belief of a target, or of several that one factor covers."""
+        found, scope = self.beliefs(evidence), self._scope(targets)
+        total = self.log_partition(evidence)
+        if total == -np.inf:
+            return Answer(Table(scope, np.zeros([v.num_states for v in scope])), total)
+        guarantee = self._passes.guarantees(found)["marginals"]
+        return Answer(Table(scope, self._values(found, targets)), total, guarantee)
+
+    def _values(self, found: Beliefs, targets: Sequence[int]) -> Floats:
+        places = np.searchsorted(found.wiring.free, list(targets))
+        if len(places) == 0:
+            return np.ones(())
+        return found.variable(int(places[0])) if len(places) == 1 else self._joint(found, places.tolist(), targets)
+
+    def _joint(self, found: Beliefs, places: list[int], targets: Sequence[int]) -> Floats:
+        """The marginal of a factor's belief over some of its variables, in their order."""
+        wiring = found.wiring
+        inside = np.isin(wiring.plugs.scope, places)
+        counts = np.bincount(wiring.factors, inside, minlength=wiring.num_factors)
+        covering = np.flatnonzero(counts == len(places))
+        if not len(covering):
+            names = listing([self.problem.variables[v].name for v in targets])
+            raise NotApplicable(
+                f"{type(self._passes).__name__} has joint beliefs within one factor, and no factor covers {names}. "
+                "Use CliqueTree(), or ask for each of them alone."
+            )
+        f = int(min(covering, key=lambda g: len(wiring.scope(int(g)))))
+        scope = wiring.scope(f).tolist()
+        belief = found.factor(f).sum(axis=tuple(a for a, i in enumerate(scope) if i not in places))
+        kept = [i for i in scope if i in places]
+        return np.asarray(belief.transpose([kept.index(i) for i in places]))
+
+    def report(self, evidence: Evidence) -> RunReport:
+        """How the passes at some evidence ended, and what that guarantees."""
+        found = self.beliefs(evidence)
+        info = {"passes": found.ended.num_steps, "residual": found.residual, "is_forest": found.is_forest}
+        return RunReport(self._passes.guarantees(found), found.ended.status, info)
+
+    def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """Refused: assignments are found by `map_assignment(..., method=)`."""
+        self._refuse("finds best values only by map_assignment(model, method=...)")
+
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, Any]:
+        """Refused: beliefs of single factors have no joint to draw from."""
+        self._refuse("has no joint distribution to draw from")
+
+    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """Refused: nothing is eliminated."""
+        self._refuse("eliminates no variables, and has no plan")
+
+    def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
+        """Refused: nothing is eliminated."""
+        self._refuse("eliminates no variables, and has no plan")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise NotApplicable(f"{type(self._passes).__name__} {what}. Use CliqueTree().")
+
+
+def _key(evidence: Evidence) -> Hashable:
+    """Evidence as a key."""
+    arrays = (evidence.weights, evidence.reals)
+    told = (tuple((v, np.asarray(x).tobytes()) for v, x in sorted(part.items())) for part in arrays)
+    return tuple(sorted(evidence.codes.items())), *told
+
+
+def is_forest(problem: Problem) -> bool:
+    """Whether the graph of the variables and factors of a problem has no cycle.
+
+    >>> from sepset.factors.table import Table
+    >>> from sepset.variables.universe import Variables
+    >>> from sepset.variables.variable import Discrete
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> pair = Table([a, b], np.ones((2, 2)))
+    >>> [is_forest(Problem.of_factors(Variables([a, b]), [pair] * n, [[0, 1]] * n)) for n in (1, 2)]
+    [True, False]
+    """
+    from scipy import sparse
+
+    links = problem.incidence.tocoo()
+    num, n = links.shape
+    graph = sparse.coo_array((np.ones(links.nnz), (links.row, num + links.col)), shape=(num + n, num + n))
+    components = sparse.csgraph.connected_components(graph, directed=False, return_labels=False) if num + n else 0
+    return bool(num + n - links.nnz == components)
+
+
+def promised(problem: Problem, otherwise: Guarantee, *, is_exact: bool = True) -> Guarantees:
+    """The guarantees of converged messages: exact on forests, and otherwise as said for the log partition."""
+    exact = is_exact and not problem.forms and is_forest(problem)
+    rest = Guarantee.EXACT if exact else Guarantee.ESTIMATE
+    log_partition = Guarantee.EXACT if exact else otherwise
+    return {"log_partition": log_partition, "marginals": rest, "moments": rest, "assignment": Guarantee.HEURISTIC}
