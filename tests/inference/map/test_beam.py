@@ -8,6 +8,7 @@ import pytest
 import sepset as ss
 from inference.map.test_trws import best_value, task_of
 from sepset.inference.assignment import assign
+from sepset.inference.map import beam
 from sepset.inference.wiring import Wiring
 from support.wired import random_problem
 
@@ -30,7 +31,7 @@ def test_wide_beams_are_exact(seed):
         assert narrow.log_values[0] == pytest.approx(best, abs=1e-8)
 
 
-def test_bad_settings_and_empty_models():
+def test_bad_settings_and_empty_models(monkeypatch):
     with pytest.raises(ss.errors.ArgumentError, match="width"):
         ss.inference.BeamSearch(width=0)
     with pytest.raises(ss.errors.ArgumentError, match="entries"):
@@ -38,5 +39,6 @@ def test_bad_settings_and_empty_models():
     assert ss.map_assignment(ss.MarkovNet(), method=ss.inference.BeamSearch()).log_value == 0.0
     pixel = ss.Discrete.array("pixel", (6, 6), states=(-1, 1))
     net = ss.MarkovNet.ising(pixel, -0.5)
+    monkeypatch.setattr(beam, "MOST_KEPT", 2**10)
     with pytest.raises(ss.TooLarge, match="Use a width"):
         ss.map_assignment(net, method=ss.inference.BeamSearch(width=math.inf))

@@ -20,9 +20,9 @@ from sepset.inference.map.trws import TRWS
 SECONDS = 30.0
 """The time that bounds and moves take together if no budget is given."""
 
-SMALL, WIDEST, NEAR = 2000, 12, 0.05
+SMALL, WIDEST, NEAR, TINY = 2000, 12, 0.05, 300
 """Branch and bound follows for models of so many states, factors of so many variables, and gaps of this part of the
-bound, or this many nats if the bound is small."""
+bound, or this many nats if the bound is small; and for models of the last number of states whatever the gap."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class AutomaticSearch:
 
     For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
     states of both are fused. For larger factors, `MPLP` gives bound and start, and local search improves it. The result
-    says what was used. If little is left to prove in a small model, branch and bound follows.
+    says what was used. Branch and bound follows in small models, if little is left to prove or they are tiny.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -84,8 +84,9 @@ class AutomaticSearch:
 def _closed(task: AssignmentTask, found: Found, rest: Until) -> Found:
     """The same, or what branch and bound makes of it: a proof, or a better assignment or bound."""
     wiring, gap = task.wiring, found.bound - found.log_values[0]
-    is_small = wiring.plugs.states[-1] <= SMALL and np.diff(wiring.plugs.starts).max(initial=1) <= WIDEST
-    if found.is_proved or not is_small or not gap <= NEAR * max(1.0, abs(found.bound)):
+    most = SMALL if gap <= NEAR * max(1.0, abs(found.bound)) else TINY
+    is_small = wiring.plugs.states[-1] <= most and np.diff(wiring.plugs.starts).max(initial=1) <= WIDEST
+    if found.is_proved or not is_small:
         return found
     try:
         again = BranchAndBound().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))

@@ -86,11 +86,13 @@ def record(value: float, codes: Ints, values: Floats, found: Ints) -> None:
 @kernel(borrows=True)
 def level(value: float) -> float:
     """The bound that a branch must exceed if this value is known."""
-    return float(value + SLACK * max(1.0, abs(value))) if value > -np.inf else float(value)
+    if value == -np.inf:
+        return value
+    return value + SLACK * max(1.0, abs(value))
 
 
 def _search_work(buckets: Buckets, nodes: int, *_: object) -> float:
-    return float(nodes) * 4.0 * (1.0 + len(buckets.depths) + buckets.states[-1]) / max(1, len(buckets.cards))
+    return nodes * 4.0 * (1.0 + len(buckets.depths) + float(buckets.states[-1])) / max(1, len(buckets.cards))
 
 
 @kernel(work=_search_work, borrows=True)
