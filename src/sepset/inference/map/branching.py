@@ -136,7 +136,8 @@ class _Search:
         done = first.iterated(MPLP(), until=until)
         passed = decoded(wiring, done.state)
         limit = min(passed.bound, bound_of(wiring, passed.messages))
-        state = self.begun(task, passed.messages, limit, passed.codes)
+        messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
+        state = self.begun(task, messages, limit, passed.codes)
         if done.status is Status.INTERRUPTED:
             raise Interrupted(state)
         return state
