@@ -104,6 +104,6 @@ def asked(model, question, method):
 def test_a_recommended_method_answers(question):
     model = complete_graph(46)
     with pytest.raises(ss.TooLarge) as refused:
-        asked(model, question, None)
+        asked(model, question, ss.CliqueTree())
     if "RecursiveConditioning" in str(refused.value):
         asked(model, question, ss.inference.RecursiveConditioning())

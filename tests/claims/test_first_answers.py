@@ -157,8 +157,8 @@ def test_a_large_question_is_compiled():
     done = child(
         """
         import numpy as np, sepset as ss
-        states = ss.Discrete.array("p", (12, 12), states=2)
-        grid = ss.MarkovNet.potts(states, 1.0, log_values=np.random.default_rng(0).normal(size=(12, 12, 2)))
+        states = ss.Discrete.array("p", (15, 15), states=2)
+        grid = ss.MarkovNet.potts(states, 1.0, log_values=np.random.default_rng(0).normal(size=(15, 15, 2)))
         print(ss.query(grid, grid.variables[0].name).info["tier"])
         """
     )

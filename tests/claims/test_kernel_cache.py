@@ -139,9 +139,9 @@ def test_one_flipped_byte_anywhere_is_a_miss(folder, suffix):
         sys.path.insert(0, {str(folder)!r})
         from pathlib import Path
         import numpy as np, loops
-        from sepset.kernels.kernel import load
+        from sepset.kernels.kernel import load_all
 
-        load()
+        load_all()
         path, cache, sig = Path({str(path)!r}), loops.total._cache, (loops.total.typeof_pyval(np.arange(5.0)),)
         whole = path.read_bytes()
         context = loops.total.targetctx

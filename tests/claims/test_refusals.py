@@ -30,7 +30,7 @@ DENSE = """
         yield lambda: ss.marginals(model)["v0"]
         yield lambda: ss.query(model, "v0")
         yield lambda: float(ss.log_partition(model))
-        yield lambda: ss.map_assignment(model)
+        yield lambda: ss.map_assignment(model, method=ss.CliqueTree())
         yield lambda: ss.sample(model, 1)
 
     large = dense(120)

@@ -21,7 +21,9 @@ def test_questions_need_no_other_signatures():
         import importlib
         import sepset as ss
         from sepset.kernels import compile, warm
+        from sepset.kernels.kernel import load_all
 
+        load_all()
         compile.OFTEN = 0
         engine = ss.prepare(ss.datasets.load("asia"))
         engine.marginals(given={"xray": "yes"})["lung"]

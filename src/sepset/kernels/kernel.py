@@ -110,8 +110,8 @@ class Kernel:
             return plain(self)(*args)
 
 
-def _kind(module: str) -> str:
-    folder = module.removeprefix("sepset.kernels.").partition(".")[0]
+def _kind(module: str | None) -> str:
+    folder = (module or "").removeprefix("sepset.kernels.").partition(".")[0]
     return FOLDERS.get(folder, folder)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools
+from sepset.base.arraytypes import Bools, Ints
 from sepset.base.checks import whole
 from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
@@ -25,8 +25,8 @@ class Constraints:
     Args:
         required: edges `(source, target)` that must be there.
         forbidden: edges that cannot be there; both directions for no adjacency.
-        tiers: groups of names from early to late: no edge goes from a later one to an earlier one. Names in no tier
-            are free.
+        tiers: groups of names from early to late: no edge goes from a later one to an earlier one, and no test of two
+            variables is given one of a tier later than both. Names in no tier are free.
         within_tiers: whether edges inside a tier are allowed: for all tiers, or one truth value each.
         max_parents: the largest number of parents.
         candidates: for some variables, the only parents they may have.
@@ -83,7 +83,15 @@ class Constraints:
             forbidden[:, _id(child, place)] |= column
         limit = n - 1 if self.max_parents is None else min(self.max_parents, n - 1)
         _check(required, forbidden, limit, names)
-        return Allowed(required, forbidden, max(limit, 0))
+        return Allowed(required, forbidden, max(limit, 0), self._tier_numbers(place))
+
+    def _tier_numbers(self, place: Mapping[str, int]) -> Ints | None:
+        if len(self.tiers) < 2:
+            return None
+        numbers = np.full(len(place), -1, np.int64)
+        for number, tier in enumerate(self.tiers):
+            numbers[[place[name] for name in tier]] = number
+        return numbers
 
     def _forbid_between_tiers(self, forbidden: Bools, place: Mapping[str, int]) -> None:
         groups = [[_id(name, place) for name in tier] for tier in self.tiers]
@@ -110,11 +118,13 @@ class Allowed(NamedTuple):
         required: from row to column, whether the edge must be there.
         forbidden: whether it cannot be; true on the diagonal.
         max_parents: the largest number of parents.
+        tiers: the number of each column's tier, -1 for none; None without tiers.
     """
 
     required: Bools
     forbidden: Bools
     max_parents: int
+    tiers: Ints | None = None
 
     @property
     def is_free(self) -> bool:

@@ -9,11 +9,14 @@ import pytest
 import sepset as ss
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG, skeleton
+from sepset.graphs.separation import d_separated
 from sepset.inference.result import Status
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
+from sepset.learning.structure.independence.boundtest import BoundTest
+from sepset.learning.structure.independence.discrete import G
 from sepset.learning.structure.independence.gaussian import FisherZ
-from sepset.learning.structure.independence.oracles import DSeparation
+from sepset.learning.structure.independence.oracles import Callback, DSeparation
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.skeletons.blankets import IAMB, FastIAMB, GrowShrink, InterIAMB
 from sepset.learning.structure.skeletons.candidates import HPC, MMPC
@@ -22,6 +25,7 @@ from sepset.learning.structure.skeletons.method import ConstraintMethod, named_s
 from sepset.learning.structure.skeletons.pc import PC
 from sepset.learning.structure.skeletons.phases import IC, SGS, Cheng
 from sepset.learning.structure.skeletons.skeleton import Skeleton
+from support.random_dags import random_dag
 
 METHODS = (PC, SGS, IC, Cheng, GrowShrink, IAMB, FastIAMB, InterIAMB, HPC, MMPC, FCI, RFCI)
 ASIA = ss.datasets.load("asia").sample(1500, seed=1).to_frame("pandas")
@@ -134,3 +138,52 @@ def test_refusals(tmp_path):
     with pytest.raises(NotImplementedError):
         ConstraintMethod(test=DSeparation(DAG("AB"))).ask("AB")
     assert named_sets(Skeleton(np.zeros((2, 2), bool), {(0, 1): ()}), "ab") == {("a", "b"): ()}
+
+
+@pytest.mark.parametrize("has_free", [False, True], ids=["all in tiers", "some in none"])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_test_is_given_a_variable_of_a_later_tier(method, has_free):
+    for seed in range(8):
+        dag = random_dag(7, 0.45, seed)
+        order = list(dag.topological_order)
+        tiers = [order[:2], order[2:4], order[4:6] if has_free else order[4:]]
+        tier = {name: k for k, group in enumerate(tiers) for name in group}
+        asked = []
+
+        def separated(xs, ys, given, dag=dag, asked=asked):
+            asked.append((xs[0], ys[0], given))
+            return d_separated(dag, xs, ys, given=given)
+
+        found = ss.learn_structure(
+            {name: [0, 1] for name in dag.nodes},
+            method=method(test=Callback(separated)),
+            constraints=Constraints(tiers=tiers),
+        )
+        assert edges_of(found.graph) == edges_of(dag)
+        for x, y, given in [*asked, *((*pair, given) for pair, given in found.separating_sets.items())]:
+            if x in tier and y in tier:
+                assert all(tier.get(z, -1) <= max(tier[x], tier[y]) for z in given)
+
+
+def test_tiers_in_compiled_tests_of_rows():
+    frame = ss.datasets.load("asia").sample(20_000, seed=3).to_frame("pandas")
+    tiers = [["asia", "smoke"], ["tub", "lung", "bronc"], ["either"], ["xray", "dysp"]]
+    number = {name: k for k, tier in enumerate(tiers) for name in tier}
+    found = ss.learn_structure(frame, method=PC(level=0.01), constraints=Constraints(tiers=tiers))
+    slow = ss.learn_structure(frame, method=PC(test=Slow(), level=0.01), constraints=Constraints(tiers=tiers))
+    assert found.graph == slow.graph
+    assert found.separating_sets == slow.separating_sets
+    assert found.num_tests == slow.num_tests
+    for (x, y), given in found.separating_sets.items():
+        assert all(number[z] <= max(number[x], number[y]) for z in given)
+
+
+class Slow:
+    """The G test, whose sets are enumerated in Python."""
+
+    needs_rows = True
+
+    def bind(self, columns):
+        bound = G().bind(columns)
+        bound.separate = lambda *args: BoundTest.separate(bound, *args)
+        return bound

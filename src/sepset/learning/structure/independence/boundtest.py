@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -51,10 +51,10 @@ class Separations:
         given: the set of that test.
     """
 
-    def __init__(self, done: Bools) -> None:
+    def __init__(self, done: Bools, best: Floats | None = None, given: list[Group] | None = None) -> None:
         self.done = done
-        self.best: Floats = np.full(len(done), -1.0)
-        self.given: list[Group] = [()] * len(done)
+        self.best: Floats = np.full(len(done), -1.0) if best is None else best
+        self.given: list[Group] = [()] * len(done) if given is None else given
 
 
 class BoundTest(ABC):
@@ -121,6 +121,8 @@ class Queries:
         test: the test bound to columns.
         names: of the columns.
         level: pairs with a larger p-value count as independent.
+        tiers: the number of each column's tier, -1 for none: no question about two columns is given one of a tier
+            later than both, which is an ancestor of neither.
         watch: called with the number of questions after each few; it may raise to stop.
 
     Attributes:
@@ -133,8 +135,10 @@ class Queries:
         names: Sequence[str],
         level: float,
         *,
+        tiers: Ints | None = None,
         watch: Callable[[int], None] = lambda num_tests: None,
     ) -> None:
+        self.tiers = None if tiers is None else tiers.tolist()
         self.test, self.names, self.level = test, tuple(names), fraction("level", level)
         self.num_tests, self._watch = 0, watch
         self._answers: dict[tuple[int, int, Group], tuple[float, float]] = {}
@@ -150,8 +154,24 @@ class Queries:
         """The p-value of one question."""
         return float(self.answers(x, [y], given)[0, 0])
 
+    def eligible(self, x: int, y: int, pool: Iterable[int]) -> Group:
+        """The members of a pool, in order, that may be in a set that separates two variables.
+
+        They are those of tiers not later than both. If `x` and `y` are not joined, ancestors of theirs separate them.
+        """
+        members, tiers = sorted(pool), self.tiers
+        if tiers is None or min(tiers[x], tiers[y]) < 0:
+            return tuple(members)
+        latest = max(tiers[x], tiers[y])
+        return tuple(z for z in members if tiers[z] <= latest)
+
     def answers(self, x: int, ys: Sequence[int], given: Sequence[int] = ()) -> Floats:
-        """The p-value and the statistic for `x` and each of `ys` given the same set."""
+        """The p-value and the statistic for `x` and each of `ys` given the same set, as far as it is eligible."""
+        if self.tiers is None or not given:
+            return self._asked(x, ys, given)
+        return np.concatenate([np.zeros((0, 2)), *(self._asked(x, [y], self.eligible(x, y, given)) for y in ys)])
+
+    def _asked(self, x: int, ys: Sequence[int], given: Sequence[int]) -> Floats:
         fixed = tuple(sorted(given))
         keys = [(min(x, y), max(x, y), fixed) for y in ys]
         fresh = [(y, key) for y, key in zip(ys, keys, strict=True) if key not in self._answers]
@@ -164,9 +184,24 @@ class Queries:
         return np.array([self._answers[key] for key in keys], dtype=np.float64).reshape(-1, 2)
 
     def separate(self, adjacent: Bools, x: int, size: int, known: Separations) -> None:
-        """See `BoundTest.separate`; the questions are counted."""
-        self.num_tests += self.test.separate(adjacent, x, size, self.level, known)
-        self._watch(self.num_tests)
+        """See `BoundTest.separate`; the questions are counted, and sets are eligible ones."""
+        for pool, ys in self._pools(adjacent, x):
+            done = known.done if ys is None else known.done | ~ys
+            part = Separations(done, known.best, known.given)
+            self.num_tests += self.test.separate(pool, x, size, self.level, part)
+            if ys is not None:
+                known.done |= part.done & ys
+            self._watch(self.num_tests)
+
+    def _pools(self, adjacent: Bools, x: int) -> Iterator[tuple[Bools, Bools | None]]:
+        """The neighbors that sets are of, and for which other variables: by the later tier of the two."""
+        if self.tiers is None or self.tiers[x] < 0:
+            yield adjacent, None
+            return
+        tiers = np.array(self.tiers)
+        later = np.where(tiers < 0, tiers.max() + 1, np.maximum(tiers, tiers[x]))
+        for latest in np.unique(later[adjacent[x]]).tolist():
+            yield adjacent & (tiers <= latest), later == latest
 
 
 def strongest_first(answers: Floats) -> Ints:

@@ -10,7 +10,6 @@ import numpy as np
 
 from sepset.base.checks import whole
 from sepset.kernels.structure.climbing import REVERSE, is_ancestor
-from sepset.learning.structure.constraints import Allowed
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.search.moves import Move, SearchedGraph
@@ -217,7 +216,7 @@ class SparseCandidate(SearchInRounds):
             ranked = np.argsort(-gains, kind="stable")[: max(self.candidates - len(given), 0)]
             forbidden[ranked[gains[ranked] > -np.inf], y] = False
             forbidden[given, y] = False
-        graph = SearchedGraph(scorer, Allowed(allowed.required, forbidden, allowed.max_parents), state.parents)
+        graph = SearchedGraph(scorer, allowed._replace(forbidden=forbidden), state.parents)
         while (move := graph.best()) is not None and move.gain > TOLERANCE:
             graph.make(move)
         return Round(graph.parents_of(), graph.score > scorer.total(state.parents) + TOLERANCE)

@@ -109,10 +109,13 @@ def separate_by_blankets(
         if knowledge.is_fixed(x, y):
             continue
         if y not in blankets[x] or x not in blankets[y]:
-            found.remove(x, y, sorted((blankets[x] if y not in blankets[x] else blankets[y]) - {x, y}))
+            blanket = blankets[x] if y not in blankets[x] else blankets[y]
+            found.remove(x, y, queries.eligible(x, y, blanket - {x, y}))
             continue
-        smaller = min(blankets[x] - {y}, blankets[y] - {x}, key=len)
+        smaller, larger = sorted((blankets[x] - {y}, blankets[y] - {x}), key=len)
         given = first_separator(queries, x, y, smaller, max_condition)
+        if given is None and queries.tiers is not None:  # a spouse by a later child is in no blanket
+            given = first_separator(queries, x, y, larger, max_condition)
         if given is not None:
             found.remove(x, y, given)
 

@@ -56,7 +56,7 @@ def _weaken(
         return
     for y, (p, statistic) in zip(ys, queries.answers(target, ys, given).tolist(), strict=True):
         if p > queries.level:
-            separated[y] = given
+            separated[y] = queries.eligible(target, y, given)
             del weakest[y]
         elif (p, -abs(statistic)) > (weakest[y][0], -abs(weakest[y][1])):
             weakest[y] = (p, statistic)
@@ -82,6 +82,8 @@ def hybrid_candidates(queries: Queries, target: int, max_condition: int | None) 
     spouses = _spouses(queries, target, near, separated)
     among = sorted(near | spouses | {target})
     found = _parents_and_children(queries, target, among, max_condition)
+    if queries.tiers is not None:  # blankets without spouses by later children do not separate as well
+        return found
     return found | {y for y in near - found if target in _parents_and_children(queries, y, among, max_condition)}
 
 

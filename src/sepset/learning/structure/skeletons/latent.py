@@ -143,8 +143,8 @@ class QuickSearch:
 
     def _part(self, x: int, y: int, given: Group) -> None:
         """Take two variables apart; triangles that they were in are now unshielded triples."""
-        minimal = list(given)
-        for w in given:
+        minimal = list(self.queries.eligible(x, y, given))
+        for w in tuple(minimal):
             fewer = [v for v in minimal if v != w]
             if self.queries.independent(x, y, fewer):
                 minimal = fewer

@@ -98,7 +98,9 @@ class ConstraintMethod(Generic[G]):
         knowledge = Knowledge(task.allowed.required, task.allowed.forbidden)
         with Bar(task.progress, "tests") as bar:
             watch = _watch(as_until(task.until, NO_LIMIT), bar)
-            queries = Queries(self.test.bind(task.columns), task.columns.names, self.level, watch=watch)
+            queries = Queries(
+                self.test.bind(task.columns), task.columns.names, self.level, tiers=task.allowed.tiers, watch=watch
+            )
             return self._discovered(queries, knowledge, task.columns)
 
     def ask(self, names: Sequence[str]) -> Discovered[G]:

@@ -129,7 +129,7 @@ def _separators(found: Skeleton, queries: Queries, x: int, y: int) -> list[Group
         given
         for one in (x, y)
         for size in range(int(found.adjacent[one].sum()) + 1)
-        for given in itertools.combinations(found.neighbors(one), size)
+        for given in itertools.combinations(queries.eligible(x, y, found.neighbors(one)), size)
     }
     return [given for given in sorted(sets) if queries.independent(x, y, given)]
 

@@ -30,7 +30,7 @@ def separate_by_every_subset(
     for x, y in found.pairs():
         if knowledge.is_fixed(x, y):
             continue
-        others = [z for z in range(n) if z not in (x, y)]
+        others = queries.eligible(x, y, (z for z in range(n) if z not in (x, y)))
         largest = len(others) if max_condition is None else min(max_condition, len(others))
         sets = [s for size in range(largest + 1) for s in itertools.combinations(others, size)]
         separating = [given for given in sets if queries.independent(x, y, given)]

@@ -158,7 +158,7 @@ def first_separator(
     queries: Queries, x: int, y: int, pool: Iterable[int], max_condition: int | None = None
 ) -> Group | None:
     """The first set, the smallest first, that separates two variables; None if no subset of the pool does."""
-    members = sorted(pool)
+    members = queries.eligible(x, y, pool)
     largest = len(members) if max_condition is None else min(max_condition, len(members))
     for size in range(largest + 1):
         for given in itertools.combinations(members, size):
