@@ -51,7 +51,7 @@ class Annealing:
 
     >>> import sepset as ss
     >>> net = ss.datasets.load("misconception")
-    >>> found = ss.map_assignment(net, method=ss.inference.Annealing(sweeps=50), seed=1)
+    >>> found = ss.map_assignment(net, method=ss.inference.Annealing(sweeps=50, restarts=3))
     >>> round(found.log_value, 4), found.guarantees["assignment"]  # the logarithm of 5,000,000
     (15.4249, LOCAL_OPTIMUM)
     """
