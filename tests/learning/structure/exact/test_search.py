@@ -49,6 +49,37 @@ def test_a_thousand_random_tables():
             assert ExactSearch(method).solve(table).score == pytest.approx(best, abs=1e-8)
 
 
+def random_constraints(rng, names):
+    """Constraints that some DAG respects: those of a random order, with tiers or single edges."""
+    order = [names[i] for i in rng.permutation(len(names))]
+    pairs = [(x, y) for i, x in enumerate(order) for y in order[i + 1 :]]
+    kinds = rng.random(len(pairs))
+    required = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind < 0.15]
+    forbidden = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind > 0.75]
+    forbidden += [(y, x) for x, y in pairs if rng.random() < 0.3]
+    limit = max([1, *(sum(y == name for _, y in required) for name in names)])
+    return Constraints(
+        required,
+        forbidden,
+        tiers=[order[:2], order[2:]] if rng.random() < 0.3 else (),
+        max_parents=int(rng.integers(limit, len(names) + 1)),
+    )
+
+
+def test_random_rows_and_constraints():
+    """Dynamic programming, A* and some integer programs against enumeration."""
+    rng = np.random.default_rng(8)
+    for trial in range(120):
+        n = int(rng.integers(2, 5))
+        rows = {f"x{i}": rng.integers(0, 2 + i % 2, 15) for i in range(n)}
+        task = StructureTask(Columns.of(rows), AIC(), constraints=random_constraints(rng, list(rows)))
+        best = all_scores(score_table(task.scorer, task.allowed)).max()
+        for method in ("dynamic", "astar", *(("integer",) if trial % 10 == 0 else ())):
+            found = ExactSearch(method).learn(task)
+            assert found.score == pytest.approx(best, abs=1e-8)
+            assert task.allowed.permits([[list(rows).index(p) for p in found.graph.parents(v)] for v in rows])
+
+
 def test_columns_in_another_order():
     rows = dependent_rows(6, 6, 80)
     scores = set()

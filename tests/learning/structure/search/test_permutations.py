@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,12 +14,12 @@ from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.search.growshrink import GrowShrink
 from sepset.learning.structure.search.moves import SearchedGraph
-from sepset.learning.structure.search.ordersearch import OrderSearch, order_score
+from sepset.learning.structure.search.ordersearch import OrderSearch, OrderState, OrderStateCodec, at_peak, order_score
 from sepset.learning.structure.search.permutations import OBS, GRaSP, best_swap, tuck
 from support.enumerated_classes import chained_columns, expected_counts, sampled
 
 
-@pytest.mark.parametrize("method", [OBS(2), GRaSP()], ids=repr)
+@pytest.mark.parametrize("method", [OBS(2), OBS(2, tabu=4), GRaSP()], ids=repr)
 def test_no_move_improves(method: OrderSearch) -> None:
     data = sampled(1, 300)
     found = ss.learn_structure(data, method=method, seed=1)
@@ -36,7 +38,7 @@ def test_expected_counts_give_the_class_back(method: OrderSearch, seed: int) -> 
     assert found.cpdag == ss.graphs.cpdag(dag)
 
 
-@pytest.mark.parametrize("method", [OBS(2), GRaSP()], ids=repr)
+@pytest.mark.parametrize("method", [OBS(2), OBS(2, tabu=4), GRaSP()], ids=repr)
 def test_constraints_hold(method: OrderSearch) -> None:
     constraints = Constraints(required=["xray -> asia"], forbidden=["lung -> either"], max_parents=2)
     found = ss.learn_structure(sampled(2, 300), method=method, constraints=constraints, seed=3)
@@ -69,3 +71,41 @@ def test_a_tuck_takes_ancestors_along() -> None:
             tucked = tuck(order, x, y, found)
             assert sorted(tucked) == order
             assert tucked.index(y) < tucked.index(x)
+
+
+def test_a_tabu_list_against_plain_bookkeeping() -> None:
+    """The same walk by whole orders: bar the swapped pair, unless it leads to a new best order; end without one."""
+    task = StructureTask(chained_columns(3), ss.structure.AIC())
+    families, method = GrowShrink(task.scorer, task.allowed), OBS(1, tabu=3, patience=6)
+    order = [4, 2, 0, 5, 1, 3]
+    score = order_score(families, order)
+    state = OrderState(order, score, [], -np.inf, families=families)
+    best, idle, until, step = score, 0, dict[frozenset[int], int](), 0
+    while (moved := method.moved(state, np.random.default_rng(0))) is not None:
+        options = []
+        for k in range(5):
+            swapped = [*order[:k], order[k + 1], order[k], *order[k + 2 :]]
+            value = order_score(families, swapped)
+            if until.get(frozenset(order[k : k + 2]), 0) <= step or value > best + TOLERANCE:
+                options.append((value, swapped))
+        assert moved.score == pytest.approx(max(options)[0])
+        (pair,) = {frozenset((x, y)) for x, y in zip(order, moved.order, strict=True) if x != y}
+        order, until[pair] = moved.order, step + 4
+        idle = 0 if moved.score > best + TOLERANCE else idle + 1
+        best, step = max(best, moved.score), step + 1
+        state = replace(moved, step=step)
+    assert idle == 6
+    ended = at_peak(state)
+    assert ended.score == pytest.approx(best)
+    assert order_score(families, ended.order) == pytest.approx(best)
+    assert OrderStateCodec().unpack(OrderStateCodec().pack(state)) == replace(state, families=None)
+
+
+def test_a_tabu_list_is_no_worse() -> None:
+    data = sampled(4, 200)
+    plain, tabu = (
+        ss.learn_structure(data, method=method, score=ss.structure.AIC()) for method in (OBS(1), OBS(1, tabu=5))
+    )
+    assert tabu.score >= plain.score - TOLERANCE
+    with pytest.raises(ss.SepsetError, match="tabu"):
+        OBS(tabu=-1)

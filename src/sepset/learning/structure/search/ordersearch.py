@@ -38,6 +38,8 @@ class OrderState:
         starts: how many searches have ended.
         stage: 0 and 1 are the greedy searches that come first, 2 is the search over orders.
         step: the number of steps so far.
+        barred: pairs that a tabu list keeps from being swapped, with the step until which it does.
+        peak: the best order of the present search and its score, where the search goes on from worse ones.
     """
 
     order: list[int]
@@ -49,6 +51,8 @@ class OrderState:
     starts: int = 0
     stage: int = 0
     step: int = 0
+    barred: tuple[tuple[int, int, int], ...] = ()
+    peak: tuple[list[int], float] | None = None
     families: GrowShrink | None = field(default=None, repr=False, compare=False)
 
 
@@ -62,6 +66,8 @@ class OrderStateCodec:
             "best": state.best,
             "scores": (state.score, state.best_score),
             "counters": (state.turn, state.idle, state.starts, state.stage, state.step),
+            "barred": state.barred,
+            "peak": state.peak,
         }
 
     def unpack(self, packed: Any) -> OrderState:
@@ -70,7 +76,9 @@ class OrderStateCodec:
         score, best_score = map(float, packed["scores"])
         turn, idle, starts, stage, step = map(int, packed["counters"])
         order = [int(x) for x in packed["order"]]
-        return OrderState(order, score, best, best_score, turn, idle, starts, stage, step)
+        barred = tuple((int(x), int(y), int(until)) for x, y, until in packed["barred"])
+        peak = None if packed["peak"] is None else (list(map(int, packed["peak"][0])), float(packed["peak"][1]))
+        return OrderState(order, score, best, best_score, turn, idle, starts, stage, step, barred, peak)
 
 
 class OrderSearch:
@@ -111,7 +119,7 @@ class OrderSearch:
         moved = self.moved(state, rng) if self.num_starts else None
         if moved is not None:
             return moved, Info(max(moved.score, moved.best_score), math.inf)
-        return self._ended(task, state, families, rng)
+        return self._ended(task, at_peak(state), families, rng)
 
     def moved(self, state: OrderState, rng: np.random.Generator) -> OrderState | None:
         """The state after one move, or None if the search of the present start has ended."""
@@ -137,6 +145,7 @@ class OrderSearch:
 
     def read(self, task: StructureTask, state: OrderState) -> Learned[DAG]:
         """The best graph so far."""
+        state = at_peak(state)
         parents, score = state.best, state.best_score
         if state.families is not None and state.score > score:
             parents, score = [list(family.parents) for family in state.families.order(state.order)], state.score
@@ -150,6 +159,13 @@ class OrderSearch:
             guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
             info={"moves": state.step, "starts": state.starts},
         )
+
+
+def at_peak(state: OrderState) -> OrderState:
+    """The state at the best order of the present search, with nothing barred."""
+    if state.peak is None:
+        return state
+    return replace(state, order=state.peak[0], score=state.peak[1], barred=(), peak=None, idle=0)
 
 
 def improved(task: StructureTask, parents: list[list[int]]) -> tuple[list[list[int]], float]:

@@ -2,7 +2,7 @@ r"""Searches over orders by swaps of neighbors, and by tucking a column before o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,21 +20,30 @@ class OBS(OrderSearch):
     A swap changes the families of the two columns alone. Parents come from growing and shrinking; it begins with the
     graph given or with the better of greedy equivalence search and hill climbing, then with random orders.
 
+    With a tabu list the search continues by the best swap that does not undo a recent one, even if the score falls; a
+    swap that leads to a new best order is always allowed.
+
     Args:
         starts: from how many orders to search.
+        tabu: how many swaps a swapped pair is barred for; 0 for no tabu list.
+        patience: with a tabu list, how many swaps without a new best order end the search.
 
     Reference: Teyssier & Koller (2005); Koller & Friedman, exercise 18.26.
     Guarantee: a local optimum: no single edge improves the result.
     Tested by: learning/structure/search/test_permutations.py::test_no_move_improves
 
     >>> OBS()
-    OBS(starts=5)
+    OBS(starts=5, tabu=0, patience=20)
     """
 
     starts: int = 5
+    tabu: int = 0
+    patience: int = 20
 
     def __post_init__(self) -> None:
         whole("OBS(starts=)", self.starts, least=1)
+        whole("OBS(tabu=)", self.tabu, least=0)
+        whole("OBS(patience=)", self.patience, least=1)
 
     @property
     def num_starts(self) -> int:
@@ -42,25 +51,43 @@ class OBS(OrderSearch):
         return self.starts
 
     def moved(self, state: OrderState, rng: np.random.Generator) -> OrderState | None:
-        """The order after the best swap; None if none improves."""
+        """The order after the best swap; None if none improves, or none has for long."""
         assert state.families is not None
-        place, gain = best_swap(state.families, state.order)
-        if not gain > TOLERANCE:
+        peak = state.peak or (state.order, state.score)
+        barred = {(x, y): peak[1] - state.score for x, y, until in state.barred if until > state.step}
+        place, gain = best_swap(state.families, state.order, barred)
+        goes_on = gain > TOLERANCE or (self.tabu > 0 and state.idle < self.patience and gain > -np.inf)
+        if not goes_on:
             return None
         order = state.order.copy()
         order[place], order[place + 1] = order[place + 1], order[place]
-        return replace(state, order=order, score=state.score + gain)
+        moved = replace(state, order=order, score=state.score + gain)
+        return moved if not self.tabu else self._noted(moved, peak, (order[place + 1], order[place]))
+
+    def _noted(self, state: OrderState, peak: tuple[list[int], float], pair: tuple[int, int]) -> OrderState:
+        """The state with the swapped pair barred, and the best order until now."""
+        barred = (*state.barred, (min(pair), max(pair), state.step + 1 + self.tabu))[-self.tabu :]
+        if state.score > peak[1] + TOLERANCE:
+            return replace(state, barred=barred, peak=(state.order, state.score), idle=0)
+        return replace(state, barred=barred, peak=peak, idle=state.idle + 1)
 
 
-def best_swap(families: GrowShrink, order: Sequence[int]) -> tuple[int, float]:
-    """The first place of two neighbors whose swap gains most, and the gain; minus infinity if no swap is possible."""
+def best_swap(
+    families: GrowShrink, order: Sequence[int], barred: Mapping[tuple[int, int], float] | None = None
+) -> tuple[int, float]:
+    """The first place of two neighbors whose swap gains most, and the gain; minus infinity if no swap is possible.
+
+    Pairs that are `barred` need to gain more than the number given.
+    """
+    needs = {} if barred is None else barred
     best, gain, before = 0, -np.inf, 0
     for place in range(len(order) - 1):
         x, y = order[place], order[place + 1]
         if not families.required[y] >> x & 1:
             now = families.best(x, before).score + families.best(y, before | 1 << x).score
             then = families.best(y, before).score + families.best(x, before | 1 << y).score
-            if then - now > gain + TOLERANCE:
+            is_free = then - now > needs.get((min(x, y), max(x, y)), -np.inf) + TOLERANCE
+            if is_free and then - now > gain + TOLERANCE:
                 best, gain = place, then - now
         before |= 1 << x
     return best, gain
