@@ -128,7 +128,7 @@ def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | N
 def dual_messages(beliefs: Beliefs) -> Floats:
     r"""The dual messages of a forest whose bound is its largest log value.
 
-    Each factor sends its message towards the root as it is, and takes from every other variable all that it has from
+    Each factor sends its message toward the root as it is, and takes from every other variable all that it has from
     below: $\delta_{f \to i} = m_{f \to i} - b_i$.
     """
     wiring, wires = beliefs.wiring, beliefs.wiring.wires
