@@ -108,6 +108,9 @@ from sepset.inference.exact.elimination import (
 from sepset.inference.iterate import (
     Until as Until,
 )
+from sepset.inference.map.branching import (
+    BranchAndBound as BranchAndBound,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -235,6 +238,7 @@ __all__ = [
     "BIC",
     "Bayes",
     "BayesNet",
+    "BranchAndBound",
     "ChainComponent",
     "ChainGraph",
     "ChowLiu",

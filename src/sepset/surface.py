@@ -19,7 +19,7 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP LoopyBP "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound LoopyBP "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -139,7 +139,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.recursive": "ConditioningPlan RecursiveConditioning",
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
+        "inference.map.annealing": "Annealing",
         "inference.map.automatic": "AutomaticSearch",
+        "inference.map.beam": "BeamSearch",
+        "inference.map.branching": "BranchAndBound",
         "inference.map.coordinates": "ICM",
         "inference.map.maxflow": "Cut FlowGraph",
         "inference.map.mincut": "MinCut",

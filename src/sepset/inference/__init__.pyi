@@ -53,8 +53,17 @@ from sepset.inference.iterate import (
     Until as Until,
     run as run,
 )
+from sepset.inference.map.annealing import (
+    Annealing as Annealing,
+)
 from sepset.inference.map.automatic import (
     AutomaticSearch as AutomaticSearch,
+)
+from sepset.inference.map.beam import (
+    BeamSearch as BeamSearch,
+)
+from sepset.inference.map.branching import (
+    BranchAndBound as BranchAndBound,
 )
 from sepset.inference.map.coordinates import (
     ICM as ICM,
@@ -118,11 +127,14 @@ from sepset.problem import (
 __all__ = [
     "AlphaBetaSwap",
     "AlphaExpansion",
+    "Annealing",
     "Assignment",
     "AssignmentTask",
     "Assigns",
     "AutomaticSearch",
+    "BeamSearch",
     "BeliefUpdate",
+    "BranchAndBound",
     "BruteForce",
     "Certificate",
     "Check",

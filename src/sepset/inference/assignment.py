@@ -128,6 +128,12 @@ class AssignmentTask:
         """The model at the evidence, as flat arrays."""
         return Wiring.of(self.problem, self.evidence)
 
+    def again(self, **changes: Any) -> AssignmentTask:
+        """The same question with other settings, about the same wiring."""
+        made = replace(self, **changes)
+        made.__dict__["wiring"] = self.wiring
+        return made
+
     def require_all(self, method: object) -> None:
         """Raise if only some variables are maximized, or several assignments are asked for."""
         name = type(method).__name__

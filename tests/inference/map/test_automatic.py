@@ -22,6 +22,20 @@ def test_the_choice_follows_the_factors():
         assert found.log_value == pytest.approx(exact.log_value)
 
 
+def test_small_models_are_proved():
+    rng = np.random.default_rng(2)
+    for size, kind in ((3, "MPLP"), (2, "TRWS")):
+        scopes = np.stack([rng.permutation(14)[:size] for _ in range(30)])
+        logs = rng.normal(size=(30, *[3] * size))
+        block = ss.factors.FactorBlock(scopes, (3,) * size, logs, space="log")
+        net = ss.MarkovNet(block, variables=[ss.Discrete.array("x", (14,), states=3)])
+        found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
+        assert found.log_value == pytest.approx(ss.map_assignment(net).log_value)
+        assert found.guarantees["assignment"] is ss.Guarantee.EXACT
+        assert str(found.info["search"]).startswith(kind)
+        assert found.certificate.check()
+
+
 def test_what_is_too_wide_is_searched_and_says_so():
     rng = np.random.default_rng(1)
     pixel = ss.Discrete.array("pixel", (40, 40))

@@ -36,7 +36,7 @@ def belief(wires: Wires, unary: Floats, messages: Floats, i: int, h: Floats) -> 
 
 @kernel(borrows=True, reassociate=True)
 def send(h: Floats, top: float, gamma: float, messages: Floats, own: int, size: int, room: Floats) -> float:
-    """What a variable sends through one factor, in `room`; returns the largest entry."""
+    """Put the message of a variable through one factor into `room`; returns its largest entry."""
     best = -np.inf
     for x in range(size):
         value = gamma * (h[x] - top) - messages[own + x]
