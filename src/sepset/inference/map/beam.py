@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import interruptible
 from sepset.errors import TooLarge
@@ -58,7 +58,7 @@ class BeamSearch:
         wiring = task.wiring.consistent
         messages = np.zeros(int(wiring.wires.messages[-1]))
         made = MiniBuckets.of(wiring, messages, entries=self.entries)
-        kept, values, dropped = interruptible(lambda cancel: self._searched(made))
+        kept, values, dropped = interruptible(lambda cancel: self._searched(made, cancel))
         codes = task.first_codes().copy()
         if len(kept):
             codes[made.order] = kept[int(np.argmax(values))]
@@ -71,12 +71,14 @@ class BeamSearch:
             info={"dropped": dropped > -np.inf},
         )
 
-    def _searched(self, made: MiniBuckets) -> tuple[Ints, Floats, float]:
+    def _searched(self, made: MiniBuckets, cancel: Bytes) -> tuple[Ints, Floats, float]:
         """The full assignments of the beam in search order, their values, and the largest bound of dropped ones."""
         kept, values, dropped = np.zeros((1, 0), np.int64), np.array([made.root]), -math.inf
         if made.root == -math.inf:
             return kept[:0], values[:0], dropped
         for d, card in enumerate(made.buckets.cards.tolist()):
+            if cancel[0]:
+                break
             if len(kept) * card > MOST_KEPT:
                 raise TooLarge(
                     f"BeamSearch(width={self.width}) keeps more than {MOST_KEPT:,} assignments. Use a width."
