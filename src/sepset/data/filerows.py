@@ -64,6 +64,12 @@ class FileRows(Mapping[str, Column]):
         return found or self.columns
 
 
+def is_large(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is too large to be read as a whole."""
+    file = Path(path)
+    return file.is_file() and file.stat().st_size > (LARGEST_PACKED if file.suffix.lower() == ".gz" else LARGEST)
+
+
 def file_rows(path: str | os.PathLike[str], names: Iterable[str]) -> FileRows | None:
     """The columns of these names, in one scan; None where one is not there, or the file is too large to be read whole.
 
@@ -74,7 +80,7 @@ def file_rows(path: str | os.PathLike[str], names: Iterable[str]) -> FileRows | 
     (3,)
     """
     file = Path(path)
-    if file.is_file() and file.stat().st_size > (LARGEST_PACKED if file.suffix.lower() == ".gz" else LARGEST):
+    if is_large(file):
         return None
     with scanned(file) as scan:
         wanted = list(dict.fromkeys(names))

@@ -21,6 +21,7 @@ from sepset.data.sources import Weights, as_dataset, bind, require_columns
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
+from sepset.learning.structure.groupedrows import grouped_rows
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -139,7 +140,8 @@ class Columns(Frozen):
         """The columns of any data that parameters can be learned from.
 
         Args:
-            data: a dataset, any frame, a mapping of columns, or the path of a file.
+            data: a dataset, any frame, a mapping of columns, or the path of a file. Discrete columns of lazy frames, of
+                relations and of files too large for memory are grouped where they are; only distinct rows are read.
             variables: what some columns mean.
             weights: one per row, or the name of a column.
             interventions: for each row the names of the variables that were set, as a sequence of collections; or a
@@ -148,7 +150,10 @@ class Columns(Frozen):
             only: the names of the columns to keep; all by default.
             hidden: whether `variables` without a column are missing throughout, rather than mistakes.
         """
-        rows = bound_rows(data, variables, weights, hidden=hidden)
+        given = None if variables is None else list(variables)
+        known = {v.name: v for v in given or ()}
+        grouped = grouped_rows(data, known, weights) if interventions is None else None
+        rows = bound_rows(data, given, weights, hidden=hidden) if grouped is None else grouped
         marked = None if interventions is None else interventions_of(interventions, rows)
         if only is None:
             return cls(rows, intervened=marked, missing=missing)
