@@ -41,6 +41,7 @@ from sepset.kernels.propagation.wires import (
 )
 from sepset.problem import Block, Problem
 from sepset.variables.evidence import Evidence
+from sepset.variables.universe import Variables
 
 CHUNK = 2**14
 """The number of tables that are looked at together."""
@@ -111,11 +112,11 @@ class Wiring:
         plugs: these factors, without their places among the factors of each variable.
         unary: the log values of single variables, all states of the first one first.
         constant: the log value of the factors without variables.
+        variables: those of the problem, for messages.
 
     Guarantee: exact.
     Tested by: inference/test_wiring.py::test_values_are_those_of_the_problem
 
-    >>> from sepset.variables.universe import Variables
     >>> from sepset.variables.variable import Discrete
     >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0))
     >>> wiring = Wiring.of(Problem(Variables([Discrete(n) for n in "abc"]), (chain,)), Evidence({2: 1}))
@@ -128,6 +129,7 @@ class Wiring:
     plugs: Plugs
     unary: Floats
     constant: float
+    variables: Variables
 
     @lazy
     def wires(self) -> Wires:
@@ -149,7 +151,7 @@ class Wiring:
         """
         found = Evidence() if evidence is None else evidence
         _require_discrete(problem, found)
-        builder = _Builder(problem.variables.cards, found)
+        builder = _Builder(problem.variables, found)
         for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
             builder.add(_part(block, problem, found, first))
         for position, weights in sorted(found.weights.items()):
@@ -203,8 +205,12 @@ class Wiring:
             f = int(np.argmax(arities > 2))
             raise NotApplicable(
                 f"{type(method).__name__} takes factors of at most two variables; factor {self.numbers[f]} has "
-                f"{arities[f]}. Use MPLP() or CliqueTree()."
+                f"{arities[f]}: {listing([self.name(i) for i in self.scope(f).tolist()])}. Use MPLP() or CliqueTree()."
             )
+
+    def name(self, i: int) -> str:
+        """The name of a variable."""
+        return self.variables[int(self.free[i])].name
 
     def log_value(self, codes: Sequence[int] | Ints) -> float:
         """The log value of an assignment, one code per variable, evidence and constants included."""
@@ -302,8 +308,9 @@ def _named(potential: Potential) -> Named | None:
 class _Builder:
     """Collects the parts of a wiring."""
 
-    def __init__(self, cards: Ints, evidence: Evidence) -> None:
-        self.cards = cards
+    def __init__(self, variables: Variables, evidence: Evidence) -> None:
+        cards = variables.cards
+        self.variables, self.cards = variables, cards
         self.known = np.full(len(cards), -1, np.int64)
         self.known[list(evidence.codes)] = list(evidence.codes.values())
         self.is_free = (self.known < 0) & (cards > 0)
@@ -397,7 +404,8 @@ class _Builder:
         )
         for array in plugs:
             read_only(array)
-        return Wiring(self.free, _joined([p.numbers for p in parts]), plugs, read_only(self.unary), self.constant)
+        numbers = _joined([p.numbers for p in parts])
+        return Wiring(self.free, numbers, plugs, read_only(self.unary), self.constant, self.variables)
 
 
 def _is_count(numbers: AnyInts) -> bool:

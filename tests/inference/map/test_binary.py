@@ -66,7 +66,7 @@ def test_states_are_exchanged_exactly_if_that_makes_it_submodular(seed):
 
 def test_larger_domains_and_factors_are_refused_by_number():
     three = Problem(Variables([ss.Discrete("a", 3)]), ())
-    with pytest.raises(ss.errors.NotApplicable, match="MinCut takes binary variables; the one at position 0 has 3"):
+    with pytest.raises(ss.errors.NotApplicable, match="MinCut takes binary variables; 'a' has 3 states"):
         BinaryEnergy.of(Wiring.of(three), ss.MinCut())
     names = Variables([ss.Discrete(n) for n in "abc"])
     wide = Problem(names, (FactorBlock([[0, 1, 2]], (2, 2, 2), np.arange(8.0)),))

@@ -71,7 +71,7 @@ def test_frustrated_models_name_a_factor():
     a, b, c = (ss.Discrete(n) for n in "abc")
     apart = [[1, 0], [0, 1]]
     net = ss.MarkovNet.pairwise_energies({}, {(a, b): apart, (b, c): apart, (a, c): apart})
-    with pytest.raises(ss.errors.NotApplicable, match="factor 0 favors unequal"):
+    with pytest.raises(ss.errors.NotApplicable, match="factor 0 favors unequal states of 'a' and 'b'"):
         ss.map_assignment(net, method=ss.MinCut())
 
 

@@ -117,8 +117,8 @@ def _require_binary_pairs(wiring: Wiring, method: object) -> None:
     if (cards > 2).any():
         i = int(np.argmax(cards > 2))
         raise NotApplicable(
-            f"{type(method).__name__} takes binary variables; the one at position {wiring.free[i]} has {cards[i]} "
-            "states. Use AlphaExpansion(), or TRWS()."
+            f"{type(method).__name__} takes binary variables; {wiring.name(i)!r} has {cards[i]} states. "
+            "Use AlphaExpansion(), or TRWS()."
         )
 
 

@@ -84,9 +84,10 @@ def least_energies(energy: BinaryEnergy) -> Floats:
 
 def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
     f = int(np.argmax((energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)))
+    one, other = (wiring.name(i) for i in wiring.scope(f).tolist())
     return (
-        f"MinCut takes submodular models; factor {wiring.numbers[f]} favors unequal states more than its variables' "
-        "other factors allow, and exchanging states does not help. Use QPBO(), which labels what is certain."
+        f"MinCut takes submodular models; factor {wiring.numbers[f]} favors unequal states of {one!r} and {other!r}, "
+        "which other factors do not allow, and exchanging states does not help. Use QPBO() for what is certain."
     )
 
 
