@@ -187,6 +187,14 @@ class Wiring:
         return read_only(found)
 
     @lazy
+    def chain_weights(self) -> Floats:
+        """For models in pairs, one over the larger of the numbers of earlier and later neighbors of each variable."""
+        pairs, n = self.plugs.scope.reshape(-1, 2), self.num_variables
+        low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
+        most = np.maximum(np.bincount(low, minlength=n), np.bincount(high, minlength=n))
+        return read_only(np.asarray(1.0 / np.maximum(most, 1)))
+
+    @lazy
     def consistent(self) -> Wiring:
         """The same values, with log value -inf for the states that arc consistency rules out."""
         wires, live = self.wires, (self.unary > -np.inf).astype(np.uint8)

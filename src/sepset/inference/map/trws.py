@@ -110,19 +110,10 @@ class TRWS:
         return Passed(state.messages, state.bound, codes, value, state.rounds)
 
 
-def _gammas(wiring: Wiring) -> Floats:
-    """One over the larger of the numbers of earlier and later neighbors."""
-    pairs = wiring.plugs.scope.reshape(-1, 2)
-    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
-    n = wiring.num_variables
-    most = np.maximum(np.bincount(low, minlength=n), np.bincount(high, minlength=n))
-    return np.asarray(1.0 / np.maximum(most, 1))
-
-
 def _round(wiring: Wiring, messages: Floats) -> float:
     """A pass forward and one back; the bound without the constant."""
     size = wiring.plugs.cards.max(initial=1)
-    model, rooms = (wiring.wires, wiring.unary, wiring.factors, _gammas(wiring)), (np.empty(size), np.empty(size))
+    model, rooms = (wiring.wires, wiring.unary, wiring.factors, wiring.chain_weights), (np.empty(size), np.empty(size))
 
     def both(cancel: Bytes) -> float:
         first = trws_pass(*model, messages, *rooms, True, cancel)
@@ -134,7 +125,7 @@ def _round(wiring: Wiring, messages: Floats) -> float:
 def _split(wiring: Wiring, messages: Floats) -> Floats:
     out = np.empty(len(messages))
     room = np.empty(wiring.plugs.cards.max(initial=1))
-    split_messages(wiring.wires, wiring.unary, wiring.factors, _gammas(wiring), messages, room, out)
+    split_messages(wiring.wires, wiring.unary, wiring.factors, wiring.chain_weights, messages, room, out)
     return out
 
 
