@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,14 @@ def test_settings_are_checked(kind: type, settings: dict[str, float]) -> None:
 def test_unknown_semantics() -> None:
     with pytest.raises(ss.SepsetError, match="unviewed"):
         BayesRecommender(unviewed="hidden")
+
+
+@pytest.mark.parametrize("method", ["hill", ss.HillClimb])
+def test_methods_are_values(method: Any) -> None:
+    with pytest.raises(ss.SepsetError, match=r"method=\) is a value such as HillClimb"):
+        BayesRecommender(method=method)
+
+
+def test_settings_of_trees_do_not_go_with_a_method() -> None:
+    with pytest.raises(ss.SepsetError, match="settings of trees"):
+        BayesRecommender(method=ss.HillClimb(), pseudo_count=0.5)
