@@ -206,6 +206,12 @@ class Wiring:
             pass
         return replace(self, unary=read_only(np.where(live > 0, self.unary, -np.inf)))
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether arc consistency leaves a state to every variable; without, no assignment has a positive value."""
+        starts, live = self.plugs.states, self.consistent.unary > -np.inf
+        return self.constant > -np.inf and bool(np.logical_or.reduceat(live, starts[:-1]).all() if len(live) else True)
+
     def require_pairs(self, method: object) -> None:
         """Raise if a factor has more than two variables, for methods that take no larger ones."""
         arities = np.diff(self.plugs.starts)
@@ -261,8 +267,8 @@ def _require_discrete(problem: Problem, evidence: Evidence) -> None:
     names = [problem.variables[int(v)].name for v in open_reals if int(v) not in evidence.reals]
     if names:
         raise NotApplicable(
-            f"Message passing and search on wired models take discrete variables; {listing(names)} are continuous and "
-            "not observed. Use CliqueTree(), or observe them."
+            "Message passing and search take discrete variables; continuous and not observed: "
+            f"{listing(names)}. Use CliqueTree(), or observe them."
         )
 
 

@@ -52,7 +52,7 @@ class AutomaticSearch:
         if not wiring.is_pairwise:
             return self._in_any(task)
         if (wiring.plugs.cards <= 2).all() and BinaryEnergy.of(wiring, MinCut()).submodular() is not None:
-            return _said("MinCut", assign(MinCut(), task))
+            return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
         return self._in_pairs(task)
 
     def _in_any(self, task: AssignmentTask) -> Found:
@@ -75,7 +75,8 @@ class AutomaticSearch:
         if bounded.is_proved:
             return _said("TRWS", bounded)
         rest = Until(steps=None, tolerance=0.0, seconds=(half or SECONDS) / 2.0)
-        moved = AlphaExpansion().assign(task.again(start=bounded.codes[0], until=replace(rest, tolerance=None)))
+        moves = task.again(start=bounded.codes[0], until=replace(rest, tolerance=None), checkpoint=None)
+        moved = AlphaExpansion().assign(moves)
         codes = fused(wiring, moved.codes[0], bounded.codes[0])
         better = replace(bounded, codes=codes[None], log_values=(wiring.log_value(codes),))
         return _closed(task, _said("TRWS, then AlphaExpansion", better), rest)

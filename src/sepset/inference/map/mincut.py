@@ -47,6 +47,7 @@ class MinCut:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment, and the proof."""
         task.require_all(self)
+        task.require_no_budget(self)
         wiring = task.wiring
         energy = BinaryEnergy.of(wiring, self)
         cuttable = energy.submodular()
