@@ -143,10 +143,11 @@ def test_named_columns_are_matched_by_name() -> None:
 def test_frames_of_other_libraries() -> None:
     expected = Baskets(DENSE, ["milk", "bread", "beer"])
     columns = dict(zip(expected.items, DENSE.T.tolist(), strict=True))
-    for frame in (pl.DataFrame(columns), pa.table(columns)):
+    for frame in (pl.DataFrame(columns), pl.LazyFrame(columns), pa.table(columns)):
         found = Baskets(frame)
         assert found.items == expected.items
         assert found.matrix.toarray().tolist() == DENSE.tolist()
+    assert [Baskets(empty).matrix.shape for empty in (pd.DataFrame(), pl.DataFrame(), pa.table({}))] == [(0, 0)] * 3
 
 
 def test_bad_pairs_and_positions() -> None:

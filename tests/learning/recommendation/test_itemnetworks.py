@@ -26,7 +26,8 @@ def joint_of(net: ss.BayesNet) -> np.ndarray:
 
 @pytest.mark.parametrize("method", [None, ss.HillClimb()], ids=["trees", "tables"])
 def test_absent_items_by_enumeration(method: object) -> None:
-    fitted = BayesRecommender(method=method, **LOOSE).fit(ROWS)  # type: ignore[arg-type]
+    settings = {"method": method} if method else LOOSE
+    fitted = BayesRecommender(**settings).fit(ROWS)  # type: ignore[arg-type]
     assert fitted.model.dag.num_edges > 2
     joint, found = joint_of(fitted.model), fitted.scores(Baskets(EVERY))
     for row, codes in enumerate(EVERY):

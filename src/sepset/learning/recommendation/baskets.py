@@ -56,7 +56,7 @@ class Baskets(Frozen, Tabulated):
         elif isinstance(data, Mapping):
             matrix, names = _of_collections(data.values(), known)
             users = tuple(data)
-        elif offers(data, "columns", "to_numpy") or offers(data, "__arrow_c_stream__"):
+        elif offers(data, "columns"):
             matrix, names, users = _of_frame(data)
         else:
             matrix, names = _of_collections(data, known)
@@ -185,8 +185,9 @@ def _moved(matrix: Any, items: Sequence[Hashable], wanted: tuple[Hashable, ...],
 
 
 def _of_frame(data: Any) -> tuple[Any, tuple[Hashable, ...], tuple[Hashable, ...]]:
-    frame = data if offers(data, "to_numpy") else opened_frame(data)
-    matrix, names, users = _of_matrix(np.asarray(frame.to_numpy()), tuple(frame.columns))
+    frame = data if offers(data, "to_numpy") else opened_frame(data).lazy().collect()
+    cells = np.asarray(frame.to_numpy()) if len(frame.columns) else np.zeros((len(frame), 0))
+    matrix, names, users = _of_matrix(cells, tuple(frame.columns))
     return matrix, names, tuple(frame.index) if offers(frame, "index", "loc") else users
 
 
