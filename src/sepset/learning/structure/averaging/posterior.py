@@ -99,7 +99,7 @@ class StructurePosterior(Tabulated, IterativeResult):
 
     @lazy
     def warnings(self) -> tuple[str, ...]:
-        """What makes the probabilities doubtful: chains that disagree, or few draws; shown when it is printed."""
+        """The reasons to doubt the probabilities: chains that disagree, or few draws; shown when it is printed."""
         found, hat = self.diagnostics, self.diagnostics.get("r_hat", 1.0)
         scatter, draws = found.get("scatter", 0.0), found.get("effective_draws", math.inf)
         told = []

@@ -1,4 +1,4 @@
-"""What scores of families have in common whose CPDs have structure inside: trees and decision graphs."""
+"""The base of scores of families whose CPDs have structure inside: trees and decision graphs."""
 
 from __future__ import annotations
 
