@@ -217,6 +217,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.countplan": "CountPlan PlannedCounts",
         "learning.structure.edgerecovery": "EdgeRecoveryResult edge_recovery",
         "learning.structure.dependency.conversion": "Conversion",
         "learning.structure.dependency.gibbs": "PseudoGibbs",
