@@ -151,6 +151,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.mplp": "MPLP",
         "inference.map.qpbo": "QPBO",
         "inference.map.relaxation.linearprogram": "LinearProgram",
+        "inference.map.relaxation.pursuit": "ClusterPursuit",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
         "inference.propagation.loopybp": "LoopyBP",

@@ -88,6 +88,9 @@ from sepset.inference.map.qpbo import (
 from sepset.inference.map.relaxation.linearprogram import (
     LinearProgram as LinearProgram,
 )
+from sepset.inference.map.relaxation.pursuit import (
+    ClusterPursuit as ClusterPursuit,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -147,6 +150,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterPursuit",
     "ConditioningPlan",
     "Cut",
     "CutsetConditioning",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.map.relaxation.regions import Regions
+from sepset.inference.map.relaxation.regions import Regions, with_pairs
 from sepset.inference.wiring import Wiring
 from support.wired import random_problem
 
@@ -19,14 +19,15 @@ def test_values_are_those_of_the_model(seed):
     wiring = Wiring.of(random_problem(rng))
     n = wiring.num_variables
     clusters = np.array([sorted(rng.permutation(n)[:3].tolist()) for _ in range(2 if n > 2 else 0)], np.int64)
-    for joint in (True, False):
-        regions = Regions.of(wiring, clusters.reshape(-1, 3), joint=joint)
-        moved = regions.moved(rng.normal(size=int(regions.moves[-1])))
-        for _ in range(5):
-            codes = (rng.random(n) * wiring.plugs.cards).astype(int)
-            expected = wiring.log_value(codes)
-            assert _same(regions.wiring.log_value(codes), expected)
-            assert _same(moved.log_value(codes), expected)
+    regions = Regions.of(wiring, clusters.reshape(-1, 3))
+    moved = regions.moved(rng.normal(size=int(regions.moves[-1])))
+    paired = with_pairs(wiring, clusters.reshape(-1, 3))
+    for _ in range(10):
+        codes = (rng.random(n) * wiring.plugs.cards).astype(int)
+        expected = wiring.log_value(codes)
+        assert _same(regions.wiring.log_value(codes), expected)
+        assert _same(moved.log_value(codes), expected)
+        assert _same(paired.log_value(codes), expected)
 
 
 def test_factors_share_joint_intersections():

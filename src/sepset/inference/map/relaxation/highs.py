@@ -125,7 +125,7 @@ def waited(work: Callable[[], T], size: int, seconds: float) -> T | None:
     def run() -> None:
         try:
             found.append(work())
-        except BaseException as error:  # noqa: BLE001  # raised again by the one who waits
+        except BaseException as error:  # raised again by the one who waits
             errors.append(error)
 
     thread = threading.Thread(target=run, name="sepset-highs", daemon=True)

@@ -6,7 +6,7 @@ import itertools
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -102,6 +102,7 @@ class LinearProgram:
     (EXACT, True)
     """
 
+    _: KW_ONLY
     integer: bool = False
     tighten: str | None = None
     rounds: int = 20

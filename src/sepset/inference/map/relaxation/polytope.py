@@ -85,7 +85,7 @@ class Polytope:
         return np.where(self.states >= 0, columns[self.states], 0.0) if len(columns) else np.zeros(len(self.states))
 
     def table(self, r: int, columns: Floats) -> Floats:
-        """The pseudo-marginals of a region; unequal states of a pair that needs equal ones only are as if independent."""
+        """The pseudo-marginals of a region; unequal states are as if independent where only equal ones count."""
         wiring, found = self.regions.wiring, self.entries[r]
         shape, values = self.regions.shape(r), np.where(found >= 0, columns[found], 0.0)
         if not self.is_compact(r):

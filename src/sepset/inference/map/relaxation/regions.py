@@ -64,28 +64,25 @@ class Regions:
     inside: tuple[Inside, ...]
 
     @classmethod
-    def of(cls, wiring: Wiring, clusters: Ints = NO_CLUSTERS, *, joint: bool = True) -> Regions:
+    def of(cls, wiring: Wiring, clusters: Ints = NO_CLUSTERS) -> Regions:
         """The regions of a model.
 
         Args:
             clusters: one row of three variables, in increasing order, per cluster.
-            joint: whether factors of three and more variables agree on joint intersections, not just single variables.
         """
         possible = wiring.consistent
         scopes = [tuple(sorted(possible.scope(f).tolist())) for f in range(possible.num_factors)]
         shared = _shared(scopes)
         if not len(clusters) and not shared:
             return cls(possible, possible.num_factors, ())
-        members: dict[tuple[int, ...], list[int]] = {}
-        for f, scope in enumerate(scopes):
-            members.setdefault(scope, []).append(f)
-        for scope in [*(shared if joint else ()), *_pairs(clusters)]:
+        members = _grouped(scopes)
+        for scope in [*shared, *_pairs(clusters)]:
             members.setdefault(scope, [])
         num_base = len(members)
         for triplet in map(tuple, clusters.tolist()):
             members.setdefault(triplet, [])
         listed = list(members)
-        inside = _inside(listed, range(num_base if not joint else 0, len(listed)))
+        inside = _inside(listed)
         touched = {at for each in inside for at in (each.outer, each.inner)}
         _require_room(possible, [listed[at] for at in touched])
         parts = [_part(possible, s, fs, at in touched) for at, (s, fs) in enumerate(members.items())]
@@ -134,6 +131,31 @@ class Regions:
         return _with_tables(self.wiring, tables)
 
 
+def with_pairs(wiring: Wiring, clusters: Ints) -> Wiring:
+    """The same log values with one factor per scope, and a table for each pair of the clusters.
+
+    Scopes come in the order of the factors, then further pairs in that of the clusters; entries of impossible states
+    are -inf.
+    """
+    possible = wiring.consistent
+    members = _grouped([tuple(sorted(possible.scope(f).tolist())) for f in range(possible.num_factors)])
+    pairs = dict.fromkeys(_pairs(clusters))
+    for pair in pairs:
+        members.setdefault(pair, [])
+    _require_room(possible, pairs)
+    parts = [_masked(possible, s, _part(possible, s, fs, s in pairs)) for s, fs in members.items()]
+    return _assembled(possible, list(members), parts)
+
+
+def _masked(wiring: Wiring, scope: tuple[int, ...], part: _Part) -> _Part:
+    """A table without the entries of impossible states."""
+    table = part.table
+    for axis, i in enumerate(scope if part.kind == TABLE else ()):
+        live = (wiring.logs(i) > -np.inf).reshape([-1 if a == axis else 1 for a in range(table.ndim)])
+        table = np.where(live, table, -np.inf)
+    return part._replace(table=table)
+
+
 def _spread(values: Any, axes: Sequence[int], ndim: int) -> Any:
     """Values over some axes of a table, in their order, with axes of length one for the others."""
     order = np.argsort(axes)
@@ -157,24 +179,31 @@ def _shared(scopes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return list(found)
 
 
+def _grouped(scopes: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[int]]:
+    """The factors of each scope."""
+    members: dict[tuple[int, ...], list[int]] = {}
+    for f, scope in enumerate(scopes):
+        members.setdefault(scope, []).append(f)
+    return members
+
+
 def _pairs(clusters: Ints) -> list[tuple[int, ...]]:
     """The pairs of all triplets."""
     return [pair for a, b, c in clusters.tolist() for pair in ((a, b), (b, c), (a, c))]
 
 
-def _inside(scopes: Sequence[tuple[int, ...]], outers: Iterable[int]) -> tuple[Inside, ...]:
-    """The pairs of regions of which one is directly inside the other, a given one."""
+def _inside(scopes: Sequence[tuple[int, ...]]) -> tuple[Inside, ...]:
+    """The pairs of regions of which one is directly inside the other."""
     by_variable: dict[int, list[int]] = {}
     for number, scope in enumerate(scopes):
         for v in scope:
             by_variable.setdefault(v, []).append(number)
     found = []
-    for outer in outers:
-        scope, own = scopes[outer], set(scopes[outer])
+    for outer, scope in enumerate(scopes):
         if len(scope) < 3:
             continue
         near = Counter(k for v in scope for k in by_variable[v])
-        within = [k for k, count in near.items() if 1 < count == len(scopes[k]) < len(own)]
+        within = [k for k, count in near.items() if 1 < count == len(scopes[k]) < len(scope)]
         largest = [k for k in within if not any(set(scopes[k]) < set(scopes[j]) for j in within)]
         found += [Inside(outer, k, tuple(scope.index(v) for v in scopes[k])) for k in sorted(largest)]
     return tuple(found)
