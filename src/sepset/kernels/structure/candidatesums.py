@@ -19,6 +19,9 @@ from sepset.kernels.structure.subsets import log_add, log_subtract
 FEW_SETS = 512
 """Up to so many parent sets, a draw lists them all; among more it goes down from the largest score."""
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""The smallest number that has all its digits."""
+
 
 @kernel
 def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, start: int) -> float:
@@ -45,14 +48,14 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
     total = math.exp(alone - top)
     for j in range(count):
         total += inside[outs[v, j]] * sums[1, group + 1 + j]
-    if total > 0.0:
+    if total >= SMALLEST:
         return top + math.log(total)
     return _log_sum_before(v, inside, outs, sums, start, mask, 1 << width)
 
 
 @kernel
 def _log_sum_before(v: int, inside: Bytes, outs: Ints, sums: Floats, start: int, mask: int, size: int) -> float:
-    """The same in logarithms, where all relative sums are zero."""
+    """The same in logarithms, where all relative sums are too small to have all their digits."""
     total = float(sums[0, start + mask])
     for j in range(outs.shape[1]):
         if outs[v, j] >= 0 and inside[outs[v, j]]:
@@ -164,8 +167,34 @@ def draw_parents(
         first, last: where the column's scores begin and end.
         total: the log sum of the sets that may be drawn.
     """
-    for u in range(inside.size):
-        graph[u, v] = 0
+    width, mask, touch = _masks(v, inside, level, cands)
+    further = 0
+    for j in range(outs.shape[1]):
+        if outs[v, j] >= 0 and inside[outs[v, j]]:
+            further += 1
+    if (1 + further) << _bits(mask) <= FEW_SETS:
+        chosen = _drawn_subset(v, inside, level, is_level, outs, scores, first, width, mask, touch, total, uniform)
+    else:
+        chosen = _drawn_by_rank(
+            v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, total, uniform
+        )
+    _set_parents(v, cands, outs, width, chosen, graph)
+
+
+@kernel
+def take_best_parents(
+    v: int, inside: Bytes, level: Bytes, is_level: bool, cands: Ints, outs: Ints, scores: Floats, ranked: Int32s,
+    first: int, last: int, graph: Bytes,
+) -> None:  # fmt: skip
+    """Give a column the parents with the largest score, among the sets that `draw_parents` draws from."""
+    width, mask, touch = _masks(v, inside, level, cands)
+    chosen = _drawn_by_rank(v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, 0.0, 0.0)
+    _set_parents(v, cands, outs, width, chosen, graph)
+
+
+@kernel
+def _masks(v: int, inside: Bytes, level: Bytes, cands: Ints) -> tuple[int, int, int]:
+    """The number of candidates of a column, and the masks of those inside, and of those on the level before."""
     width = 0
     mask = 0
     touch = 0
@@ -178,18 +207,7 @@ def draw_parents(
             mask |= 1 << i
             if level[u]:
                 touch |= 1 << i
-    further = 0
-    for j in range(outs.shape[1]):
-        if outs[v, j] >= 0 and inside[outs[v, j]]:
-            further += 1
-    if (1 + further) << _bits(mask) <= FEW_SETS:
-        chosen = _drawn_subset(v, inside, level, is_level, outs, scores, first, width, mask, touch, total, uniform)
-    else:
-        chosen = _drawn_by_rank(
-            v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, total, uniform
-        )
-    if chosen >= 0:
-        _set_parents(v, cands, outs, chosen & ((1 << width) - 1), chosen >> width, graph)
+    return width, mask, touch
 
 
 @kernel
@@ -203,21 +221,9 @@ def _bits(mask: int) -> int:
 
 @kernel
 def _drawn_by_rank(
-    v: int,
-    inside: Bytes,
-    level: Bytes,
-    is_level: bool,
-    outs: Ints,
-    scores: Floats,
-    ranked: Int32s,
-    first: int,
-    last: int,
-    width: int,
-    mask: int,
-    touch: int,
-    total: float,
-    uniform: float,
-) -> int:
+    v: int, inside: Bytes, level: Bytes, is_level: bool, outs: Ints, scores: Floats, ranked: Int32s, first: int,
+    last: int, width: int, mask: int, touch: int, total: float, uniform: float,
+) -> int:  # fmt: skip
     """The place of a set drawn by going down from the largest score; -1 if there is none."""
     left = uniform
     chosen = -1
@@ -239,19 +245,9 @@ def _drawn_by_rank(
 
 @kernel
 def _drawn_subset(
-    v: int,
-    inside: Bytes,
-    level: Bytes,
-    is_level: bool,
-    outs: Ints,
-    scores: Floats,
-    first: int,
-    width: int,
-    mask: int,
-    touch: int,
-    total: float,
-    uniform: float,
-) -> int:
+    v: int, inside: Bytes, level: Bytes, is_level: bool, outs: Ints, scores: Floats, first: int,
+    width: int, mask: int, touch: int, total: float, uniform: float,
+) -> int:  # fmt: skip
     """The place of a set drawn by listing all subsets of those inside; -1 if there is none."""
     left = uniform
     chosen = -1
@@ -274,9 +270,14 @@ def _drawn_subset(
 
 
 @kernel
-def _set_parents(v: int, cands: Ints, outs: Ints, sub: int, j: int, graph: Bytes) -> None:
-    for i in range(cands.shape[1]):
-        if cands[v, i] >= 0 and sub >> i & 1:
+def _set_parents(v: int, cands: Ints, outs: Ints, width: int, chosen: int, graph: Bytes) -> None:
+    """Write the parents of a column: the set at a place of its scores, none at -1."""
+    for u in range(len(graph)):
+        graph[u, v] = 0
+    if chosen < 0:
+        return
+    for i in range(width):
+        if chosen >> i & 1:
             graph[cands[v, i], v] = 1
-    if j > 0:
-        graph[outs[v, j - 1], v] = 1
+    if chosen >> width:
+        graph[outs[v, (chosen >> width) - 1], v] = 1
