@@ -19,6 +19,9 @@ from sepset.kernels.structure.subsets import log_add, log_subtract
 FEW_SETS = 512
 """Up to so many parent sets, a draw lists them all; among more it goes down from the largest score."""
 
+LOST = 1e-10
+"""The share of a sum below which a difference of two has lost too many digits to be used."""
+
 SMALLEST = float(np.finfo(np.float64).tiny)
 """The smallest number that has all its digits."""
 
@@ -133,7 +136,10 @@ def add_edges(
 def sum_touching(
     v: int, inside: Bytes, level: Bytes, is_level: bool, cands: Ints, outs: Ints, sums: Floats, start: int
 ) -> float:
-    """The log sum over the parent sets of a column inside a set of columns and, if asked, touching some of them."""
+    """The log sum over the parent sets of a column inside a set of columns and, if asked, touching some of them.
+
+    It is minus infinity where the sets that touch them have less than `LOST` of the sum over all sets inside.
+    """
     total = sum_before(v, inside, cands, outs, sums, start)
     if not is_level:
         return total
@@ -141,7 +147,8 @@ def sum_touching(
     for u in range(inside.size):
         if level[u]:
             apart[u] = 0
-    return log_subtract(total, sum_before(v, apart, cands, outs, sums, start))
+    rest = sum_before(v, apart, cands, outs, sums, start)
+    return -np.inf if rest - total > -LOST else log_subtract(total, rest)
 
 
 @kernel

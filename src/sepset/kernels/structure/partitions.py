@@ -48,7 +48,7 @@ def _settle(
 ) -> None:  # fmt: skip
     """The log sums of all columns, at levels changed in place until none is minus infinity.
 
-    Sums are differences: where all sets that touch the level below are far worse than others, nothing is left of them.
+    Sums are differences: where all sets that touch the level below are far worse than others, few digits are left.
     Such levels are as good as impossible, but a chain can start there. Then those columns take their best parents on
     any lower level, and the others their best that touch the level below; the levels of this DAG are next. Its score
     rises every time.
