@@ -67,19 +67,37 @@ def _log_sum_before(v: int, inside: Bytes, outs: Ints, sums: Floats, start: int,
 
 
 @kernel
-def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats, start: int) -> float:
-    """The score of a family given as one flag per column; minus infinity if the table does not have it."""
-    mask = 0
+def _masks(v: int, inside: Bytes, level: Bytes, cands: Ints) -> tuple[int, int, int]:
+    """The number of candidates of a column, and the masks of those inside, and of those on the level before."""
     width = 0
-    known = 0
+    mask = 0
+    touch = 0
     for i in range(cands.shape[1]):
         u = cands[v, i]
         if u < 0:
             break
         width += 1
-        if parents[u]:
+        if inside[u]:
             mask |= 1 << i
-            known += 1
+            if level[u]:
+                touch |= 1 << i
+    return width, mask, touch
+
+
+@kernel
+def _bits(mask: int) -> int:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@kernel
+def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats, start: int) -> float:
+    """The score of a family given as one flag per column; minus infinity if the table does not have it."""
+    width, mask, _ = _masks(v, parents, parents, cands)
+    known = _bits(mask)
     total = 0
     for u in range(parents.size):
         total += parents[u]
@@ -197,33 +215,6 @@ def take_best_parents(
     width, mask, touch = _masks(v, inside, level, cands)
     chosen = _drawn_by_rank(v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, 0.0, 0.0)
     _set_parents(v, cands, outs, width, chosen, graph)
-
-
-@kernel
-def _masks(v: int, inside: Bytes, level: Bytes, cands: Ints) -> tuple[int, int, int]:
-    """The number of candidates of a column, and the masks of those inside, and of those on the level before."""
-    width = 0
-    mask = 0
-    touch = 0
-    for i in range(cands.shape[1]):
-        u = cands[v, i]
-        if u < 0:
-            break
-        width += 1
-        if inside[u]:
-            mask |= 1 << i
-            if level[u]:
-                touch |= 1 << i
-    return width, mask, touch
-
-
-@kernel
-def _bits(mask: int) -> int:
-    count = 0
-    while mask:
-        mask &= mask - 1
-        count += 1
-    return count
 
 
 @kernel
