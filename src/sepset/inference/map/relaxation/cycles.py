@@ -65,7 +65,9 @@ def violated_cycles(polytope: Polytope, columns: Floats) -> list[tuple[int, ...]
         return []
     num, found = len(nodes), dict[tuple[int, ...], float]()
     for start in range(num):
-        lengths, before = dijkstra(graph, indices=start, limit=1.0 - VIOLATED, return_predecessors=True)
+        lengths, before = dijkstra(  # type: ignore[call-overload]
+            graph, indices=start, limit=1.0 - VIOLATED, return_predecessors=True
+        )
         if lengths[num + start] < 1.0 - VIOLATED:
             cycle = _cycle(before, start, num, nodes)
             if len(cycle) > 2:

@@ -45,7 +45,7 @@ def linear_optimum(polytope: Polytope, *, seconds: float = np.inf) -> Solution |
         return Solution(np.zeros(0), np.zeros(0), np.zeros(0), not _is_nothing(polytope))
     scale = _scale(polytope.gains)
     found = waited(
-        lambda: linprog(
+        lambda: linprog(  # type: ignore[call-overload]
             -polytope.gains * scale,
             A_ub=polytope.most,
             b_ub=np.zeros(polytope.most.shape[0]),

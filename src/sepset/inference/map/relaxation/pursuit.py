@@ -210,7 +210,7 @@ class ClusterPursuit:
             Guarantee.HEURISTIC,
             Certificate(
                 f"No assignment has a log value above {bound:.10g}.",
-                "A reparameterization: variables, factors and triplets, after exchanging values, have that sum of maxima.",
+                "A reparameterization: variables, factors and triplets have such maxima after exchanging values.",
                 partial(_proves, task.wiring, last, bound),
             ),
             status=done.status,
