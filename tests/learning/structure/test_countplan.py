@@ -94,7 +94,14 @@ def test_refused():
         CountPlan.of(Columns.of({"x": [0, 1], "y": [0.5, 1.5]}), [(0, 1)])
     with pytest.raises(NotApplicable, match="same rows"):
         CountPlan.of(Columns.of({"x": [0, 1]}, interventions=[["x"], []]), [(0,)])
-    with pytest.raises(ScopeError, match="other states"):
+    with pytest.raises(ScopeError, match="in this order"):
         CountPlan.of(columns, [(0, 1)]).collect(Columns.of({"x": [0, 1]}))
+    turned = Columns.of({name: skewed_rows(3)[name] for name in reversed(skewed_rows(3))})
+    with pytest.raises(ScopeError, match="in this order"):
+        CountPlan.of(columns, [(0, 1)]).collect(turned)
+    two = [Discrete("x", 2), Discrete("y", 2)]
+    holed = Columns.of({"x": [0, None], "y": [0, 1]}, variables=two, missing="available")
+    with pytest.raises(NotApplicable, match="missing cells"):
+        CountPlan.of(Columns.of({"x": [0, 1], "y": [0, 1]}, variables=two), [(0, 1)]).collect(holed)
     with pytest.raises(KeyError):
         CountPlan.of(columns, [(0,)]).collect(columns)[(0, 1)]

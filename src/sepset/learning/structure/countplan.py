@@ -22,6 +22,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.learning.structure.columns import Columns
+from sepset.variables.universe import Variables
 
 MOST_CELLS = 1 << 16
 """The cells of a table, where no number is given: they stay in a processor's cache."""
@@ -42,6 +43,7 @@ class CountPlan:
     they go, and score all additions to one in a pass.
 
     Attributes:
+        variables: of the columns.
         tables: the columns of each, in order.
         sizes: of every column, the length of its axis: its states, and one more if cells are missing.
 
@@ -57,6 +59,7 @@ class CountPlan:
     [[1.0, 0.0], [1.0, 2.0]]
     """
 
+    variables: Variables
     tables: tuple[Scope, ...]
     sizes: tuple[int, ...]
 
@@ -78,7 +81,7 @@ class CountPlan:
         largest = max((_cells(scope, sizes) for scope in scopes), default=1)
         if largest > max_cells:
             raise TooLarge(f"A set of columns has {largest:,} cells; the limit is max_cells={max_cells:,}. Raise it.")
-        return cls(_joined(scopes, sizes, columns.num_rows, max_cells), sizes)
+        return cls(columns.variables, _joined(scopes, sizes, columns.num_rows, max_cells), sizes)
 
     @property
     def num_cells(self) -> int:
@@ -89,10 +92,12 @@ class CountPlan:
         """The counts of all tables, in one pass over the rows.
 
         Args:
-            columns: with the columns of the plan; the counts of parts of the rows can be added.
+            columns: those of the plan, of any rows; the counts of parts of the rows can be added.
         """
-        if len(columns) != len(self.sizes) or (columns.cards > self.sizes).any():
-            raise ScopeError(f"The plan is for {len(self.sizes)} columns of other states; found {columns!r}.")
+        if tuple(columns.variables) != tuple(self.variables):
+            raise ScopeError(f"The plan is for {self.variables!r} in this order; found {columns.variables!r}.")
+        if not columns.is_complete and (columns.cards + (columns.codes < 0).any(1) > self.sizes).any():
+            raise NotApplicable("These columns have missing cells, and those of the plan have none. Make a new plan.")
         found = [np.zeros(_cells(table, self.sizes)) for table in self.tables]
         weights = columns.weights.astype(np.float64)
         for first in range(0, columns.num_rows, BLOCK):

@@ -47,7 +47,7 @@ SECONDS_LISTED, SECONDS_ASKED = 2e-6, 1e-4
 """About what a family takes in a table of sums, and one by one."""
 
 FAMILY_BYTES = 16
-"""What a family takes in a table."""
+"""The memory of a family in a table."""
 
 
 def num_families(num_columns: int, max_parents: int) -> int:
