@@ -98,7 +98,7 @@ def test_a_step_of_hill_climbing_scores_the_families_it_changed():
 
 
 def test_missing_cells_couple_the_parameters_of_a_family():
-    """Eight rows of X -> Y, 0, 2 or 3 values of X missing: the two rows of P(Y | X) depend on each other, more and more.
+    """Eight rows of X -> Y, 0, 2 or 3 values of X missing: the two rows of P(Y | X) depend on each other.
 
     The posterior is a mixture over completions of products of Beta distributions; its correlation is summed by hand,
     and its evidence is that of the library.
