@@ -17,7 +17,7 @@ from sepset.variables.variable import Discrete
 
 
 def random_wiring(rng, *, most=7):
-    """Factors of up to four variables in any order, with zeros in most models, ties in some, and one-state variables."""
+    """Factors of up to four variables in any order, zeros in most models, ties in some, and one-state variables."""
     cards = rng.integers(1, 4, rng.integers(0, most)).tolist()
     zeros, ties = rng.choice([0.0, 0.1, 0.4]), rng.random() < 0.5
     blocks = []

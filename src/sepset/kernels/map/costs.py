@@ -68,7 +68,7 @@ class State(NamedTuple):
         numbers: single numbers; see `LOWER`.
         trail, old: the cells that changed and what they were; -1 - s for a state that was removed.
         directed, existing: the variables that wait for directional and for existential consistency.
-        changed: the functions of which a variable lost a state.
+        changed: the functions some variable of which has lost states.
         supports: the state of each variable that was last seen to be free of cost.
         activity: how often each variable was left without a state, or its cost ended a branch.
         codes, sums, places: room for one entry per variable of the largest scope and one more.
@@ -194,7 +194,7 @@ def settle(network: Network, state: State, i: int) -> bool:
 
 @kernel(borrows=True)
 def gather(network: Network, state: State, f: int, apart: int) -> None:
-    """What is added to a table: minus what its slots were sent, and the costs of its variables but that of one slot.
+    """Fill `added` with what a table gains: minus what its slots were sent, and its variables' costs but for one slot.
 
     Args:
         apart: the slot whose variable keeps its costs; -1 if all do.

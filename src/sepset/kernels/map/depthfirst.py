@@ -63,7 +63,7 @@ class Search(NamedTuple):
 
 @kernel(borrows=True)
 def decide(network: Network, state: State, decision: int) -> bool:
-    """Give a variable a state, or remove the state; False if none is left."""
+    """Fix the state of a variable, or remove the state; False if none is left."""
     place = decision // 2
     i = network.variable[place]
     if decision % 2:
@@ -118,7 +118,7 @@ def examine(network: Network, state: State, search: Search) -> int:
                 i = network.scope[s]
                 if state.left[i] > 1:
                     search.scores[i] += 1.0
-    return total
+    return int(total)
 
 
 @kernel(inline=True, borrows=True)
@@ -142,7 +142,7 @@ def choose(network: Network, state: State, search: Search) -> int:
     """The variable to decide next, -1 if all are: the last conflict's, else the one that matters most."""
     i = search.counters[CONFLICT]
     if i >= 0 and state.left[i] > 1:
-        return i
+        return int(i)
     chosen, most = -1, -1.0
     for i in range(len(state.left)):
         if state.left[i] > 1:
@@ -207,9 +207,7 @@ def _search_work(network: Network, state: State, search: Search, path: Ints, bac
 
 
 @kernel(work=_search_work, borrows=True)
-def depth_first(
-    network: Network, state: State, search: Search, path: Ints, backtracks: int, cancel: Bytes
-) -> int:
+def depth_first(network: Network, state: State, search: Search, path: Ints, backtracks: int, cancel: Bytes) -> int:
     """Search below a path of decisions until so many backtracks; returns the depth of the open branch, zero at the end.
 
     The decisions of the open branch that removed no state have another side, which is open with its bound. The last

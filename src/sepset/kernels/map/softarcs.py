@@ -16,7 +16,6 @@ from sepset.base.arraytypes import Bytes
 from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import (
     FAILED,
-    FORBIDDEN,
     HEIGHT,
     LATEST,
     LOWER,
@@ -71,7 +70,7 @@ def receive(network: Network, state: State, s: int, gives_back: bool) -> bool:
 def project(network: Network, state: State, f: int, apart: int) -> bool:
     """Move costs of a function to its variables, the first one first, but to that of one slot; False at the end."""
     for s in range(network.starts[f], network.starts[f + 1]):
-        if s == apart or state.left[network.scope[s]] == 1 and network.starts[f] != s:
+        if s == apart or (state.left[network.scope[s]] == 1 and network.starts[f] != s):
             continue
         gather(network, state, f, -1)
         minima(network, state, f, s - network.starts[f])
@@ -165,7 +164,7 @@ def directional(network: Network, state: State) -> bool:
 
 @kernel(inline=True, borrows=True)
 def arcs(network: Network, state: State) -> bool:
-    """Move the costs of functions of which a variable lost a state; False at the end."""
+    """Move the costs of functions whose variables have lost states; False at the end."""
     for f in range(len(network.places)):
         if state.changed[f]:
             state.changed[f] = 0

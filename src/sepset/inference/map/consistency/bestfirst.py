@@ -153,9 +153,7 @@ class _Search:
         if open_:
             chosen = max(open_, key=lambda n: self._gap(n, parts[n]))
             backtracks = min(LEAST * 2 ** min(state.steps, 20), MOST)
-            parts[chosen] = interruptible(
-                lambda cancel: self.parts[chosen].advanced(parts[chosen], backtracks, cancel)
-            )
+            parts[chosen] = interruptible(lambda cancel: self.parts[chosen].advanced(parts[chosen], backtracks, cancel))
         found = Searched(tuple(parts), state.steps + 1)
         return found, Info(-self.bound(found), np.inf, is_done=all(p.is_done for p in parts))
 

@@ -106,4 +106,3 @@ def spread(scope: Scope, costs: Floats, wide: Scope) -> Floats:
     """Costs with an axis for each variable of a wider scope, of length one for those that they do not depend on."""
     sizes: Mapping[int, int] = dict(zip(scope, costs.shape, strict=True))
     return costs.reshape([sizes.get(i, 1) for i in wide])
-

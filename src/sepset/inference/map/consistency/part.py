@@ -62,11 +62,11 @@ class Part:
     def __init__(self, costs: WholeCosts, k: int, codes: Ints, sweeps: int) -> None:
         n, size = len(costs.variables), len(costs.unary) + 3
         self.costs, self.state = costs, costs.state()
-        rows = (np.zeros(size, np.int64) for _ in range(4))
         best, found = np.full(k, costs.most, np.int64), np.tile(codes, k)
-        self.search = Search(
-            *rows, best, found, np.zeros(n, np.int64), np.zeros(n), np.array([0, 0, -1], np.int64)
-        )
+        decisions, bounds, heights, lowers = np.zeros((4, size), np.int64)
+        counters = np.array([0, 0, -1], np.int64)
+        room = np.zeros(n, np.int64), np.zeros(n)
+        self.search = Search(decisions, bounds, heights, lowers, best, found, *room, counters)
         if k == 1:
             best[0] = costs.cost(codes)
             self.state.numbers[UPPER] = best[0]
@@ -76,12 +76,11 @@ class Part:
 
     def begun(self) -> Progress:
         """The search before its first node."""
-        search, state = self.search, self.state
+        search = self.search
         is_open = self.is_open and self.root < search.best[-1]
         nodes = ((self.root, 0, np.zeros(0, np.int64)),) if is_open else ()
         lower = self.root if is_open else int(search.best[0])
-        copies = (a.copy() for a in (state.activity, state.supports, search.counters))
-        return Progress(search.best.copy(), search.found.copy(), nodes, lower, *copies)
+        return self._progress(nodes, lower)
 
     def advanced(self, progress: Progress, backtracks: int, cancel: Bytes) -> Progress:
         """The search after some more backtracks."""
@@ -97,8 +96,13 @@ class Part:
             search.counters[BACKTRACKS] += 1
         heap = heap if heap and heap[0][0] < search.best[-1] else []
         lower = max(progress.lower, min(heap[0][0] if heap else FORBIDDEN, int(search.best[0])))
-        copies = (a.copy() for a in (self.state.activity, self.state.supports, search.counters))
-        return Progress(search.best.copy(), search.found.copy(), tuple(heap), lower, *copies)
+        return self._progress(tuple(heap), lower)
+
+    def _progress(self, nodes: tuple[Node, ...], lower: int) -> Progress:
+        """A copy of all that a search depends on."""
+        search, state = self.search, self.state
+        best, found, counters = search.best.copy(), search.found.copy(), search.counters.copy()
+        return Progress(best, found, nodes, lower, state.activity.copy(), state.supports.copy(), counters)
 
     def _restore(self, progress: Progress) -> None:
         """Set all that a search depends on."""
@@ -123,5 +127,3 @@ def rows(progress: Progress, costs: WholeCosts) -> Ints:
     """The best assignments that are known, one per row, in the order of the network."""
     known = max(1, int((progress.best < costs.most).sum()))
     return progress.found.reshape(len(progress.best), -1)[:known]
-
-

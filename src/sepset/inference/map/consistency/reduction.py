@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.arraytypes import Bools, Ints
 from sepset.inference.map.consistency.functions import CostFunctions, Scope, spread
 
 
@@ -144,7 +144,7 @@ def forbid(functions: CostFunctions, i: int, states: Bools) -> None:
             if scope != (i,):
                 at = scope.index(i)
                 rest = (*scope[:at], *scope[at + 1 :])
-                functions.add(rest, functions.take(scope).take(int(left[0]), axis=at))
+                functions.add(rest, np.asarray(functions.take(scope).take(int(left[0]), axis=at)))
 
 
 def absorb(functions: CostFunctions) -> None:
@@ -156,4 +156,3 @@ def absorb(functions: CostFunctions) -> None:
         if wider:
             chosen = min(wider, key=lambda w: (functions.size(w), w))
             functions.tables[chosen] = functions.tables[chosen] + spread(scope, functions.take(scope), chosen)
-

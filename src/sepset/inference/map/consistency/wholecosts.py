@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class WholeCosts:
         if len(net.places):
             at = net.places + np.add.reduceat(net.steps * codes[net.scope], net.starts[:-1])
             costs += net.tables[at].tolist()
-        return min(self.most, sum(costs))
+        return int(min(self.most, sum(costs)))
 
     def state(self) -> State:
         """The state before anything moved: all states are live, everything waits."""
@@ -170,5 +171,5 @@ def _joined(arrays: list[Ints]) -> Ints:
     return np.concatenate([np.zeros(0, np.int64), *arrays])
 
 
-def _starts(sizes: object) -> Ints:
+def _starts(sizes: Any) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
