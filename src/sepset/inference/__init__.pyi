@@ -88,6 +88,12 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
+from sepset.inference.map.relaxation.pursuit import (
+    ClusterPursuit as ClusterPursuit,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -147,6 +153,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterPursuit",
     "ConditioningPlan",
     "Cut",
     "CutsetConditioning",
@@ -159,6 +166,7 @@ __all__ = [
     "HybridBestFirst",
     "ICM",
     "InformationValues",
+    "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
