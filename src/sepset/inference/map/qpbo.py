@@ -41,7 +41,7 @@ class Roof:
     codes: Ints
 
     def first(self, n: int) -> Roof:
-        """What it says about the first variables, without auxiliary ones."""
+        """The outcome for the first variables, without auxiliary ones."""
         return Roof(self.least, self.labeled[:n], self.codes[:n])
 
 
