@@ -50,12 +50,12 @@ def rate(_: str) -> float:
     """Messages times labels per second of sequential message passing on a grid of 256 x 256 with 16 labels."""
     import numpy as np
 
-    from sepset.inference.map.trws import _round
+    import sepset as ss
     from sepset.inference.wiring import Wiring
 
     wiring = Wiring.of(potts(256, 16)[0].as_written())
     messages = np.zeros(int(wiring.wires.messages[-1]))
-    timing = measure(lambda: _round(wiring, messages))
+    timing = measure(lambda: ss.TRWS().passed(wiring, messages))
     return 2.0 * wiring.num_factors * 16 / float(seconds(timing)) / 1e6
 
 

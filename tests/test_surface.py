@@ -141,8 +141,6 @@ THREE = {
         "GES.step",
         "HillClimb.step",
         "ICM.step",
-        "MPLP.step",
-        "TRWS.step",
         "StructuralEM.step",
     ),  # (task, state, rng)
     "Until.status",

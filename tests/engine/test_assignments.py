@@ -51,3 +51,29 @@ def test_starts_need_states_of_the_model():
     asia = ss.datasets.load("asia")
     with pytest.raises(ss.errors.SepsetError, match="smoke"):
         ss.map_assignment(asia, method=ss.ICM(), start={"smoke": "maybe"})
+
+
+def test_arrays_of_codes_are_checked():
+    pixel = ss.Discrete.array("pixel", (3, 3), states=3)
+    net = ss.MarkovNet.potts(pixel, 0.5)
+    for wrong in (np.zeros((2, 2), int), np.full((3, 3), 3), np.full((3, 3), -2), np.zeros((3, 3)), "codes"):
+        with pytest.raises(ss.errors.ArgumentError, match=r"from 0 to 2 \(or -1\) and of shape \(3, 3\)"):
+            ss.map_assignment(net, method=ss.ICM(), start={pixel: wrong})
+    with pytest.raises(ss.errors.ArgumentError, match="one state per variable"):
+        ss.map_assignment(net, method=ss.ICM(), start={pixel[0, 0]: ss.Not(0)})
+    with pytest.raises(ss.errors.ArgumentError, match="seed="):
+        ss.map_assignment(net, method=ss.ICM(), seed="x")
+    kept = ss.map_assignment(net, method=ss.ICM(), start={pixel: np.full((3, 3), 2)})
+    assert (kept[pixel] == 2).all()
+
+
+def test_a_start_meets_its_model_by_name():
+    rng = np.random.default_rng(2)
+    variables = [ss.Discrete(f"v{i}", int(rng.integers(2, 4))) for i in range(5)]
+    pairs = [ss.Table((a, b), rng.random((a.num_states, b.num_states))) for a in variables for b in variables if a != b]
+    net, other = ss.MarkovNet(*pairs), ss.MarkovNet(*pairs[::-1])
+    assert net.variables.names != other.variables.names
+    best = ss.map_assignment(net)
+    again = ss.map_assignment(other, method=ss.ICM(), start=ss.map_assignment(net, method=ss.BranchAndBound()))
+    assert again.log_value == best.log_value or abs(again.log_value - best.log_value) < 1e-9
+    assert dict(again.assignment) == dict(best.assignment)

@@ -59,3 +59,39 @@ def test_the_best_of_several():
 
 def test_certificates_are_checked_again():
     assert not ss.inference.Certificate("no", "because", lambda: False).check()
+
+
+@pytest.mark.parametrize("method", [ss.ICM(), ss.AlphaExpansion(), ss.inference.Annealing(sweeps=3), ss.MPLP()])
+def test_no_method_calls_a_possible_model_impossible(method):
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    hard = ss.MarkovNet(ss.Table((a, b), [[0, 1], [1, 0]]), ss.Table(a, [0.1, 0.9]), ss.Table(b, [0.1, 0.9]))
+    found = ss.map_assignment(hard, method=method, start={"a": 1, "b": 1})
+    assert found.log_value == -np.inf or found.log_value == pytest.approx(np.log(0.09))
+    assert found.log_value > -np.inf or found.guarantees["assignment"] is ss.Guarantee.HEURISTIC
+    with pytest.raises(ss.ImpossibleEvidence, match="a=1, b=1 contradict"):
+        ss.map_assignment(hard, given={"a": 1, "b": 1}, method=method)
+
+
+def test_results_of_all_searches_are_pickled():
+    import pickle
+
+    rng = np.random.default_rng(0)
+    coin = ss.Discrete.array("coin", (3, 3))
+    net = ss.MarkovNet.potts(coin, 0.5, log_values=rng.normal(size=(3, 3, 2)))
+    names = ("ICM", "MinCut", "QPBO", "AlphaExpansion", "AlphaBetaSwap", "TRWS", "MPLP", "LoopyBP", "TreeReweighted")
+    methods = [getattr(ss, name)() for name in (*names, "BranchAndBound")]
+    for method in (*methods, ss.inference.BeamSearch(), ss.inference.Annealing(sweeps=5)):
+        found = ss.map_assignment(net, method=method)
+        again = pickle.loads(pickle.dumps(found))
+        assert (again.log_value, dict(again.assignment)) == (found.log_value, dict(found.assignment))
+        assert again.certificate is None or again.certificate.check()
+
+
+def test_methods_of_one_step_refuse_budgets_and_other_seeds_do_not_resume(tmp_path):
+    net = ss.MarkovNet.potts(ss.Discrete.array("coin", (3, 3)), 0.5)
+    for method in (ss.MinCut(), ss.QPBO(), ss.inference.BeamSearch()):
+        with pytest.raises(ss.errors.NotApplicable, match="takes one step, and until= and checkpoint= cannot"):
+            ss.map_assignment(net, method=method, until=3, checkpoint=tmp_path / "c")
+    ss.map_assignment(net, method=ss.ICM(restarts=5), until=2, checkpoint=tmp_path / "d", seed=1)
+    with pytest.raises(ss.errors.DataError, match="belongs to"):
+        ss.map_assignment(net, method=ss.ICM(restarts=5), checkpoint=tmp_path / "d", seed=2)

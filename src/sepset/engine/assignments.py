@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.base.checks import whole
+from sepset.base.checks import generator, whole
 from sepset.base.membership import without
 from sepset.base.text import brief
 from sepset.engine.jointfindings import takes_joints
-from sepset.errors import ArgumentError
+from sepset.errors import ArgumentError, ImpossibleEvidence, TooLarge
 from sepset.inference.assignment import AssignmentTask, Assigns, Found, assign
 from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
 from sepset.inference.mapresult import Assignment, MapResult
 from sepset.inference.method import Rewrites, can
 from sepset.inference.result import Guarantee
-from sepset.inference.wiring import Wiring
 from sepset.models.model import NamedModel
 from sepset.problem import Problem
 from sepset.variables.array import VariableArray
@@ -69,23 +67,21 @@ def searched(
     whole("k", k, least=1)
     evidence = engine.evidence(given)
     asked = None if over is None else without(engine.positions(over), evidence.observed)
-    problem = _problem(engine, evidence, asked)
-    wiring = Wiring.of(problem, evidence)
     task = AssignmentTask(
-        problem,
+        _problem(engine, evidence, asked),
         evidence,
         None if asked is None else tuple(asked),
         k,
-        _start(options.start, engine, wiring),
-        np.random.default_rng(options.seed),
+        None,
+        generator(options.seed),
         options.until,
         options.progress,
         options.checkpoint,
     )
-    task.__dict__["wiring"] = wiring
-    found = assign(method, task)
-    if found.log_values[0] == -math.inf and found.is_proved:
-        raise impossible(engine.prepared, evidence)
+    try:
+        found = assign(method, task.again(start=_start(options.start, engine, task)))
+    except ImpossibleEvidence as error:
+        raise _named(engine, evidence, error) from None
     return _result(
         engine, method, evidence, task, replace(found, info={**found.info, "why": why} if why else found.info)
     )
@@ -101,25 +97,47 @@ def _problem(engine: Engine, evidence: Evidence, over: list[int] | None) -> Prob
     return model.as_written() if isinstance(model, NamedModel) and not engine.joints else problem
 
 
-def _start(start: object, engine: Engine, wiring: Wiring) -> Ints | None:
+def _named(engine: Engine, evidence: Evidence, error: ImpossibleEvidence) -> ImpossibleEvidence:
+    """The error with the findings that contradict each other, if exact inference can tell them."""
+    try:
+        return impossible(engine.prepared, evidence)
+    except TooLarge:
+        return error
+
+
+def _start(start: object, engine: Engine, task: AssignmentTask) -> Ints | None:
     """The codes to begin with: of a mapping from names to states, of an earlier result, or of arrays of codes."""
     if start is None:
         return None
     source = start.assignment if isinstance(start, MapResult) else start
     if not isinstance(source, Mapping):
         raise ArgumentError(f"start= takes an assignment, by name, or an earlier result; found {brief(start)}.")
-    codes = np.full(len(engine.prepared.problem.variables), -1, np.int64)
+    codes = np.full(len(task.problem.variables), -1, np.int64)
     if isinstance(source, Assignment) and source.variables == engine.model.variables:
         codes[: len(source.codes)] = source.codes
     else:
         arrays = {key: value for key, value in source.items() if isinstance(key, VariableArray)}
         for array, values in arrays.items():
             first = engine.model.variables.array_offset(array)
-            codes[first : first + len(array)] = np.asarray(values, np.int64).reshape(-1)
-        resolved = resolve({k: v for k, v in source.items() if k not in arrays}, engine.known).codes
-        codes[list(resolved)] = list(resolved.values())
-    chosen = codes[wiring.free]
-    return np.where(chosen < 0, wiring.modes, chosen)
+            codes[first : first + len(array)] = _array_codes(array, values)
+        states = resolve({k: v for k, v in source.items() if k not in arrays}, engine.known)
+        if states.weights or states.soft or states.reals:
+            raise ArgumentError("start= takes one state per variable; likelihoods, subsets and numbers are for given=.")
+        codes[list(states.codes)] = list(states.codes.values())
+    chosen = codes[task.wiring.free]
+    return np.where(chosen < 0, task.wiring.modes, chosen)
+
+
+def _array_codes(array: VariableArray, values: object) -> Ints:
+    """The codes of an array of variables; -1 leaves one to the method."""
+    codes = np.asarray(values)
+    fits = codes.shape == array.shape and codes.dtype.kind in "iu"
+    if not fits or (codes.size and not -1 <= int(codes.min()) <= int(codes.max()) < array.num_states):
+        raise ArgumentError(
+            f"start= takes whole codes of {array!r}, from 0 to {array.num_states - 1} (or -1) and of shape "
+            f"{array.shape}; found {codes.dtype} of shape {codes.shape}."
+        )
+    return codes.astype(np.int64).reshape(-1)
 
 
 def _result(engine: Engine, method: Any, evidence: Evidence, task: AssignmentTask, found: Found) -> MapResult:

@@ -91,10 +91,12 @@ class Found:
 def is_proved(value: float, bound: float) -> bool:
     """Whether a value is within rounding of an upper bound.
 
-    >>> is_proved(-3.0, -3.0), is_proved(-3.0, -2.9), is_proved(-math.inf, 1.0)
+    >>> is_proved(-3.0, -3.0), is_proved(-3.0, -2.9), is_proved(-math.inf, math.inf)
     (True, False, False)
     """
-    return bound == value or bound - value <= PROVED * max(1.0, min(abs(value), abs(bound)))
+    if math.isinf(value) or math.isinf(bound):
+        return bound == value
+    return bound - value <= PROVED * max(1.0, abs(value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,17 @@ class AssignmentTask:
                 f"{name} maximizes over all variables; over= leaves some to be summed out. Use CliqueTree()."
             )
         if self.k > 1:
-            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use CliqueTree().")
+            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use BranchAndBound() or CliqueTree().")
+
+    def require_no_budget(self, method: object) -> None:
+        """Raise if a budget or a checkpoint is given to a method that takes one step."""
+        given = {"until=": self.until, "checkpoint=": self.checkpoint}
+        named = " and ".join(name for name, value in given.items() if value is not None)
+        if named:
+            raise NotApplicable(
+                f"{type(method).__name__} takes one step, and {named} cannot be honored. Leave it out, or use a method "
+                "of many steps such as TRWS()."
+            )
 
     def first_codes(self) -> Ints:
         """The codes to begin with: those given, else each variable's own best state."""
@@ -171,7 +183,8 @@ class AssignmentTask:
         wiring, made = self.wiring, hashlib.sha256()
         for array in (*wiring.wires, wiring.unary, self.first_codes()):
             made.update(np.ascontiguousarray(array).tobytes())
-        return f"{method!r} on {wiring!r} ({made.hexdigest()[:16]}, {self.rng.bit_generator.state['bit_generator']})"
+        made.update(repr(self.rng.bit_generator.state).encode())
+        return f"{method!r} on {wiring!r} (model, start and seed {made.hexdigest()[:16]})"
 
 
 @runtime_checkable
@@ -185,16 +198,17 @@ class Assigns(Protocol):
 def assign(method: Assigns, task: AssignmentTask) -> Found:
     """The assignments of a method, exact if its bound proves it; their values are computed again.
 
-    Raises `ImpossibleEvidence` if the model gives every assignment probability zero as far as the method knows.
+    Raises `ImpossibleEvidence` if the method or arc consistency proves that every assignment has probability zero. One
+    of probability zero that is not proved to be the best is heuristic.
     """
     found, wiring = method.assign(task), task.wiring
     if task.over is None:
         found = replace(found, log_values=tuple(wiring.log_value(codes) for codes in found.codes))
-    if found.log_values[0] == -math.inf and found.bound == -math.inf:
+    if found.log_values[0] == -math.inf and (found.bound == -math.inf or not wiring.is_possible):
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
     if found.is_proved:
-        found = replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
-    return found
+        return replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
+    return replace(found, guarantee=Guarantee.HEURISTIC) if found.log_values[0] == -math.inf else found
 
 
 def best_of(candidates: Any, wiring: Wiring) -> tuple[Ints, float]:

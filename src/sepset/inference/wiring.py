@@ -206,6 +206,12 @@ class Wiring:
             pass
         return replace(self, unary=read_only(np.where(live > 0, self.unary, -np.inf)))
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether arc consistency leaves a state to every variable; without, no assignment has a positive value."""
+        starts, live = self.plugs.states, self.consistent.unary > -np.inf
+        return self.constant > -np.inf and bool(np.logical_or.reduceat(live, starts[:-1]).all() if len(live) else True)
+
     def require_pairs(self, method: object) -> None:
         """Raise if a factor has more than two variables, for methods that take no larger ones."""
         arities = np.diff(self.plugs.starts)
@@ -241,6 +247,20 @@ class Wiring:
             raise TooLarge(f"A factor over {len(shape)} variables has a table of {math.prod(shape):.3g} entries.")
         return _values(int(plugs.kinds[f]), float(plugs.weights[f]), float(plugs.limits[f]), np.indices(shape))
 
+    def tables(self, factors: Ints) -> Floats:
+        """The log values of factors over two variables and of one shape, `[factors, states, states]`."""
+        plugs, shape = self.plugs, tuple(self.plugs.cards[self.scope(int(factors[0]))].tolist())
+        found, kinds = np.empty((len(factors), *shape)), plugs.kinds[factors]
+        for kind in np.unique(kinds).tolist():
+            chosen = factors[kinds == kind]
+            if kind == TABLE:
+                entries = plugs.tables[plugs.places[chosen][:, None] + np.arange(math.prod(shape))]
+                found[kinds == kind] = entries.reshape(-1, *shape)
+            else:
+                weights, limits = (each[chosen][:, None, None] for each in (plugs.weights, plugs.limits))
+                found[kinds == kind] = _values(kind, weights, limits, np.indices(shape))
+        return found
+
     def __repr__(self) -> str:
         return f"Wiring({self.num_variables} variables, {self.num_factors} factors)"
 
@@ -261,8 +281,8 @@ def _require_discrete(problem: Problem, evidence: Evidence) -> None:
     names = [problem.variables[int(v)].name for v in open_reals if int(v) not in evidence.reals]
     if names:
         raise NotApplicable(
-            f"Message passing and search on wired models take discrete variables; {listing(names)} are continuous and "
-            "not observed. Use CliqueTree(), or observe them."
+            "Message passing and search take discrete variables; continuous and not observed: "
+            f"{listing(names)}. Use CliqueTree(), or observe them."
         )
 
 

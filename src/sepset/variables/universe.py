@@ -27,6 +27,8 @@ class Variables(Sequence[Discrete | Vector]):
     """
 
     def __init__(self, parts: Iterable[Discrete | Vector | VariableArray] = ()) -> None:
+        if isinstance(parts, Discrete | Vector):
+            raise ScopeError(f"Several variables were expected; found one. Use [{parts!r}].")
         self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
         sizes = [len(p) if isinstance(p, VariableArray) else 1 for p in self.parts]
         self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -5,8 +5,8 @@ import pytest
 
 import sepset as ss
 from inference.map.test_coordinates import random_net
-from inference.map.test_trws import best_value
 from sepset.inference.wiring import Wiring
+from support.wired import best_value
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -60,3 +60,14 @@ def test_some_variables_or_several_assignments_are_refused_as_before():
         ss.map_assignment(net, over=[pixel[0, 0]])
     with pytest.raises(ss.TooLarge):
         ss.map_assignment(net, method=ss.CliqueTree())
+
+
+def test_a_search_of_several_methods_takes_a_checkpoint(tmp_path):
+    rng = np.random.default_rng(3)
+    shade = ss.Discrete.array("shade", (12, 12), states=4)
+    net = ss.MarkovNet.potts(shade, 0.9, log_values=rng.normal(size=(12, 12, 4)))
+    how = {"method": ss.inference.AutomaticSearch(), "checkpoint": tmp_path / "c"}
+    first = ss.map_assignment(net, until=ss.Until(steps=2, tolerance=None), **how)
+    rest = ss.map_assignment(net, until=ss.Until(steps=40, tolerance=None), **how)
+    assert rest.bound <= first.bound
+    assert rest.log_value >= first.log_value - 1e-9

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from inference.map.test_trws import best_value, task_of
 from sepset.inference.assignment import assign
 from sepset.inference.map import beam
 from sepset.inference.wiring import Wiring
-from support.wired import random_problem
+from support.wired import best_value, random_problem, task_of
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from inference.map.test_trws import task_of
 from sepset.inference.assignment import assign
 from sepset.inference.map import branching
 from sepset.inference.wiring import Wiring
-from support.wired import random_problem
+from support.wired import random_problem, task_of
 
 
 def ranked(wiring):

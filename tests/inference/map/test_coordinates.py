@@ -110,3 +110,19 @@ def test_bayesian_networks_with_evidence():
         ),
     )
     assert tuple(found.assignment.values()) == best
+
+
+def test_ascent_ends_where_only_rounding_decides():
+    from sepset.inference.map.coordinates import improved
+
+    rng = np.random.default_rng(0)
+    for _ in range(60):  # sums of tenths in every order: ties up to rounding
+        variables = [ss.Discrete(f"v{i}", 3) for i in range(6)]
+        parts = [
+            ss.Table.from_log(pair, rng.integers(0, 4, (3, 3)) / 10)
+            for pair in itertools.permutations(variables, 2)
+            if rng.random() < 0.7
+        ]
+        wiring = Wiring.of(ss.MarkovNet(*parts, variables=variables).problem(), Evidence())
+        codes = rng.integers(3, size=6)
+        assert wiring.log_value(improved(wiring, codes)) >= wiring.log_value(codes)

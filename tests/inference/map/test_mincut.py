@@ -1,21 +1,15 @@
 """Minimum cuts give best assignments of submodular binary models, with proofs that can be checked."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 import sepset as ss
-from inference.map.test_binary import random_binary
 from sepset.inference.assignment import AssignmentTask, assign
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.maxflow import FlowGraph
 from sepset.inference.wiring import Wiring
 from sepset.variables.evidence import Evidence
-
-
-def best_value(wiring):
-    return max(wiring.log_value(codes) for codes in itertools.product(*(range(int(c)) for c in wiring.plugs.cards)))
+from support.wired import best_value, random_binary
 
 
 @pytest.mark.parametrize("seed", range(300))

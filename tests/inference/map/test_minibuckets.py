@@ -5,11 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from inference.map.test_trws import best_value
 from sepset.inference.map.minibuckets import MiniBuckets
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.branching import branch_values
-from support.wired import random_problem
+from support.wired import best_value, random_problem
 
 
 @pytest.mark.parametrize("seed", range(40))

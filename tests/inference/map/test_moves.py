@@ -6,29 +6,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.factors.block import FactorBlock
-from sepset.factors.potentials import Potts, TruncatedLinear, TruncatedQuadratic
+from sepset.factors.potentials import TruncatedQuadratic
 from sepset.inference.map.moves import fused, move_energy
-from sepset.inference.wiring import Wiring
-from sepset.problem import Problem
-from sepset.variables.universe import Variables
-
-METRICS = [Potts(0.6), TruncatedLinear(0.5, 1.5), TruncatedLinear(0.3), Potts(1.4)]
-
-
-def random_pairs(rng, *, potentials=METRICS, tables=False, zeros=0.0):
-    n, states = int(rng.integers(1, 6)), int(rng.integers(2, 4))
-    variables = [ss.Discrete(f"v{i}", states) for i in range(n)]
-    blocks = [FactorBlock([[i]], (states,), rng.normal(size=states), space="log") for i in range(n)]
-    for i, j in itertools.combinations(range(n), 2):
-        if rng.random() < 0.3:
-            continue
-        if tables:
-            logs = np.where(rng.random((states, states)) < zeros, -np.inf, rng.normal(size=(states, states)))
-            blocks.append(FactorBlock([[i, j]], (states, states), logs, space="log"))
-        else:
-            blocks.append(FactorBlock([[i, j]], (states, states), potentials[rng.integers(len(potentials))]))
-    return Wiring.of(Problem(Variables(variables), tuple(blocks)))
+from support.wired import METRICS, random_pairs
 
 
 def choices(wiring, keep, take):

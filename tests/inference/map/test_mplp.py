@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from inference.map.test_binary import random_binary
-from inference.map.test_qpbo import local_polytope
-from inference.map.test_trws import best_value, task_of
 from sepset.inference.assignment import assign
 from sepset.inference.wiring import Wiring
-from support.wired import random_problem
+from support.wired import best_value, local_polytope, random_binary, random_problem, task_of
 
 
 @pytest.mark.parametrize("seed", range(30))

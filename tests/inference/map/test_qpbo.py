@@ -4,14 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import sepset as ss
-from inference.map.test_binary import random_binary
 from sepset.inference.assignment import AssignmentTask, assign
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.qpbo import roof_dual
 from sepset.variables.evidence import Evidence
+from support.wired import local_polytope, random_binary
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -42,33 +41,6 @@ def test_the_bound_is_the_linear_program_over_the_local_polytope(seed):
     wiring = AssignmentTask(random_binary(rng, one_state=0.0), Evidence()).wiring
     energy = BinaryEnergy.of(wiring, ss.QPBO())
     assert roof_dual(energy).least == pytest.approx(-local_polytope(wiring), abs=1e-7)
-
-
-def local_polytope(wiring):
-    """The maximum of the linear program over consistent pseudo-marginals, by a general solver."""
-    n, m = wiring.num_variables, wiring.num_factors
-    gain = [*wiring.unary, *(wiring.table(f).reshape(-1) for f in range(m))]
-    objective = -np.concatenate([np.atleast_1d(g) for g in gain]) if gain else np.zeros(0)
-    rows, right = [], []
-    for i in range(n):
-        row = np.zeros(2 * n + 4 * m)
-        row[2 * i : 2 * i + 2] = 1.0
-        rows.append(row)
-        right.append(1.0)
-    for f in range(m):
-        for axis, i in enumerate(wiring.scope(f)):
-            for state in range(2):
-                row = np.zeros(2 * n + 4 * m)
-                cells = np.zeros((2, 2))
-                cells[(state, slice(None)) if axis == 0 else (slice(None), state)] = 1.0
-                row[2 * n + 4 * f : 2 * n + 4 * f + 4] = cells.reshape(-1)
-                row[2 * i + state] = -1.0
-                rows.append(row)
-                right.append(0.0)
-    if not rows:
-        return wiring.constant
-    solved = linprog(objective, A_eq=np.array(rows), b_eq=np.array(right), bounds=(0, None))
-    return wiring.constant - solved.fun
 
 
 def test_improvements_never_hurt_and_are_seeded():

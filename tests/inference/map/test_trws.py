@@ -1,29 +1,15 @@
 """Sequential tree-reweighted message passing: bounds that fall, proofs, and assignments."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 import sepset as ss
-from inference.map.test_binary import random_binary
-from inference.map.test_moves import METRICS, random_pairs
-from inference.map.test_qpbo import local_polytope
 from sepset.factors.potentials import Potts, TruncatedLinear, TruncatedQuadratic
-from sepset.inference.assignment import AssignmentTask, assign
+from sepset.inference.assignment import assign
 from sepset.inference.wiring import Wiring
+from support.wired import METRICS, best_value, local_polytope, random_binary, random_pairs, task_of
 
 KINDS = [*METRICS, Potts(-0.7), TruncatedLinear(-0.4, 2.0), TruncatedQuadratic(0.3, 3.0), TruncatedQuadratic(-0.2)]
-
-
-def task_of(wiring, **more):
-    task = AssignmentTask(None, None, **more)
-    task.__dict__["wiring"] = wiring
-    return task
-
-
-def best_value(wiring):
-    return max(wiring.log_value(codes) for codes in itertools.product(*(range(int(c)) for c in wiring.plugs.cards)))
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -11,10 +11,7 @@ from sepset.inference.propagation.maxproduct import decoded_codes, improved, los
 from sepset.inference.propagation.passing import BUDGET, Passing, propagated
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Parity, over_scopes
-
-
-def best_value(wiring):
-    return max(wiring.log_value(x) for x in itertools.product(*(range(int(c)) for c in wiring.plugs.cards)))
+from support.wired import best_value
 
 
 def triangle(unequal, equal):

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from inference.map.test_moves import random_pairs
 from inference.propagation.test_loopybp import enumerated, random_forest, spin_glass
-from inference.propagation.test_maxproduct import best_value
 from sepset.inference.propagation.passing import Passing, propagated
 from sepset.inference.propagation.treeweights import edge_probabilities
+from support.wired import best_value, random_pairs
 
 
 @pytest.mark.parametrize("seed", range(40))

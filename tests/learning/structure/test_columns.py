@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -83,6 +84,9 @@ def test_large_domains_are_numbered_by_sorting() -> None:
         ({"a": [0, 1]}, {"interventions": {"z": [True, False]}}, "z"),
         ({"a": [0, 1]}, {"missing": "skip"}, "available"),
         ({"a": [0, 1]}, {"variables": [ss.Discrete("z", 2)]}, "does not have"),
+        ({"a": [0, 1]}, {"variables": ss.Discrete("a", 2)}, r"Several variables.*Use \[Discrete"),
+        ({"a": [0, 1]}, {"variables": ["a"]}, "variable was expected; found 'a'"),
+        ({"a": [0, 1]}, {"interventions": 5}, "mapping from names to masks"),
     ],
 )
 def test_bad_input(data: dict[str, list[int]], options: dict[str, object], message: str) -> None:
@@ -103,3 +107,35 @@ def test_weights_go_with_the_meaning_of_columns() -> None:
     named = Columns.of({**rows, "w": [2.0, 0.0, 1.5]}, variables=[ss.Discrete("a", 3)], weights="w")
     assert named.names == ("a", "b")
     assert named.total == 3.5
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "lazy", "arrow", "file", "dataset"])
+def test_a_column_without_cells_is_what_its_variable_says(kind: str, tmp_path: Path) -> None:
+    import polars as pl
+    import pyarrow as pa
+
+    rows = {"a": [0, 1, 1], "m": [None, None, None], "w": [1.0, 2.0, 3.0]}
+    blank = ss.Discrete("m", ["no", "yes", "maybe"])
+    (tmp_path / "rows.csv").write_text("a,m,w\n0,,1.0\n1,,2.0\n1,,3.0\n")
+    coded = ss.Dataset({name: rows[name] for name in "am"}, [ss.Discrete("a", 2), blank]).with_weights(rows["w"])
+    sources = {
+        "mapping": lambda: rows,
+        "pandas": lambda: pd.DataFrame(rows),
+        "polars": lambda: pl.DataFrame(rows),
+        "lazy": lambda: pl.LazyFrame(rows),
+        "arrow": lambda: pa.table(rows),
+        "file": lambda: tmp_path / "rows.csv",
+        "dataset": lambda: coded,
+    }
+    weights = None if kind == "dataset" else "w"
+    found = Columns.of(sources[kind](), variables=[blank], weights=weights, missing="available")
+    assert found.names == ("a", "m")
+    assert found.cards.tolist() == [2, 3]
+    assert (found.codes[1] < 0).all()
+    assert found.counts(0, ()).tolist() == [[1.0, 5.0]]
+
+
+def test_columns_that_are_iterators_are_read_once() -> None:
+    found = Columns.of({"a": iter([0, 1, 1]), "b": iter([0, 0, 1])}, variables=[ss.Discrete("a", 3)])
+    assert found.counts(0, ()).tolist() == [[1.0, 2.0, 0.0]]
+    assert found.counts(1, ()).tolist() == [[2.0, 1.0]]

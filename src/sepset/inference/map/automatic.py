@@ -9,10 +9,9 @@ import numpy as np
 from sepset.errors import TooLarge
 from sepset.inference.assignment import AssignmentTask, Found, assign
 from sepset.inference.iterate import Until, as_until
-from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import ICM
-from sepset.inference.map.mincut import MinCut
+from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.trws import TRWS
@@ -27,7 +26,7 @@ bound, or this many nats if the bound is small; and for models of the last numbe
 
 @dataclass(frozen=True)
 class AutomaticSearch:
-    """One cut if the model is binary, in pairs and submodular; else bounds and moves for pairs; else bounds and search.
+    """One cut if the model is in pairs and submodular; else bounds and moves for pairs; else bounds and search.
 
     For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
     states of both are fused. For larger factors, `MPLP` gives bound and start, and local search improves it. The result
@@ -51,8 +50,8 @@ class AutomaticSearch:
         wiring = task.wiring
         if not wiring.is_pairwise:
             return self._in_any(task)
-        if (wiring.plugs.cards <= 2).all() and BinaryEnergy.of(wiring, MinCut()).submodular() is not None:
-            return _said("MinCut", assign(MinCut(), task))
+        if has_cut(wiring):
+            return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
         return self._in_pairs(task)
 
     def _in_any(self, task: AssignmentTask) -> Found:
@@ -75,7 +74,8 @@ class AutomaticSearch:
         if bounded.is_proved:
             return _said("TRWS", bounded)
         rest = Until(steps=None, tolerance=0.0, seconds=(half or SECONDS) / 2.0)
-        moved = AlphaExpansion().assign(task.again(start=bounded.codes[0], until=replace(rest, tolerance=None)))
+        moves = task.again(start=bounded.codes[0], until=replace(rest, tolerance=None), checkpoint=None)
+        moved = AlphaExpansion().assign(moves)
         codes = fused(wiring, moved.codes[0], bounded.codes[0])
         better = replace(bounded, codes=codes[None], log_values=(wiring.log_value(codes),))
         return _closed(task, _said("TRWS, then AlphaExpansion", better), rest)

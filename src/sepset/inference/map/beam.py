@@ -54,6 +54,7 @@ class BeamSearch:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment that is left at the end, and the bound of what was dropped."""
         task.require_all(self)
+        task.require_no_budget(self)
         require_tables(task.wiring, self)
         wiring = task.wiring.consistent
         messages = np.zeros(int(wiring.wires.messages[-1]))

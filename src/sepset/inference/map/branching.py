@@ -15,7 +15,7 @@ from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.iterate import Info, Interrupted, Until, as_until
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.minibuckets import MiniBuckets, require_tables
-from sepset.inference.map.mplp import MPLP, decoded
+from sepset.inference.map.mplp import MPLP
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.map.branching import branch_and_bound, branch_values, level
 
@@ -134,7 +134,7 @@ class _Search:
         until = Until(steps=self.method.rounds, tolerance=1e-5, seconds=seconds)
         first = task.again(k=1, until=until, checkpoint=None, progress=False)
         done = first.iterated(MPLP(), until=until)
-        passed = decoded(wiring, done.state)
+        passed = MPLP().decoded(wiring, done.state)
         limit = min(passed.bound, bound_of(wiring, passed.messages))
         messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
         state = self.begun(task, messages, limit, passed.codes)

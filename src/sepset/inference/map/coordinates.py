@@ -6,10 +6,11 @@ $$x_i \leftarrow \arg\max_{x} \Bigl[\theta_i(x) + \sum_{f \ni i} \theta_f(x, \ma
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Found
@@ -17,6 +18,9 @@ from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.coordinates import sweep
+
+MOST_IMPOSSIBLE = 100
+"""The most sweeps of one start over assignments of value zero, which may change without end."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,13 @@ class Ascent:
         codes: the present assignment.
         best: the best assignment of earlier starts.
         starts: the number of starts that are finished.
+        sweeps: the number of sweeps of this start.
     """
 
     codes: Ints
     best: Ints
     starts: int
+    sweeps: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,13 +87,11 @@ class ICM:
     def step(self, task: AssignmentTask, state: Ascent, rng: np.random.Generator) -> tuple[Ascent, Info]:
         """One sweep; the next start after one without changes."""
         wiring, codes = task.wiring, state.codes.copy()
-        order, room = np.arange(wiring.num_variables), np.empty(wiring.wires.cards.max(initial=1))
-        changes = interruptible(
-            lambda cancel: sweep(wiring.wires, wiring.unary, wiring.factors, order, codes, room, cancel)
-        )
+        order, room = np.arange(wiring.num_variables), np.empty(wiring.plugs.cards.max(initial=1))
+        goes_on = swept(wiring, codes, order, room, count=state.sweeps)
         value = wiring.log_value(codes)
-        if changes:
-            return Ascent(codes, state.best, state.starts), Info(value, np.inf)
+        if goes_on:
+            return Ascent(codes, state.best, state.starts, state.sweeps + 1), Info(value, np.inf)
         best = self._better(task, state.best, codes)
         if state.starts >= self.restarts:
             return Ascent(codes, best, state.starts + 1), Info(wiring.log_value(best), 0.0, is_done=True)
@@ -98,24 +102,43 @@ class ICM:
         return other if task.wiring.log_value(other) > task.wiring.log_value(one) else one
 
 
-def improved(wiring: Wiring, codes: Ints) -> Ints:
-    """The local optimum that coordinate ascent finds from an assignment.
+def improved(wiring: Wiring, codes: Ints, order: Ints | None = None) -> Ints:
+    """The local optimum that coordinate ascent finds from an assignment; it ends where rounding decides.
+
+    Args:
+        order: the variables that may change, in this order; all by default.
 
     Reference: Besag (1986), On the statistical analysis of dirty pictures.
     """
-    found, room = codes.copy(), np.empty(wiring.plugs.cards.max(initial=1))
-    model, order = (wiring.wires, wiring.unary, wiring.factors), np.arange(len(codes))
-    while interruptible(lambda cancel: sweep(*model, order, found, room, cancel)):
-        pass
+    found, room = np.array(codes, np.int64), np.empty(wiring.plugs.cards.max(initial=1))
+    order = np.arange(len(found)) if order is None else order
+    count = 0
+    while swept(wiring, found, order, room, count=count):
+        count += 1
     return found
+
+
+def swept(wiring: Wiring, codes: Ints, order: Ints, room: Floats, *, count: int) -> bool:
+    """One sweep, which changes the codes; whether another one may improve them.
+
+    Sums of states that tie differ in rounding, so that changes alone could go on forever: the value must rise, too.
+
+    Args:
+        count: the number of sweeps before this one.
+    """
+    before = wiring.log_value(codes)
+    model = wiring.wires, wiring.unary, wiring.factors
+    changes = interruptible(lambda cancel: sweep(*model, order, codes, room, cancel))
+    after = wiring.log_value(codes) if changes else before
+    return bool(changes) and (after > before or (after == -np.inf and count < MOST_IMPOSSIBLE))
 
 
 class _AscentCodec:
     """Stores the state of coordinate ascent in a checkpoint."""
 
     def pack(self, state: Ascent) -> object:
-        return {"codes": state.codes, "best": state.best, "starts": state.starts}
+        return dict(vars(state))
 
-    def unpack(self, content: dict[str, object]) -> Ascent:
+    def unpack(self, content: dict[str, Any]) -> Ascent:
         codes, best = (np.array(content[name], np.int64) for name in ("codes", "best"))
-        return Ascent(codes, best, int(content["starts"]))  # type: ignore[call-overload]
+        return Ascent(codes, best, int(content["starts"]), int(content["sweeps"]))

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.base.checks import whole
 from sepset.base.threads import interruptible
-from sepset.inference.assignment import AssignmentTask, Found, is_proved
-from sepset.inference.iterate import Info, Until
-from sepset.inference.map.coordinates import improved
-from sepset.inference.map.dual import bound_of, dual_certificate
-from sepset.inference.map.trws import SETTLED, Passed, PassedCodec
-from sepset.inference.result import Guarantee
+from sepset.inference.map.rounds import DualRounds
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.mplp import decode_any, mplp_pass
 
 
 @dataclass(frozen=True)
-class MPLP:
+class MPLP(DualRounds):
     """An upper bound by max-product linear programming, and the best of the assignments decoded from it.
 
     The messages of one factor at a time are set to their best values given all others, for factors of any number of
@@ -46,43 +41,22 @@ class MPLP:
     ({'a': 1, 'b': 1, 'c': 1}, EXACT, True)
     """
 
-    decode_every: int = 5
+    def passed(self, wiring: Wiring, messages: Floats) -> float:
+        """A pass over all factors and one back; the bound without the constant."""
+        rooms = Rooms.of(wiring)
 
-    def __post_init__(self) -> None:
-        whole("MPLP(decode_every=)", self.decode_every, least=1)
+        def both(cancel: Bytes) -> float:
+            first = float(mplp_pass(wiring.wires, wiring.unary.copy(), messages, *rooms, True, cancel))
+            if first == -np.inf:
+                return first
+            return float(mplp_pass(wiring.wires, wiring.unary.copy(), messages, *rooms, False, cancel))
 
-    def assign(self, task: AssignmentTask) -> Found:
-        """The best decoded assignment, the bound, and the messages that prove it."""
-        task.require_all(self)
-        wiring = task.wiring.consistent
-        done = task.iterated(self, until=Until(steps=1000, tolerance=SETTLED), codec=PassedCodec())
-        last = decoded(wiring, done.state)
-        bound = min(last.bound, bound_of(wiring, last.messages))
-        return Found(
-            last.codes[None],
-            (last.value,),
-            bound,
-            Guarantee.HEURISTIC,
-            dual_certificate(wiring, last.messages, bound),
-            status=done.status,
-            trace=done.trace,
-            info={"seconds": round(done.seconds, 3), "rounds": done.num_steps, "decoder": "sequential"},
-        )
+        return interruptible(both)
 
-    def init(self, task: AssignmentTask, rng: np.random.Generator) -> Passed:
-        """Messages of zero."""
-        wiring, codes = task.wiring.consistent, task.first_codes()
-        return Passed(np.zeros(int(wiring.wires.messages[-1])), np.inf, codes, wiring.log_value(codes))
-
-    def step(self, task: AssignmentTask, state: Passed, rng: np.random.Generator) -> tuple[Passed, Info]:
-        """A pass over all factors and one back."""
-        wiring, messages = task.wiring.consistent, state.messages.copy()
-        bound = min(state.bound, wiring.constant + _round(wiring, messages))
-        found = Passed(messages, bound, state.codes, state.value, state.rounds + 1)
-        if found.rounds % self.decode_every == 0:
-            found = decoded(wiring, found)
-        change = (state.bound - bound) / max(1.0, abs(bound)) if np.isfinite(state.bound) else np.inf
-        return found, Info(-bound, change, is_done=is_proved(found.value, bound) or bound == -np.inf)
+    def decodings(self, wiring: Wiring, messages: Floats) -> Iterable[Ints]:
+        """The assignments of variables in order and in reverse, each given those before it."""
+        order = np.arange(wiring.num_variables)
+        return [_decoded(wiring, messages, order), _decoded(wiring, messages, order[::-1].copy())]
 
 
 class Rooms(NamedTuple):
@@ -102,31 +76,7 @@ class Rooms(NamedTuple):
         return cls(np.empty(widest), np.empty(size), np.empty(arity, np.int64), np.empty(widest))
 
 
-def _round(wiring: Wiring, messages: Floats) -> float:
-    """A pass over all factors and one back; the bound without the constant."""
-    rooms = Rooms.of(wiring)
-
-    def both(cancel: Bytes) -> float:
-        first = float(mplp_pass(wiring.wires, wiring.unary.copy(), messages, *rooms, True, cancel))
-        if first == -np.inf:
-            return first
-        return float(mplp_pass(wiring.wires, wiring.unary.copy(), messages, *rooms, False, cancel))
-
-    return interruptible(both)
-
-
-def decoded(wiring: Wiring, state: Passed) -> Passed:
-    """The state with the best of the assignments decoded from its messages in two orders, if it is the best so far."""
-    for backward in (False, True):
-        codes = improved(wiring, _decoded(wiring, state.messages, backward=backward))
-        value = wiring.log_value(codes)
-        if value > state.value:
-            state = replace(state, codes=codes, value=value)
-    return state
-
-
-def _decoded(wiring: Wiring, messages: Floats, *, backward: bool) -> Ints:
-    order = np.arange(wiring.num_variables)[:: -1 if backward else 1].copy()
+def _decoded(wiring: Wiring, messages: Floats, order: Ints) -> Ints:
     found, values = np.zeros(len(order), np.int64), np.empty(wiring.plugs.cards.max(initial=1))
     model = wiring.wires, wiring.unary, wiring.factors, messages, order, order
     interruptible(lambda cancel: decode_any(*model, *Rooms.of(wiring), values, found, cancel))

@@ -11,22 +11,19 @@ $$\max_{\mathbf x} \log \tilde P(\mathbf x) \le -\text{(half-integral minimum)}$
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Ints
 from sepset.base.checks import whole
-from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.map.binary import BinaryEnergy
+from sepset.inference.map.coordinates import improved
 from sepset.inference.map.maxflow import FlowGraph
 from sepset.inference.map.mincut import least_energies
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
-from sepset.kernels.map.coordinates import sweep
-
-MOST_SWEEPS = 100
-"""The most passes over the variables that complete a partial assignment."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +71,19 @@ class QPBO:
     def assign(self, task: AssignmentTask) -> Found:
         """A complete assignment, the bound, and the states that are certain."""
         task.require_all(self)
+        task.require_no_budget(self)
         wiring = task.wiring
         energy = BinaryEnergy.of(wiring, self)
         roof = roof_dual(energy)
         codes = np.where(roof.labeled, roof.codes, task.first_codes())
-        codes = self._completed(wiring, codes, ~roof.labeled)
+        codes = improved(wiring, codes, np.flatnonzero(~roof.labeled))
         for _ in range(self.improvements if not roof.labeled.all() else 0):
             codes = self._improved(wiring, energy, codes, roof.labeled, task.rng)
         value, bound = wiring.log_value(codes), -roof.least
         certificate = Certificate(
             f"{int(roof.labeled.sum())} states belong to some best assignment, and no value is above {bound:.10g}.",
             "A minimum cut of the graph with two nodes per variable: its half-integral optimum is persistent.",
-            lambda: _is_same(roof_dual(energy), roof),
+            partial(_is_same, energy, roof),
         )
         return Found(
             codes[None],
@@ -105,17 +103,8 @@ class QPBO:
         unary = energy.unary.copy()
         unary[1 - codes[fixed], np.flatnonzero(fixed)] = np.inf
         roof = roof_dual(replace(energy, unary=unary))
-        found = self._completed(wiring, np.where(roof.labeled, roof.codes, codes), ~labeled)
+        found = improved(wiring, np.where(roof.labeled, roof.codes, codes), np.flatnonzero(~labeled))
         return found if wiring.log_value(found) > wiring.log_value(codes) else codes
-
-    def _completed(self, wiring: Wiring, codes: Ints, free: Bools) -> Ints:
-        """Coordinate ascent over some variables."""
-        codes, order, room = codes.copy(), np.flatnonzero(free), np.empty(2)
-        model = wiring.wires, wiring.unary, wiring.factors
-        for _ in range(MOST_SWEEPS):
-            if not interruptible(lambda cancel: sweep(*model, order, codes, room, cancel)):
-                break
-        return codes
 
 
 def roof_dual(energy: BinaryEnergy) -> Roof:
@@ -143,7 +132,9 @@ def roof_dual(energy: BinaryEnergy) -> Roof:
     return Roof(least, ones != zeros, ((ones & ~zeros) ^ (energy.flipped & (ones != zeros))).astype(np.int64))
 
 
-def _is_same(one: Roof, other: Roof) -> bool:
+def _is_same(energy: BinaryEnergy, other: Roof) -> bool:
+    """Whether the cut, computed again, says the same."""
+    one = roof_dual(energy)
     tolerance: float = 1e-9 * max(1.0, abs(other.least))
     agrees = one.least == other.least or abs(one.least - other.least) <= tolerance
     return agrees and bool((one.labeled == other.labeled).all() and (one.codes == other.codes).all())

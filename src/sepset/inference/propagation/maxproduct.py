@@ -13,11 +13,10 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of
 from sepset.inference.iterate import Until
+from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
 from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms, traversal
 from sepset.inference.result import Guarantee
-from sepset.inference.wiring import Wiring
-from sepset.kernels.map.coordinates import sweep
 from sepset.kernels.propagation.decoding import decode_factors, largest_loss
 
 TRIES = 16
@@ -99,15 +98,6 @@ def loss(beliefs: Beliefs, codes: Ints) -> float:
     return float(interruptible(partial(largest_loss, *how)))
 
 
-def improved(wiring: Wiring, codes: Ints) -> Ints:
-    """The local optimum that coordinate ascent reaches from an assignment."""
-    found, order = np.array(codes, np.int64), np.arange(wiring.num_variables)
-    how = (wiring.wires, wiring.unary, wiring.factors, order, found, np.empty(wiring.plugs.cards.max(initial=1)))
-    while interruptible(partial(sweep, *how)):
-        pass
-    return found
-
-
 def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | None]:
     """An upper bound that the messages prove; infinite for messages around loops."""
     wiring = beliefs.wiring
@@ -121,8 +111,12 @@ def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | N
     return bound, Certificate(
         f"No assignment has a log value above {bound:.10g}.",
         "With these messages the model is an average of trees, whose largest log values have that average or less.",
-        lambda: beliefs.energy(is_bound=True) <= bound + AGREE * max(1.0, abs(bound)),
+        partial(_proves, beliefs, bound),
     )
+
+
+def _proves(beliefs: Beliefs, bound: float) -> bool:
+    return beliefs.energy(is_bound=True) <= bound + AGREE * max(1.0, abs(bound))
 
 
 def dual_messages(beliefs: Beliefs) -> Floats:

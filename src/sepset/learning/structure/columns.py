@@ -5,6 +5,7 @@ Inside methods a column is a number, its place among the variables; names appear
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
@@ -16,8 +17,11 @@ from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
+from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset, side_by_side
-from sepset.data.sources import Weights, as_dataset, bind, require_columns
+from sepset.data.filecolumns import file_columns, naming
+from sepset.data.frames import open_frame
+from sepset.data.sources import Weights, bind, replayable, require_columns
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
@@ -150,7 +154,7 @@ class Columns(Frozen):
             only: the names of the columns to keep; all by default.
             hidden: whether `variables` without a column are missing throughout, rather than mistakes.
         """
-        given = None if variables is None else list(variables)
+        given = None if variables is None else Variables(variables)
         known = {v.name: v for v in given or ()}
         grouped = grouped_rows(data, known, weights) if interventions is None else None
         rows = bound_rows(data, given, weights, hidden=hidden) if grouped is None else grouped
@@ -337,20 +341,33 @@ def bound_rows(
         if isinstance(data, Dataset):
             return bind(data, data.variables, weights)
         return Dataset(data, weights=weights)
-    known = list(variables)
-    named = {v.name: v for v in known}
-    inferred = as_dataset(data)
-    absent = [name for name in named if name not in inferred.variables]
+    source, own = replayable(data), weights if isinstance(weights, str) else None
+    named = {v.name: v for v in variables}
+    seen = _column_variables(source, named, own)
+    absent = [name for name in named if name not in {v.name for v in seen}]
     if absent and not hidden:
         raise DataError(
             f"variables= names columns that the data does not have: {listing(absent)}. "
             "Rename the columns; or, where the variables are hidden, use StructuralEM()."
         )
-    own = weights if isinstance(weights, str) else None
-    seen = [named.get(v.name, v) for v in inferred.variables if v.name != own]
-    rows = bind(data, [*seen, *(named[name] for name in absent)], weights)
-    require_columns(data, rows, own)
+    rows = bind(source, [*seen, *(named[name] for name in absent)], weights)
+    require_columns(source, rows, own)
     return rows
+
+
+def _column_variables(data: object, known: Mapping[str, AnyVariable], weights: str | None) -> list[AnyVariable]:
+    """The variable of each column, but of that with weights: the one known, or what the column suggests."""
+    if isinstance(data, Dataset):
+        return [known.get(v.name, v) for v in data.variables]
+    if isinstance(data, str | os.PathLike):
+        with naming(data):
+            return _column_variables(file_columns(data), known, weights)
+    opened = open_frame(data)
+    return [
+        known[name] if name in known else infer_variable(name, opened.read(name))
+        for name in opened.names
+        if name != weights
+    ]
 
 
 def interventions_of(interventions: object, rows: Dataset) -> Bools:
@@ -369,7 +386,12 @@ def interventions_of(interventions: object, rows: Dataset) -> Bools:
                 )
             marks[rows.variables.id(name)] = given
         return marks
-    listed = list(interventions)  # type: ignore[call-overload]
+    if not isinstance(interventions, Iterable):
+        raise DataError(
+            "interventions= takes the names of the set variables of each row, or a mapping from names to masks of "
+            f"rows; found {interventions!r}."
+        )
+    listed = list(interventions)
     if len(listed) != rows.num_rows:
         raise DataError(f"interventions= needs the set variables of each of {rows.num_rows} rows; found {len(listed)}.")
     for row, names in enumerate(listed):

@@ -9,6 +9,8 @@ import pytest
 
 import sepset as ss
 from sepset.errors import DataError, NotApplicable
+from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.learned import StructureTask
 from support.incomplete_rows import completions, masked_rows, random_network
 
 RISES = -1e-7
@@ -35,6 +37,25 @@ def test_the_score_of_observed_cells_never_decreases(seed: int, score: object) -
     assert found.trace[-1] == pytest.approx(found.score)
     assert found.status is ss.Status.CONVERGED
     assert found.fit().log_likelihood >= found.log_likelihood + RISES
+
+
+@pytest.mark.parametrize("score", [ss.BIC(), ss.structure.AIC(), ss.BDeu(2.0), ss.BDeu(20.0), ss.K2()], ids=repr)
+def test_no_round_lowers_the_score_of_its_start(score: object) -> None:
+    """The trace is the best score of all starts; here each round of a start is compared with the one before."""
+    changes, method = [], ss.StructuralEM(em_steps=1, restarts=1)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        data = masked_rows(random_network(rng, (2, 3, 2, 2, 2)), 100, 0.4, rng)
+        data = data.take(np.flatnonzero((data.matrix() >= 0).any(axis=1)))
+        task = StructureTask(Columns(data, missing="available"), score)  # type: ignore[arg-type]
+        state, is_done = method.init(task, rng), False
+        while not is_done:
+            before, (state, info) = state, method.step(task, state, rng)
+            is_done = info.is_done
+            if state.starts == before.starts:
+                changes.append(state.score - before.score)
+    assert len(changes) > 30
+    assert min(changes) >= RISES
 
 
 @pytest.mark.parametrize("seed", range(2))

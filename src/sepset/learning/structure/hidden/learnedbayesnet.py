@@ -23,7 +23,7 @@ class LearnedBayesNet(Learned[DAG]):
         parameter_prior: the prior of the parameters; None if they maximize the likelihood.
         score: of the observed cells. With a penalized likelihood, the log-likelihood less the penalty; with the
             evidence under a prior, the lower bound of Cheeseman and Stutz.
-        trace: the score after each round.
+        trace: the largest score after each round.
     """
 
     model: BayesNet = field(kw_only=True)

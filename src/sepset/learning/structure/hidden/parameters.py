@@ -123,6 +123,10 @@ class Fitted:
         entropy = form.log_likelihood - (0.0 if own.prior is None else blocks.score(form.model, form.statistics))
         return math.fsum([*scores, entropy, own.log_prior])
 
+    def better(self, other: Fitted) -> Fitted:
+        """The other, unless its score is lower: EM raises the likelihood or posterior, not every bound on evidence."""
+        return self if other.score < self.score else other
+
     def after(self, steps: int) -> Fitted:
         """The parameters after some steps of EM."""
         em, state = self.parameters.em, self.iterate

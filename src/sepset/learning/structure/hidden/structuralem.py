@@ -95,8 +95,8 @@ class StructuralEM:
     the expected counts of all families that the search asks for, and estimates parameters on the new graph. A score of
     the observed cells, `BIC()` or `AIC()`, rises at least as much as the expected score. With `BDeu(10)` or `K2()`
     (Bayesian structural EM) parameters are posterior means, the score is the lower bound of Cheeseman and Stutz on the
-    log evidence, and a round that would lower it is not made. Rows without any observed cell are left out. Complete
-    rows are searched once.
+    log evidence; steps of EM and moves that would lower it are not made. Rows without any observed cell are left out.
+    Complete rows are searched once.
 
     Variables without a column, given by `variables=`, are hidden; clusters of the rows take their place at first.
     The first graph is `start=`, or has only the required edges and those from hidden variables to what they explain.
@@ -176,7 +176,7 @@ class StructuralEM:
         """One round, or the next start."""
         own = np.random.default_rng(int(rng.integers(2**62)))
         before = state.fitted or Parameters.of(task, state.parents).at(state.tables)
-        fitted = before.after(self.em_steps) if not state.is_settled else before
+        fitted = before if state.is_settled else before.better(before.after(self.em_steps))
         completions = Completions.of(task.columns, state.parents, fitted.model, own, draws=self.draws)
         expected = _expected(task, state.parents, completions, own)
         found = self.search.learn(expected)
@@ -193,7 +193,7 @@ class StructuralEM:
             if moved.score >= fitted.score:
                 return _reported(_at(counted, parents, moved, is_settled=False))
         if not state.is_settled:
-            return _reported(_at(counted, state.parents, fitted.settled(), is_settled=True))
+            return _reported(_at(counted, state.parents, fitted.better(fitted.settled()), is_settled=True))
         if state.starts > self.restarts:
             return counted, Info(counted.best_score, 0.0, is_done=True)
         again = perturbed(SearchedGraph(expected.scorer, task.allowed, state.best), own)

@@ -1,0 +1,112 @@
+"""Rounds of messages that lower a dual bound, with assignments decoded from them every few rounds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import whole
+from sepset.inference.assignment import AssignmentTask, Found, best_of, is_proved
+from sepset.inference.iterate import Info, Until
+from sepset.inference.map.coordinates import improved
+from sepset.inference.map.dual import bound_of, dual_certificate
+from sepset.inference.result import Guarantee
+from sepset.inference.wiring import Wiring
+
+SETTLED = 1e-7
+"""The relative change of the bound over a round at which it has converged."""
+
+
+@dataclass(frozen=True)
+class Passed:
+    """Messages, the bound after the last round, and the best assignment so far."""
+
+    messages: Floats
+    bound: float
+    codes: Ints
+    value: float
+    rounds: int = 0
+
+
+@dataclass(frozen=True)
+class DualRounds(ABC):
+    """A method whose rounds of messages lower an upper bound; decoded assignments are improved by coordinate ascent.
+
+    Args:
+        decode_every: the number of rounds between two decodings.
+    """
+
+    decode_every: int = 5
+
+    def __post_init__(self) -> None:
+        whole(f"{type(self).__name__}(decode_every=)", self.decode_every, least=1)
+
+    @abstractmethod
+    def passed(self, wiring: Wiring, messages: Floats) -> float:
+        """One round, which changes the messages; the bound without the constant."""
+
+    @abstractmethod
+    def decodings(self, wiring: Wiring, messages: Floats) -> Iterable[Ints]:
+        """Assignments that the messages suggest."""
+
+    def proof(self, wiring: Wiring, messages: Floats) -> Floats:
+        """The dual messages whose bound is that of the last round."""
+        return messages
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """The best decoded assignment, the bound, and the messages that prove it."""
+        task.require_all(self)
+        wiring = task.wiring.consistent
+        done = task.iterated(self, until=Until(steps=1000, tolerance=SETTLED), codec=PassedCodec())
+        last = self.decoded(wiring, done.state)
+        messages = self.proof(wiring, last.messages)
+        bound = min(last.bound, bound_of(wiring, messages))
+        return Found(
+            last.codes[None],
+            (last.value,),
+            bound,
+            Guarantee.HEURISTIC,
+            dual_certificate(wiring, messages, bound),
+            status=done.status,
+            trace=done.trace,
+            info={"seconds": round(done.seconds, 3), "rounds": done.num_steps, "decoder": "sequential"},
+        )
+
+    def init(self, task: AssignmentTask, rng: np.random.Generator) -> Passed:
+        """Messages of zero."""
+        wiring, codes = task.wiring.consistent, task.first_codes()
+        return Passed(np.zeros(int(wiring.wires.messages[-1])), np.inf, codes, wiring.log_value(codes))
+
+    def step(self, task: AssignmentTask, state: Passed, rng: np.random.Generator) -> tuple[Passed, Info]:
+        """One round, and now and then a decoding."""
+        wiring, messages = task.wiring.consistent, state.messages.copy()
+        bound = min(state.bound, wiring.constant + self.passed(wiring, messages))
+        found = Passed(messages, bound, state.codes, state.value, state.rounds + 1)
+        if found.rounds % self.decode_every == 0:
+            found = self.decoded(wiring, found)
+        change = (state.bound - bound) / max(1.0, abs(bound)) if np.isfinite(state.bound) else np.inf
+        return found, Info(-bound, change, is_done=is_proved(found.value, bound) or bound == -np.inf)
+
+    def decoded(self, wiring: Wiring, state: Passed) -> Passed:
+        """The state with the best assignment decoded from its messages, if that is the best so far."""
+        made = [improved(wiring, codes) for codes in self.decodings(wiring, state.messages)]
+        codes, value = best_of([state.codes, *made], wiring)
+        return replace(state, codes=codes, value=value)
+
+
+class PassedCodec:
+    """Stores messages and the best assignment in a checkpoint."""
+
+    def pack(self, state: Passed) -> object:
+        """The state as plain values."""
+        return dict(vars(state))
+
+    def unpack(self, content: dict[str, Any]) -> Passed:
+        """The state of plain values."""
+        messages, codes = np.array(content["messages"], np.float64), np.array(content["codes"], np.int64)
+        return Passed(messages, float(content["bound"]), codes, float(content["value"]), int(content["rounds"]))
