@@ -251,8 +251,8 @@ def _restore(variable: Discrete | Vector, codes: AnyInts | Floats) -> str | None
     if len(taken) > 1:
         raise DataError(
             f"Column {variable.name!r}: pandas reads the states {listing(variable.states[code] for code in taken)} as "
-            f"missing, and no cell holds them: {int(missing.sum()):,} missing cells could be any of these. Give the path "
-            "of the file, or use read_csv(..., keep_default_na=False). If the cells are missing, make the column "
+            f"missing, and no cell holds them: {int(missing.sum()):,} missing cells could be any of these. Give the "
+            "path of the file, or use read_csv(..., keep_default_na=False). If the cells are missing, make the column "
             "categorical."
         )
     codes[missing] = taken[0]
