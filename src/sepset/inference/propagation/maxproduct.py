@@ -15,7 +15,7 @@ from sepset.inference.assignment import AssignmentTask, Certificate, Found, best
 from sepset.inference.iterate import Until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
-from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms, traversal
+from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms
 from sepset.inference.result import Guarantee
 from sepset.kernels.propagation.decoding import decode_factors, largest_loss
 
@@ -83,7 +83,7 @@ def decoded_codes(beliefs: Beliefs, order: Ints | None = None, fixed: Mapping[in
     wiring, found = beliefs.wiring, np.full(beliefs.wiring.num_variables, -1, np.int64)
     for i, code in (fixed or {}).items():
         found[i] = code
-    order = traversal(wiring).order if order is None else order
+    order = wiring.traversal.order if order is None else order
     how = (wiring.wires, order, beliefs.rhos, beliefs.logs, beliefs.messages, *rooms(wiring), found)
     interruptible(partial(decode_factors, *how))
     return found
@@ -129,6 +129,6 @@ def dual_messages(beliefs: Beliefs) -> Floats:
     sizes = np.diff(wires.messages)
     first = np.repeat(wires.states[wires.scope] - wires.messages[:-1], sizes)
     own = beliefs.logs[first + np.arange(len(beliefs.messages))]
-    possible, up = own > -np.inf, np.repeat(traversal(wiring).up > 0, sizes)
+    possible, up = own > -np.inf, np.repeat(wiring.traversal.up > 0, sizes)
     kept, belief = np.where(possible, beliefs.messages, 0.0), np.where(possible, own, 0.0)
     return np.asarray(np.where(up, kept, kept - belief))
