@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,23 @@ def test_the_table_of_edges():
     assert len(frame) == 6
     assert "c" in str(FOUND)
     assert repr(FOUND) == "StructurePosterior(3 columns; Exhaustive(); completed)"
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "words"),
+    [
+        ({"r_hat": 1.7, "scatter": 0.0, "effective_draws": 100.0}, "R-hat is 1.70"),
+        ({"r_hat": np.nan, "scatter": 0.0, "effective_draws": 100.0}, "too few draws"),
+        ({"r_hat": 1.0, "scatter": 0.9, "effective_draws": 100.0}, "disagree about an edge by 0.90"),
+        ({"r_hat": 1.0, "scatter": 0.0, "effective_draws": 2.0}, "worth 2 of equal weight"),
+    ],
+)
+def test_doubts_are_printed(diagnostics, words):
+    told = replace(FOUND, diagnostics=diagnostics)
+    assert len(told.warnings) == 1
+    assert all(words in text for text in (repr(told), str(told), told._repr_html_()))
+    assert not replace(FOUND, diagnostics={"r_hat": 1.02, "scatter": 0.1, "effective_draws": 500.0}).warnings
+    assert not FOUND.warnings
 
 
 def test_graphs_are_distinct_and_ranked():
