@@ -95,8 +95,14 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.convexbp import (
+    ConvexBP as ConvexBP,
+)
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
+)
+from sepset.inference.propagation.neighborhoods import (
+    StrongLocalMaximum as StrongLocalMaximum,
 )
 from sepset.inference.propagation.treereweighted import (
     TreeReweighted as TreeReweighted,
@@ -145,6 +151,7 @@ __all__ = [
     "CliqueSubtree",
     "CliqueTree",
     "ConditioningPlan",
+    "ConvexBP",
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
@@ -172,6 +179,7 @@ __all__ = [
     "SensitivityResult",
     "ShaferShenoy",
     "Status",
+    "StrongLocalMaximum",
     "TRWS",
     "TreeReweighted",
     "Until",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
@@ -99,7 +99,8 @@ class LinearPassing:
         tops = np.maximum.reduceat(self.wiring.unary, plugs.states[:-1]) if len(sizes) else np.zeros(0)
         tops = np.where(tops > -np.inf, tops, 0.0)
         arrays = plugs.weights, plugs.tables, self.wiring.unary - np.repeat(tops, sizes)
-        return Numbers(*(np.exp(array).astype(kind) for array in arrays), float(tops.sum()))
+        gains, values, unary = (np.exp(array).astype(kind) for array in arrays)
+        return Numbers(gains, values, unary, float(tops.sum()))
 
     @lazy
     def buffers(self) -> tuple[Floats, Floats]:
@@ -129,7 +130,7 @@ class LinearPassing:
             changes.append(change)
         return state, Info(-max(changes), max(changes))
 
-    def _passed(self, state: Floats, order: Floats) -> tuple[Floats, float]:
+    def _passed(self, state: Floats, order: Ints) -> tuple[Floats, float]:
         wiring, numbers, is_sequential = self.wiring, self.numbers, self.schedule != "synchronous"
         num, widest = int(wiring.wires.messages[-1]), wiring.widest
         made = self.buffers[1 if state is self.buffers[0] else 0]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -146,7 +146,8 @@ class Beliefs:
         log_totals: the sum of the log totals of the variables' beliefs, each times its count; -inf if the evidence is
             impossible.
         passing: the passes.
-        ended: how the passes ended.
+        state: that of the passes: the messages.
+        ended: how the passes ended; None if they go on.
     """
 
     wiring: Wiring
@@ -155,7 +156,8 @@ class Beliefs:
     logs: Floats
     log_totals: float
     passing: Passing | LinearPassing
-    ended: Run[Floats]
+    state: Floats
+    ended: Run[Any] | None = None
 
     @property
     def is_max(self) -> bool:
@@ -170,17 +172,27 @@ class Beliefs:
     @lazy
     def messages(self) -> Floats:
         """The log messages, one number per state of every slot."""
-        return self.passing.log_messages(self.wiring, self.ended.state)
+        return self.passing.log_messages(self.wiring, self.state)
 
     @property
     def has_converged(self) -> bool:
         """Whether the messages are those of a fixed point."""
-        return self.ended.status is Status.CONVERGED
+        return self.ended is not None and self.ended.status is Status.CONVERGED
+
+    @property
+    def status(self) -> Status:
+        """How the passes ended."""
+        return Status.STEP_LIMIT if self.ended is None else self.ended.status
+
+    @property
+    def num_passes(self) -> int:
+        """The number of passes."""
+        return 0 if self.ended is None else self.ended.num_steps
 
     @property
     def residual(self) -> float:
         """The largest change of a log message in the last pass."""
-        return 0.0 if self.ended.info is None else float(self.ended.info.change)
+        return 0.0 if self.ended is None or self.ended.info is None else float(self.ended.info.change)
 
     def energy(self, *, is_bound: bool = False) -> float:
         r"""The (weighted) Bethe free energy of the messages, or an upper bound on $\log Z$ (or the largest log value).
@@ -192,7 +204,7 @@ class Beliefs:
         """
         if self.log_totals == -np.inf:
             return -np.inf
-        how = self.wiring, self.ended.state, self.logs
+        how = self.wiring, self.state, self.logs
         return self.wiring.constant + self.log_totals + self.passing.factor_totals(*how, is_bound=is_bound)
 
     def variable(self, i: int) -> Floats:
@@ -215,13 +227,22 @@ class Beliefs:
 
 def propagated(passing: Passing | LinearPassing, wiring: Wiring, until: Until) -> Beliefs:
     """The beliefs where passes on a wired model end."""
-    return beliefs_of(passing, wiring, run(passing, WiredModel(wiring), until=until, progress=False))
+    ended = run(passing, WiredModel(wiring), until=until, progress=False)
+    return beliefs_of(passing, wiring, ended.state, ended)
 
 
-def beliefs_of(passing: Passing | LinearPassing, wiring: Wiring, ended: Run[Floats]) -> Beliefs:
-    """The beliefs of the messages of a run."""
+def beliefs_of(
+    passing: Passing | LinearPassing, wiring: Wiring, state: Floats, ended: Run[Any] | None = None
+) -> Beliefs:
+    """The beliefs of messages.
+
+    Args:
+        state: that of the passes.
+        ended: the run that they are the end of.
+    """
     possible = wiring.consistent
-    logs, totals = passing.gathered(possible, ended.state)
-    if (ended.info is not None and ended.info.objective == -np.inf) or possible.constant == -np.inf:
+    logs, totals = passing.gathered(possible, state)
+    is_refuted = ended is not None and ended.info is not None and ended.info.objective == -np.inf
+    if is_refuted or possible.constant == -np.inf:
         totals = -np.inf
-    return Beliefs(possible, *passing.weights(possible), read_only(logs), totals, passing, ended)
+    return Beliefs(possible, *passing.weights(possible), read_only(logs), totals, passing, state, ended)

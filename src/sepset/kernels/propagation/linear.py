@@ -61,7 +61,7 @@ def binary_potts(
         following[own + 1] *= x1
         following[other] *= y0
         following[other + 1] *= y1
-    return max(one, two)
+    return float(max(one, two))
 
 
 def _slots(scope: Ints, *_: object) -> float:
