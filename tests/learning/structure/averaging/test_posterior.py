@@ -9,6 +9,7 @@ import pytest
 
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import ArgumentError, ScopeError
+from sepset.learning.structure.averaging import posterior
 from sepset.learning.structure.averaging.exhaustive import Exhaustive
 from sepset.learning.structure.averaging.posterior import as_edges, reachability
 from sepset.learning.structure.columns import Columns
@@ -63,3 +64,11 @@ def test_edges_and_paths_of_masks():
     assert edges.tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
     assert reachability(edges).tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 1]]
     assert np.array_equal(reachability(np.zeros((0, 0))), np.zeros((0, 0)))
+
+
+def test_paths_in_pieces(monkeypatch):
+    """Against powers of the matrices of edges, one structure at a time."""
+    monkeypatch.setattr(posterior, "PIECE_CELLS", 20)
+    powers = [sum(np.linalg.matrix_power(g.astype(int), k) for k in range(3)) for g in FOUND.parents]
+    expected = sum(weight * (power > 0) for weight, power in zip(FOUND.weights, powers, strict=True))
+    assert replace(FOUND, paths_of=None).paths == pytest.approx(expected)

@@ -26,6 +26,9 @@ from sepset.learning.structure.averaging.prediction import averaged_predictions
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import StructureTask
 
+PIECE_CELLS = 1 << 22
+"""Pairs of columns, times structures, whose paths are found at a time."""
+
 MOST_SHOWN = 30
 """The number of edges that are listed when a posterior is printed."""
 
@@ -118,7 +121,10 @@ class StructurePosterior(Tabulated, IterativeResult):
         if self.paths_of is not None:
             return self.paths_of()
         self._require_graphs("paths")
-        return np.asarray(np.tensordot(self.weights, [reachability(g) for g in self.parents], 1))
+        size = max(1, PIECE_CELLS // max(1, len(self.names) ** 2))
+        pieces = (slice(k, k + size) for k in range(0, len(self.weights), size))
+        found = sum(np.tensordot(self.weights[piece], reachability(self.parents[piece]), 1) for piece in pieces)
+        return np.asarray(found)
 
     @lazy
     def graphs(self) -> tuple[WeightedGraph, ...]:
@@ -217,15 +223,16 @@ class StructurePosterior(Tabulated, IterativeResult):
         return Shown(("source", "target", "probability"), rows, repr(self.method), caption, words=2)
 
 
-def reachability(graph: Bytes) -> Floats:
-    """1 where there is a directed path from row to column, the diagonal included.
+def reachability(graphs: Bytes) -> Floats:
+    """1 where there is a directed path from row to column, the diagonal included; of one graph, or of each of several.
 
     >>> reachability(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], np.uint8))[0].tolist()
     [1.0, 1.0, 1.0]
     """
-    reach = (np.asarray(graph) > 0) | np.eye(len(graph), dtype=np.bool_)
-    for k in range(len(graph)):
-        reach |= np.outer(reach[:, k], reach[k])
+    size = graphs.shape[-1]
+    reach = (np.asarray(graphs) > 0) | np.eye(size, dtype=np.bool_)
+    for k in range(size):
+        reach |= reach[..., :, k, None] & reach[..., None, k, :]
     return reach.astype(np.float64)
 
 
