@@ -169,7 +169,7 @@ class Agreements:
             for axis, i in enumerate(scope):
                 allowed = allowed & masks[i].reshape([-1 if a == axis else 1 for a in range(len(scope))])
             for axis, i in enumerate(scope):
-                supported = allowed.any(axis=tuple(a for a in range(len(scope)) if a != axis))
+                supported = np.asarray(allowed.any(axis=tuple(a for a in range(len(scope)) if a != axis)))
                 if not supported.any():
                     return False
                 if (supported != masks[i]).any():

@@ -25,8 +25,8 @@ class ConvexBP:
 
     $$\tilde P \propto \prod_f \beta_f^{\kappa_f} \prod_i b_i^{\kappa_i}$$
 
-    after every message. At a fixed point an assignment at which all beliefs have their maxima is the best of all if the
-    numbers are convex, as they are for $\kappa_f > 0$ and $\kappa_i \ge 0$; such an assignment exists only where the
+    after every message. Where the messages have converged and the numbers are convex, as for $\kappa_f > 0$ and
+    $\kappa_i \ge 0$, any assignment at which all beliefs have their maxima is the best of all; it exists only where the
     linear program over the local polytope is tight. Convex numbers have one fixed point, to which the messages usually
     converge; it is less often exact than that of `LoopyBP`, but bounds the log values of all assignments.
 

@@ -14,7 +14,7 @@ $$\log \tilde P(\mathbf x) \le c + \sum_f \nu_f \max \log \beta_f + \sum_i \nu_i
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,8 @@ def _transport(wiring: Wiring, supplies: Floats, needs: Floats) -> Floats | None
     out = sparse.csr_array((ones, (wiring.factors, slots)), shape=(wiring.num_factors, num))
     into = sparse.csr_array((ones, (wiring.plugs.scope, slots)), shape=(wiring.num_variables, num))
     limits = np.concatenate([supplies, -needs])
-    solved = optimize.linprog(np.zeros(num), A_ub=sparse.vstack([out, -into]), b_ub=limits, bounds=(0, None))
+    rows: Any = sparse.vstack([out, -into])
+    solved = optimize.linprog(np.zeros(num), A_ub=rows, b_ub=limits, bounds=(0, None))
     return np.maximum(np.asarray(solved.x, np.float64), 0.0) if solved.status == 0 else None
 
 

@@ -131,8 +131,8 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
     bound, certificate = _bound(beliefs, has_trees=has_trees)
     if not is_proved(value, bound) and certificate is None and decoding.is_optimal and (codes == decoding.codes).all():
         certificate = _strong(beliefs, codes)
-    info = {"seconds": round(ended.seconds, 3), "passes": ended.num_steps, "residual": beliefs.residual}
-    info |= _described(beliefs.wiring, decoding)
+    run = {"seconds": round(ended.seconds, 3), "passes": ended.num_steps, "residual": beliefs.residual}
+    info = {**run, **_described(beliefs.wiring, decoding)}
     return Found(
         codes[None], (value,), bound, Guarantee.LOCAL_OPTIMUM, certificate, None, ended.status, ended.trace, info
     )
