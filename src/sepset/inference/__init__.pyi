@@ -65,6 +65,9 @@ from sepset.inference.map.beam import (
 from sepset.inference.map.branching import (
     BranchAndBound as BranchAndBound,
 )
+from sepset.inference.map.consistency.bestfirst import (
+    HybridBestFirst as HybridBestFirst,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -84,6 +87,12 @@ from sepset.inference.map.mplp import (
 )
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
+)
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
+from sepset.inference.map.relaxation.pursuit import (
+    ClusterPursuit as ClusterPursuit,
 )
 from sepset.inference.map.trws import (
     TRWS as TRWS,
@@ -150,6 +159,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterPursuit",
     "ConditioningPlan",
     "ConvexBP",
     "Cut",
@@ -160,8 +170,10 @@ __all__ = [
     "FlowGraph",
     "Found",
     "Guarantee",
+    "HybridBestFirst",
     "ICM",
     "InformationValues",
+    "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
