@@ -104,8 +104,14 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.convexbp import (
+    ConvexBP as ConvexBP,
+)
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
+)
+from sepset.inference.propagation.neighborhoods import (
+    StrongLocalMaximum as StrongLocalMaximum,
 )
 from sepset.inference.propagation.treereweighted import (
     TreeReweighted as TreeReweighted,
@@ -155,6 +161,7 @@ __all__ = [
     "CliqueTree",
     "ClusterPursuit",
     "ConditioningPlan",
+    "ConvexBP",
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
@@ -184,6 +191,7 @@ __all__ = [
     "SensitivityResult",
     "ShaferShenoy",
     "Status",
+    "StrongLocalMaximum",
     "TRWS",
     "TreeReweighted",
     "Until",
