@@ -65,6 +65,9 @@ from sepset.inference.map.beam import (
 from sepset.inference.map.branching import (
     BranchAndBound as BranchAndBound,
 )
+from sepset.inference.map.consistency.bestfirst import (
+    HybridBestFirst as HybridBestFirst,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -101,8 +104,14 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.convexbp import (
+    ConvexBP as ConvexBP,
+)
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
+)
+from sepset.inference.propagation.neighborhoods import (
+    StrongLocalMaximum as StrongLocalMaximum,
 )
 from sepset.inference.propagation.treereweighted import (
     TreeReweighted as TreeReweighted,
@@ -152,6 +161,7 @@ __all__ = [
     "CliqueTree",
     "ClusterPursuit",
     "ConditioningPlan",
+    "ConvexBP",
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
@@ -160,6 +170,7 @@ __all__ = [
     "FlowGraph",
     "Found",
     "Guarantee",
+    "HybridBestFirst",
     "ICM",
     "InformationValues",
     "LinearProgram",
@@ -180,6 +191,7 @@ __all__ = [
     "SensitivityResult",
     "ShaferShenoy",
     "Status",
+    "StrongLocalMaximum",
     "TRWS",
     "TreeReweighted",
     "Until",
