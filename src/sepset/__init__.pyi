@@ -127,6 +127,9 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.search.neighborhoods import (
+    LargeNeighborhood as LargeNeighborhood,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -266,6 +269,7 @@ __all__ = [
     "ImpossibleEvidence",
     "K2",
     "KernelCPD",
+    "LargeNeighborhood",
     "Likelihood",
     "LinearGaussian",
     "LogisticCPD",

@@ -85,6 +85,9 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.search.neighborhoods import (
+    LargeNeighborhood as LargeNeighborhood,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -155,6 +158,7 @@ __all__ = [
     "Guarantee",
     "ICM",
     "InformationValues",
+    "LargeNeighborhood",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
