@@ -127,6 +127,9 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
 from sepset.inference.map.search.neighborhoods import (
     LargeNeighborhood as LargeNeighborhood,
 )
@@ -272,6 +275,7 @@ __all__ = [
     "LargeNeighborhood",
     "Likelihood",
     "LinearGaussian",
+    "LinearProgram",
     "LogisticCPD",
     "LoopyBP",
     "MLE",

@@ -65,6 +65,9 @@ from sepset.inference.map.beam import (
 from sepset.inference.map.branching import (
     BranchAndBound as BranchAndBound,
 )
+from sepset.inference.map.consistency.bestfirst import (
+    HybridBestFirst as HybridBestFirst,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -84,6 +87,12 @@ from sepset.inference.map.mplp import (
 )
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
+)
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
+from sepset.inference.map.relaxation.pursuit import (
+    ClusterPursuit as ClusterPursuit,
 )
 from sepset.inference.map.search.neighborhoods import (
     LargeNeighborhood as LargeNeighborhood,
@@ -147,6 +156,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterPursuit",
     "ConditioningPlan",
     "Cut",
     "CutsetConditioning",
@@ -156,9 +166,11 @@ __all__ = [
     "FlowGraph",
     "Found",
     "Guarantee",
+    "HybridBestFirst",
     "ICM",
     "InformationValues",
     "LargeNeighborhood",
+    "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
