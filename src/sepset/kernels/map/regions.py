@@ -375,7 +375,7 @@ def solve_region(
 
     Args:
         region: the workspace.
-        members: the variables of the region, those to be eliminated first among equals last.
+        members: the variables of the region; of tables of one size, that of the last one is made first.
         draws: one uniform number per variable, for ties.
         keys: where a table is too large, its variable of the largest key is fixed.
         codes: the present assignment; changed.

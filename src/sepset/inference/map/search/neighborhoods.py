@@ -9,7 +9,7 @@ from the center are fixed at their present states. Regions grow as long as most 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,7 @@ class LargeNeighborhood:
     """
 
     entries: int = 2**10
+    _: KW_ONLY
     patience: int | None = None
     restarts: int = 0
 
