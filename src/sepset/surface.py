@@ -57,7 +57,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "semiring": "BOOLEAN MAX SUM Semiring temperature",
     },
     "potentials": {
-        "factors.potentials": "AllDifferent AtLeastOne Ising Parity Potential Potts TruncatedLinear TruncatedQuadratic",
+        "factors.potentials": "AllDifferent AtLeastOne Cardinality Ising Parity Potential Potts RobustPotts "
+        "TruncatedLinear TruncatedQuadratic",
         "models.blocks": "over_scopes pairwise unary",
     },
     "graphs": {
