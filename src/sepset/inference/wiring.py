@@ -37,6 +37,7 @@ from sepset.factors.potentials import (
 from sepset.factors.table import Table
 from sepset.inference.method import dense
 from sepset.kernels.map.consistency import prune
+from sepset.kernels.propagation.traversal import traverse
 from sepset.kernels.propagation.wires import (
     AT_LEAST_ONE,
     COUNT,
@@ -118,6 +119,20 @@ class Plugs(NamedTuple):
     tables: Floats
     weights: Floats
     limits: Floats
+
+
+class Traversal(NamedTuple):
+    """The factors breadth first.
+
+    Attributes:
+        order: the factors in this order.
+        up: for each slot, whether the factor was reached from its variable.
+        is_forest: whether the graph of variables and factors has no cycle.
+    """
+
+    order: Ints
+    up: Bytes
+    is_forest: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +246,25 @@ class Wiring:
         low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
         most = np.maximum(np.bincount(low, minlength=n), np.bincount(high, minlength=n))
         return read_only(np.asarray(1.0 / np.maximum(most, 1)))
+
+    @lazy
+    def traversal(self) -> Traversal:
+        """The factors breadth first, from the first variable of each component."""
+        return self.traversal_of(np.zeros(self.num_factors, np.uint8))
+
+    def traversal_of(self, left_out: Bytes) -> Traversal:
+        """The traversal of the factors that are not marked."""
+        n, left = self.num_variables, left_out == 0
+        num, slots = int(left.sum()), int(left[self.factors].sum())
+        order, up, queue = np.zeros(num, np.int64), np.zeros(len(self.factors), np.uint8), np.zeros(max(n, 1), np.int64)
+        room = np.zeros(n, np.uint8), left_out.copy(), queue
+        components = int(traverse(self.wires, self.factors, *room, order, up))
+        return Traversal(order, up, n + num - slots == components)
+
+    @lazy
+    def widest(self) -> int:
+        """The largest number of states of all variables of one factor."""
+        return int(np.diff(self.wires.messages[self.plugs.starts]).max(initial=1))
 
     @lazy
     def consistent(self) -> Wiring:
