@@ -94,6 +94,9 @@ from sepset.inference.map.relaxation.linearprogram import (
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
 )
+from sepset.inference.map.search.neighborhoods import (
+    LargeNeighborhood as LargeNeighborhood,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -173,6 +176,7 @@ __all__ = [
     "HybridBestFirst",
     "ICM",
     "InformationValues",
+    "LargeNeighborhood",
     "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
