@@ -143,6 +143,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.annealing": "Annealing",
         "inference.map.automatic": "AutomaticSearch",
         "inference.map.beam": "BeamSearch",
+        "inference.map.consistency.bestfirst": "HybridBestFirst",
         "inference.map.branching": "BranchAndBound",
         "inference.map.coordinates": "ICM",
         "inference.map.maxflow": "Cut FlowGraph",

@@ -65,6 +65,9 @@ from sepset.inference.map.beam import (
 from sepset.inference.map.branching import (
     BranchAndBound as BranchAndBound,
 )
+from sepset.inference.map.consistency.bestfirst import (
+    HybridBestFirst as HybridBestFirst,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -160,6 +163,7 @@ __all__ = [
     "FlowGraph",
     "Found",
     "Guarantee",
+    "HybridBestFirst",
     "ICM",
     "InformationValues",
     "LinearProgram",
