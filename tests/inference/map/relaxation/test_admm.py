@@ -28,7 +28,7 @@ def test_the_bound_arrives_at_the_linear_program(seed):
     wiring = Wiring.of(random_binary(np.random.default_rng(seed), one_state=0.0))
     method = Multipliers.of(wiring)
     state, best = method.start(), np.inf
-    for _ in range(300):
+    for _ in range(200):
         state = method.stepped(state)
         best = min(best, bound_of(wiring, state.copy))
     assert best == pytest.approx(local_polytope(wiring), abs=1e-3)

@@ -13,7 +13,7 @@ from sepset.inference.propagation.treeweights import edge_probabilities
 from sepset.inference.wiring import Wiring
 from support.wired import best_value, local_polytope, task_of
 
-UNTIL = ss.Until(steps=20_000, tolerance=1e-10)
+UNTIL = ss.Until(steps=1000, tolerance=1e-9)
 
 
 def _glass(seed, n=4, scale=1.0):
@@ -104,7 +104,7 @@ def test_bethe_limits_need_not_be_the_best_of_the_polytope():
     wiring = Wiring.of(ss.MarkovNet(*parts).as_written())
     best, ones = local_polytope(wiring), np.ones(wiring.num_factors)
     assert best == pytest.approx(best_value(wiring))
-    for temperature in (0.3, 0.1):
+    for temperature in (0.3, 0.2):
         bethe = propagated(_Down(0.5, "sequential", False, ones), annealed(wiring, temperature), UNTIL)
         assert bethe.has_converged
         assert _energy(wiring, bethe) == pytest.approx(best - 5 * 0.2, abs=0.01)  # all are in the first state

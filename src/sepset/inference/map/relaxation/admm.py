@@ -63,6 +63,18 @@ class Group:
     places: Ints
 
 
+class Star(NamedTuple):
+    """Variables of as many states and as many factors.
+
+    Attributes:
+        states: their states `[n, states]`.
+        places: the places of the messages to them `[n, factors, states]`.
+    """
+
+    states: Ints
+    places: Ints
+
+
 @dataclass(frozen=True, eq=False)
 class Multipliers:
     """The method on a model whose factors have tables.
@@ -70,10 +82,12 @@ class Multipliers:
     Attributes:
         wiring: the model.
         groups: its factors by shape.
+        stars: its variables by their numbers of states and factors.
     """
 
     wiring: Wiring
     groups: Sequence[Group]
+    stars: Sequence[Star]
 
     @classmethod
     def of(cls, wiring: Wiring) -> Multipliers:
@@ -85,7 +99,7 @@ class Multipliers:
         for shape, factors in members.items():
             groups.append(_group(wiring, shape, factors, start))
             start += groups[-1].places.size
-        return cls(wiring, tuple(groups))
+        return cls(wiring, tuple(groups), _stars(wiring))
 
     def start(self) -> Splitting:
         """Zeros, with a penalty of one over the typical difference of log values."""
@@ -115,14 +129,12 @@ class Multipliers:
 
     def _variables(self, state: Splitting) -> Floats:
         """Each variable's maximum with a penalty: its messages less a point of the simplex over the penalty."""
-        wires, rho = self.wiring.wires, state.penalty
-        wanted, found = state.copy - state.prices / rho, np.empty(len(state.copy))
-        for i in range(self.wiring.num_variables):
-            slots = wires.slots[wires.degrees[i] : wires.degrees[i + 1]]
-            places = wires.messages[slots][:, None] + np.arange(int(wires.cards[i]))
-            if len(slots):
-                total = self.wiring.logs(i) + wanted[places].sum(axis=0)
-                found[places] = wanted[places] - simplex(total[None] * (rho / len(slots)))[0] / rho
+        rho, found = state.penalty, np.empty(len(state.copy))
+        wanted = state.copy - state.prices / rho
+        for star in self.stars:
+            given, degree = wanted[star.places], star.places.shape[1]
+            total = self.wiring.unary[star.states] + given.sum(axis=1)
+            found[star.places] = given - simplex(total * (rho / degree))[:, None] / rho
         return found
 
     def _tables(self, state: Splitting) -> Floats:
@@ -137,7 +149,7 @@ class Multipliers:
 
 
 def _balanced(penalty: float, apart: float, moved: float) -> float:
-    """A larger penalty if the variables are apart, a smaller one if they move too much, the same where both are done."""
+    """A larger penalty if the variables are apart, a smaller one if they move too much."""
     if min(apart, moved) <= DONE:
         return penalty
     if apart > BALANCE * moved:
@@ -171,6 +183,18 @@ def _group(wiring: Wiring, shape: tuple[int, ...], factors: Sequence[int], start
         slots.append(wiring.wires.messages[at][:, None] + np.arange(size))
     places = start + np.arange(logs.size).reshape(len(factors), -1)
     return Group(shape, logs, tuple(slots), places)
+
+
+def _stars(wiring: Wiring) -> tuple[Star, ...]:
+    wires, found = wiring.wires, []
+    degrees = np.diff(wires.degrees)
+    for card, degree in sorted(set(zip(wires.cards.tolist(), degrees.tolist(), strict=True))):
+        members = np.flatnonzero((wires.cards == card) & (degrees == degree))
+        slots = wires.slots[wires.degrees[members][:, None] + np.arange(degree)]
+        if degree:
+            places = wires.messages[slots][:, :, None] + np.arange(card)
+            found.append(Star(wires.states[members][:, None] + np.arange(card), places))
+    return tuple(found)
 
 
 def _along(group: Group, values: Floats, axis: int) -> Floats:

@@ -61,7 +61,11 @@ class Copies:
 
     @classmethod
     def of(cls, wiring: Wiring, *, over: str) -> Copies:
-        """The copies for "trees", in which each factor joins the first forest where it closes no cycle, or "factors"."""
+        """The copies of a model.
+
+        Args:
+            over: "trees", in which each factor joins the first forest where it closes no cycle, or "factors".
+        """
         plugs, n = wiring.plugs, wiring.num_variables
         forests = np.arange(wiring.num_factors) if over == "factors" else _forests(wiring)
         keys = forests[wiring.factors] * n + plugs.scope

@@ -20,7 +20,6 @@ from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.admm import Multipliers, Splitting
 from sepset.inference.map.relaxation.copies import Copies, Maximum
 from sepset.inference.map.relaxation.polytope import require_columns
-from sepset.inference.map.relaxation.regions import Regions
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
 
@@ -100,7 +99,7 @@ class DualDecomposition:
         """The best decoded assignment, the bound, and the messages that prove it."""
         task.require_all(self)
         if self.update == "admm":
-            require_columns(Regions.of(task.wiring))
+            require_columns(task.wiring)
         search = _Agreement(self, task.wiring.consistent)
         done = task.iterated(search, until=Until(steps=500, tolerance=0.0), codec=_AgreeingCodec())
         last = search.decoded(done.state)
