@@ -179,13 +179,13 @@ class _Agreement:
         square = float(slope @ slope)
         if square == 0.0:  # all copies agree: their states are the best assignment
             return self._agreed(state, found)
-        scale, first = state.numbers or (1.0, max(found.value - state.value, 0.0) / square)
+        gap = max(found.value - state.value, 0.0) if state.value > -math.inf else 1.0
+        scale, first = state.numbers or (1.0, gap / square)
         if self.method.update == "decaying":
             length = first / math.sqrt(state.rounds + 1.0)
         else:
             scale = scale / 2.0 if state.since and state.since % PATIENCE == 0 else scale
-            gap = found.value - state.value
-            length = scale * (gap if math.isfinite(gap) else 1.0) / square
+            length = scale * gap / square
         return replace(state, values=state.values - length * slope, numbers=(scale, first))
 
     def _agreed(self, state: Agreeing, found: Maximum) -> Agreeing:

@@ -50,6 +50,7 @@ class Relaxed:
         num_clusters: the number of triplets of that program.
         marginals: the pseudo-marginals of its states.
         rounds: the number of linear programs that were solved.
+        is_tight: whether the last of them was.
         is_whole: whether the integer program decided.
     """
 
@@ -62,6 +63,7 @@ class Relaxed:
     num_clusters: int
     marginals: Floats
     rounds: int = 0
+    is_tight: bool = False
     is_whole: bool = False
 
     def dual(self, wiring: Wiring) -> tuple[Regions, Wiring]:
@@ -174,7 +176,7 @@ class _Programs:
         """One linear program; after the last one, the integer program."""
         if state.bound == -math.inf or is_proved(state.value, state.bound):
             return state, Info(-state.bound, 0.0, is_done=True)
-        if state.rounds >= self.method.rounds:
+        if state.is_tight:
             return self._integer(task, state)
         regions = Regions.of(task.wiring, state.clusters)
         polytope = Polytope.of(regions)
@@ -199,8 +201,7 @@ class _Programs:
         more = self._clusters(state, polytope, columns)
         if len(more) and state.rounds < self.method.rounds:
             return replace(state, clusters=np.concatenate([state.clusters, more])), Info(-state.bound, math.inf)
-        done = replace(state, rounds=max(state.rounds, self.method.rounds))
-        return done, Info(-state.bound, math.inf, is_done=not self.method.integer)
+        return replace(state, is_tight=True), Info(-state.bound, math.inf, is_done=not self.method.integer)
 
     def _clusters(self, state: Relaxed, polytope: Polytope, columns: Floats) -> Ints:
         """Triplets that are new."""
