@@ -57,7 +57,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "semiring": "BOOLEAN MAX SUM Semiring temperature",
     },
     "potentials": {
-        "factors.potentials": "AllDifferent AtLeastOne Ising Parity Potential Potts TruncatedLinear TruncatedQuadratic",
+        "factors.potentials": "AllDifferent AtLeastOne Cardinality Ising Parity Potential Potts RobustPotts "
+        "TruncatedLinear TruncatedQuadratic",
         "models.blocks": "over_scopes pairwise unary",
     },
     "graphs": {
@@ -156,7 +157,9 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.relaxation.pursuit": "ClusterPursuit",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
+        "inference.propagation.convexbp": "ConvexBP",
         "inference.propagation.loopybp": "LoopyBP",
+        "inference.propagation.neighborhoods": "StrongLocalMaximum",
         "inference.propagation.treereweighted": "TreeReweighted",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",

@@ -107,8 +107,14 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.convexbp import (
+    ConvexBP as ConvexBP,
+)
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
+)
+from sepset.inference.propagation.neighborhoods import (
+    StrongLocalMaximum as StrongLocalMaximum,
 )
 from sepset.inference.propagation.treereweighted import (
     TreeReweighted as TreeReweighted,
@@ -158,6 +164,7 @@ __all__ = [
     "CliqueTree",
     "ClusterPursuit",
     "ConditioningPlan",
+    "ConvexBP",
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
@@ -188,6 +195,7 @@ __all__ = [
     "SensitivityResult",
     "ShaferShenoy",
     "Status",
+    "StrongLocalMaximum",
     "TRWS",
     "TreeReweighted",
     "Until",
