@@ -97,6 +97,9 @@ from sepset.inference.map.relaxation.linearprogram import (
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
 )
+from sepset.inference.map.search.neighborhoods import (
+    LargeNeighborhood as LargeNeighborhood,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -177,6 +180,7 @@ __all__ = [
     "HybridBestFirst",
     "ICM",
     "InformationValues",
+    "LargeNeighborhood",
     "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
