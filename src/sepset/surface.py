@@ -152,6 +152,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
         "inference.map.mplp": "MPLP",
         "inference.map.qpbo": "QPBO",
+        "inference.map.relaxation.decomposition": "DualDecomposition",
         "inference.map.relaxation.linearprogram": "LinearProgram",
         "inference.map.relaxation.pursuit": "ClusterPursuit",
         "inference.map.search.neighborhoods": "LargeNeighborhood",
