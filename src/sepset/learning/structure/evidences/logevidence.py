@@ -204,7 +204,7 @@ def evidence_task(
 
 
 def evidence_method(method: object) -> EvidenceMethod:
-    """The method, `CheesemanStutz()` for None; raises where it is none."""
+    """The method, `CheesemanStutz()` by default; raises unless it is a value with the settings of one."""
     from sepset.learning.structure.evidences.cheesemanstutz import CheesemanStutz
 
     chosen = CheesemanStutz() if method is None else method

@@ -86,7 +86,7 @@ class LearnedHidden(LearnedBayesNet):
 
 
 def hidden_variables(task: StructureTask, model: BayesNet) -> tuple[Discrete, ...]:
-    """The variables of a network that are no columns."""
+    """The variables of a network without a column."""
     return tuple(v for v in model.variables if v.name not in task.columns.names and isinstance(v, Discrete))
 
 
