@@ -35,6 +35,7 @@ SUITES = (
     "roofline",
     "cuts",
     "assignments",
+    "uaimap",
     "refusals",
     "sparse",
     "treequeries",
