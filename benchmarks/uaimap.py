@@ -92,7 +92,7 @@ def run(lab: Lab) -> list[Report]:
             Comparison(f"{name}{'' if is_proved else ', no proof'}", one.seconds, {"toulbar2": reference.seconds})
         )
     note = (
-        f"Minus the log value, smaller is better; {limit:g} seconds each, one thread; {proofs} of {len(values)} proved. "
+        f"Minus the log value, smaller is better; {limit:g} seconds each; {proofs} of {len(values)} proved. "
         f"{_below(values)} are below the better of the other columns by more than {TOLERANCE:g} of it."
     )
     seconds = "Seconds of the search; toulbar2's were recorded on another day, and it was stopped after 8 seconds."
