@@ -206,17 +206,24 @@ def map_assignment(
     return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
 
 
-SEARCHED = 500
-"""The least number of variables of a model that is searched before an exact answer that would take minutes."""
+TIMED, LONG = 500, 10.0
+"""In models of so many variables a search comes before an exact answer of more than these seconds."""
 
 
 def _too_long(model: Model, given: Given) -> str:
-    """Why an exact answer would take minutes, or nothing; small models are not estimated."""
-    if len(model.variables) < SEARCHED:
+    """Why an exact answer would take long, or nothing; its plan is used if it is asked for after all."""
+    if len(model.variables) < TIMED:
         return ""
-    from sepset.engine.assignments import too_long
+    from sepset.inference.method import TimesBest, can
 
-    return too_long(engine_for(model), given)
+    engine = engine_for(model)
+    if engine.joints or not can(engine.prepared, TimesBest):
+        return ""
+    try:
+        seconds = engine.prepared.best_seconds(engine.evidence(given))
+    except TooLarge:
+        return ""
+    return f"An exact answer would take about {seconds:.3g} seconds." if seconds > LONG else ""
 
 
 def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:

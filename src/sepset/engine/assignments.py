@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.base.cache import Slot
 from sepset.base.checks import generator, whole
 from sepset.base.membership import without
 from sepset.base.text import brief
@@ -18,7 +17,6 @@ from sepset.errors import ArgumentError, ImpossibleEvidence, TooLarge
 from sepset.inference.assignment import AssignmentTask, Assigns, Found, assign
 from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
-from sepset.inference.map.search.effort import greedy_entries
 from sepset.inference.mapresult import Assignment, MapResult
 from sepset.inference.method import Rewrites, can
 from sepset.inference.result import Guarantee
@@ -32,13 +30,6 @@ if TYPE_CHECKING:
     import os
 
     from sepset.engine.engine import Engine
-
-
-LONG = 1e10
-"""The entries of an elimination that takes minutes; a search comes first."""
-
-EFFORTS: Slot[float] = Slot("greedy eliminations", size=32)
-"""The entries of greedy eliminations, by the variables that are observed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +85,6 @@ def searched(
     return _result(
         engine, method, evidence, task, replace(found, info={**found.info, "why": why} if why else found.info)
     )
-
-
-def too_long(engine: Engine, given: Given) -> str:
-    """Why an exact answer would take minutes at best, or nothing; estimated once for each set of observed variables."""
-    problem = engine.prepared.problem
-    if engine.joints:
-        return ""
-
-    def entries() -> float:
-        return greedy_entries(problem, engine.evidence(given).observed)
-
-    found = problem.kept.get(EFFORTS, entries, key=frozenset(given or ()))
-    return f"A greedy elimination takes {found:.3g} entries." if found > LONG else ""
 
 
 def _problem(engine: Engine, evidence: Evidence, over: list[int] | None) -> Problem:
