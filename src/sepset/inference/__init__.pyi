@@ -88,6 +88,9 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.decomposition import (
+    DualDecomposition as DualDecomposition,
+)
 from sepset.inference.map.relaxation.linearprogram import (
     LinearProgram as LinearProgram,
 )
@@ -168,6 +171,7 @@ __all__ = [
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
+    "DualDecomposition",
     "EliminationPlan",
     "Engine",
     "FlowGraph",
