@@ -149,7 +149,7 @@ def test_a_search_comes_before_exact_answers_that_take_long(monkeypatch):
 
 def test_an_exact_answer_follows_a_search_without_proof(monkeypatch):
     from sepset.api import questions
-    from sepset.inference.map import automatic
+    from sepset.inference.map.choice import automatic
 
     rng = np.random.default_rng(1)
     spin = ss.Discrete.array("spin", (6, 6), states=(-1, 1))

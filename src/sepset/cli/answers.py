@@ -86,7 +86,7 @@ class AssignmentMethod(StrEnum):
 
 
 SEARCHES = {
-    AssignmentMethod.search: "map.automatic.AutomaticSearch",
+    AssignmentMethod.search: "map.choice.automatic.AutomaticSearch",
     AssignmentMethod.icm: "map.coordinates.ICM",
     AssignmentMethod.annealing: "map.annealing.Annealing",
     AssignmentMethod.beam_search: "map.beam.BeamSearch",
