@@ -88,7 +88,7 @@ class LoopyBP:
         if self.domain == "linear" and (self.rho != 1.0 or self.schedule == "residual"):
             raise ArgumentError("LoopyBP(domain='linear') takes rho=1 and a schedule other than 'residual'.")
 
-    def prepare(self, problem: Problem) -> PreparedPropagation:
+    def prepare(self, problem: Problem) -> PreparedPropagation[Beliefs]:
         """The method bound to a problem."""
         return PreparedPropagation(problem, self)
 

@@ -58,7 +58,7 @@ class TreeReweighted:
         check_passes("TreeReweighted", self.damping, self.schedule, self.until)
         whole("TreeReweighted(rounds=)", self.rounds, least=0)
 
-    def prepare(self, problem: Problem) -> PreparedPropagation:
+    def prepare(self, problem: Problem) -> PreparedPropagation[Beliefs]:
         """The method bound to a problem."""
         return PreparedPropagation(problem, self)
 

@@ -80,7 +80,7 @@ def spanning_tree(wiring: Wiring, weights: Floats) -> Floats:
     n, left_out = wiring.num_variables, np.zeros(wiring.num_factors, np.uint8)
     order = np.argsort(-weights, kind="stable")
     spanning_forest(wiring.wires, order, np.arange(n), np.full(n, -1, np.int64), left_out)
-    return 1.0 - left_out
+    return np.asarray(1.0 - left_out, np.float64)
 
 
 def informations(beliefs: Beliefs) -> Floats:
