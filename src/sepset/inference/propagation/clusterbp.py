@@ -48,7 +48,7 @@ class ClusterBP:
     >>> rough.guarantees["log_partition"], exact.guarantees["log_partition"]
     (ESTIMATE, EXACT)
     >>> round(exact.value, 4)
-    15.7899
+    15.7898
     """
 
     bound: int = 3

@@ -67,10 +67,10 @@ class Clusters:
             table = wiring.table(f).transpose(np.argsort(scope))
             logs[home] += _widened(table, tuple(sorted(scope)), scopes[home])
         for i in range(wiring.num_variables):
-            home = next((a for a, scope in enumerate(scopes) if i in scope), None)
-            if home is None:
+            own = next((a for a, scope in enumerate(scopes) if i in scope), -1)
+            if own < 0:
                 raise NotApplicable(f"No cluster has {wiring.name(i)!r}. Add it to one.")
-            logs[home] += _widened(wiring.logs(i), (i,), scopes[home])
+            logs[own] += _widened(wiring.logs(i), (i,), scopes[own])
         return cls(wiring, scopes, graph.edges, sepsets, homes, tuple(logs))
 
     @lazy
