@@ -35,6 +35,10 @@ class TableMethod(EliminationMethod, Protocol):
     def zeros(self) -> Zeros:
         """The treatment of zeros in the factors."""
 
+    @property
+    def threads(self) -> int | None:
+        """The number of threads of a large step; None for one per processor."""
+
 
 class PreparedTables:
     """Clique-tree inference bound to a discrete problem; it has every capability.
@@ -54,7 +58,8 @@ class PreparedTables:
     @classmethod
     def of(cls, problem: Problem, method: TableMethod) -> PreparedTables:
         """The method bound to a problem, with nothing planned yet."""
-        return cls(method, TableEngine.of(problem, Settings(method.order, method.memory, method.zeros)))
+        settings = Settings(method.order, method.memory, method.zeros, method.threads)
+        return cls(method, TableEngine.of(problem, settings))
 
     @lazy
     def rows(self) -> RowTables:
