@@ -20,7 +20,7 @@ FLAT = (
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound LoopyBP "
-    "TreeReweighted "
+    "TreeReweighted LinearProgram "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -150,6 +150,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
         "inference.map.mplp": "MPLP",
         "inference.map.qpbo": "QPBO",
+        "inference.map.relaxation.linearprogram": "LinearProgram",
+        "inference.map.relaxation.pursuit": "ClusterPursuit",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
         "inference.propagation.loopybp": "LoopyBP",

@@ -85,6 +85,12 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
+from sepset.inference.map.relaxation.pursuit import (
+    ClusterPursuit as ClusterPursuit,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -144,6 +150,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterPursuit",
     "ConditioningPlan",
     "Cut",
     "CutsetConditioning",
@@ -155,6 +162,7 @@ __all__ = [
     "Guarantee",
     "ICM",
     "InformationValues",
+    "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",

@@ -247,6 +247,20 @@ class Wiring:
             raise TooLarge(f"A factor over {len(shape)} variables has a table of {math.prod(shape):.3g} entries.")
         return _values(int(plugs.kinds[f]), float(plugs.weights[f]), float(plugs.limits[f]), np.indices(shape))
 
+    def tables(self, factors: Ints) -> Floats:
+        """The log values of factors over two variables and of one shape, `[factors, states, states]`."""
+        plugs, shape = self.plugs, tuple(self.plugs.cards[self.scope(int(factors[0]))].tolist())
+        found, kinds = np.empty((len(factors), *shape)), plugs.kinds[factors]
+        for kind in np.unique(kinds).tolist():
+            chosen = factors[kinds == kind]
+            if kind == TABLE:
+                entries = plugs.tables[plugs.places[chosen][:, None] + np.arange(math.prod(shape))]
+                found[kinds == kind] = entries.reshape(-1, *shape)
+            else:
+                weights, limits = (each[chosen][:, None, None] for each in (plugs.weights, plugs.limits))
+                found[kinds == kind] = _values(kind, weights, limits, np.indices(shape))
+        return found
+
     def __repr__(self) -> str:
         return f"Wiring({self.num_variables} variables, {self.num_factors} factors)"
 

@@ -9,10 +9,9 @@ import numpy as np
 from sepset.errors import TooLarge
 from sepset.inference.assignment import AssignmentTask, Found, assign
 from sepset.inference.iterate import Until, as_until
-from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import ICM
-from sepset.inference.map.mincut import MinCut
+from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.trws import TRWS
@@ -27,7 +26,7 @@ bound, or this many nats if the bound is small; and for models of the last numbe
 
 @dataclass(frozen=True)
 class AutomaticSearch:
-    """One cut if the model is binary, in pairs and submodular; else bounds and moves for pairs; else bounds and search.
+    """One cut if the model is in pairs and submodular; else bounds and moves for pairs; else bounds and search.
 
     For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
     states of both are fused. For larger factors, `MPLP` gives bound and start, and local search improves it. The result
@@ -51,7 +50,7 @@ class AutomaticSearch:
         wiring = task.wiring
         if not wiring.is_pairwise:
             return self._in_any(task)
-        if (wiring.plugs.cards <= 2).all() and BinaryEnergy.of(wiring, MinCut()).submodular() is not None:
+        if has_cut(wiring):
             return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
         return self._in_pairs(task)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.errors import NotApplicable
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import POTTS, QUADRATIC, TABLE
@@ -96,19 +96,25 @@ class BinaryEnergy:
         """
         if self.is_submodular:
             return self
-        from scipy import sparse
-        from scipy.sparse.csgraph import connected_components
+        differs, active = (self.costs[0] > 0.0) | (self.costs[3] > 0.0), self.costs.any(axis=0)
+        chosen = two_kinds(self.pairs[active], differs[active], self.unary.shape[1])
+        return None if chosen is None else self.flip(chosen)
 
-        n, differs = self.unary.shape[1], (self.costs[0] > 0.0) | (self.costs[3] > 0.0)
-        active = self.costs.any(axis=0)
-        first, second = self.pairs[active].astype(np.int64).T
-        across = n * differs[active]
-        rows, columns = np.concatenate([first, first + n]), np.concatenate([second + across, second + n - across])
-        graph = sparse.coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(2 * n, 2 * n))
-        _, parts = connected_components(graph, directed=False)
-        if (parts[:n] == parts[n:]).any():
-            return None
-        return self.flip(parts[:n] > parts[n:])
+
+def two_kinds(pairs: AnyInts, differs: Bools, n: int) -> Bools | None:
+    """One of two kinds for each of `n` variables, so that pairs that differ, and only those, join two kinds; or None.
+
+    The first variable of each connected part is of the first kind.
+    """
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    first, second = pairs.astype(np.int64).T
+    across = n * differs
+    rows, columns = np.concatenate([first, first + n]), np.concatenate([second + across, second + n - across])
+    graph = sparse.coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(2 * n, 2 * n))
+    _, parts = connected_components(graph, directed=False)
+    return None if (parts[:n] == parts[n:]).any() else np.asarray(parts[:n] > parts[n:])
 
 
 def _require_binary_pairs(wiring: Wiring, method: object) -> None:
