@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, pieces, tiles
+from sepset.kernels.compiled import contraction as kernels, loops, pieces, tiles
 from sepset.kernels.kernel import load
 from support.kernel_calls import run
 from support.small_contractions import uncompile
@@ -100,7 +100,7 @@ def test_blocks_of_rows_are_the_product(transposed, batch, m, n, k):
 
 
 def test_the_kernels_in_plain_python(monkeypatch):
-    for module in (pieces, kernels, tiles):
+    for module in (pieces, kernels, loops, tiles):
         uncompile(monkeypatch, module)
     rng = np.random.default_rng(0)
     op, groups, sizes = instruction(*CASES[0])

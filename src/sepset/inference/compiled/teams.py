@@ -165,10 +165,11 @@ def run_divided(program: Program, large: Ints, call: Call, threads: int, cancel:
 def _run(program: Program, call: Call, first: int, end: int, cancel: Bytes, *, is_last: bool) -> float:
     """A run of consecutive steps; the first copies the factors, the last reads the answers."""
     rows, *others = call.copied
-    copied = (rows if first == 0 else rows[:0], *others)
-    ends = (call.roots, call.reads, call.out) if is_last else (NONE, NONE, NOTHING)
+    copied: tuple[Any, ...] = (rows if first == 0 else rows[:0], *others)
+    ends: tuple[Any, ...] = (call.roots, call.reads, call.out) if is_last else (NONE, NONE, NOTHING)
     state = call.exponents, call.flags, call.spans, call.maximize, cancel
-    return kernels.run(call.values, call.stored, *copied, program.ops[first:end], program.groups, *state, *ends)
+    arguments = call.values, call.stored, *copied, program.ops[first:end], program.groups, *state, *ends
+    return kernels.run(*arguments)
 
 
 def _run_step(program: Program, call: Call, number: int, parts: list[int], team: Team, cancel: Bytes) -> None:

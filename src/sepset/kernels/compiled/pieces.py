@@ -22,24 +22,21 @@ from sepset.kernels.compiled.contraction import (
     FIRST,
     KIND,
     MATRIX,
-    MAX,
     PACK_A,
     PACK_B,
-    SET,
     SIZE,
     UNPACK,
     A,
     B,
     begin,
     blocks,
-    copy,
     end,
     is_tiled,
-    loops,
     matrix_parts,
     mode_of,
     places,
 )
+from sepset.kernels.compiled.loops import MAX, SET, copy, loops
 from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_D, multiply_tiles, num_tiles
 from sepset.kernels.kernel import kernel
 
