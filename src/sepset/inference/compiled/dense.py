@@ -7,7 +7,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import NEVER, interruptible, num_threads
 from sepset.inference import costs
 from sepset.inference.compiled.program import INPUT_SPAN, Workspace
 from sepset.inference.compiled.question import Question
@@ -89,7 +89,7 @@ class DenseRun(TensorRun):
 
 
 def run_dense(
-    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool = True, threads: int = 1
+    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool = True, threads: int | None = 1
 ) -> DenseRun:
     """A run of the question with these findings; only what changed since the workspace's last run is computed.
 
@@ -97,7 +97,7 @@ def run_dense(
         reads_tensors: whether any tensor may be read afterward, and multiplied by others: then the range of each is
             limited. If only a joint or single marginals are read, a wide tensor is kept with the middle of its range
             at one, and it is the products of two tensors that must be in the range of floats.
-        threads: the number of threads that share a large step.
+        threads: the number of threads that share a large step; None for one per processor.
     """
     program, store, codes = question.program, values.store, question.codes(evidence)
     space = _workspace(question, store)
@@ -147,12 +147,12 @@ def _put_likelihoods(question: Question, space: Workspace, evidence: Evidence) -
         space.spans[place] = INPUT_SPAN
 
 
-def _long_run(question: Question, call: Call, threads: int) -> float:
+def _long_run(question: Question, call: Call, threads: int | None) -> float:
     """A run that may take long: it heeds Ctrl-C, and its large steps run on several threads."""
-    program = question.program
-    large = question.large_steps if threads > 1 and is_ready() else NO_STEPS
+    program, num = question.program, num_threads(threads)
+    large = question.large_steps if num > 1 and is_ready() else NO_STEPS
 
     def task(cancel: Bytes) -> float:
-        return run_divided(program, large, call, threads, cancel)
+        return run_divided(program, large, call, num, cancel)
 
     return interruptible(task) if program.work > costs.WORK_UNINTERRUPTED else task(NEVER)

@@ -15,17 +15,17 @@ from sepset.inference.compiled.supports import Supports
 from sepset.variables.evidence import Evidence
 
 
-def run_tensors(question: Question, values: FactorValues, evidence: Evidence, *, threads: int = 1) -> TensorRun:
+def run_tensors(question: Question, values: FactorValues, evidence: Evidence, *, threads: int | None = 1) -> TensorRun:
     """A run of the question with these findings, in log space if some range is too wide for linear arithmetic.
 
     Args:
-        threads: the number of threads that share a large step.
+        threads: the number of threads that share a large step; None for one per processor.
     """
     return _run(question, values, evidence, reads_tensors=True, threads=threads)
 
 
 def run(
-    question: Question, values: FactorValues, evidence: Evidence, supports: Supports | None, *, threads: int = 1
+    question: Question, values: FactorValues, evidence: Evidence, supports: Supports | None, *, threads: int | None = 1
 ) -> Run:
     """The same for a joint or single marginals: over supports if that program is faster."""
     if supports is not None and is_linear(values.store, evidence):
@@ -37,7 +37,7 @@ def run(
 
 
 def _run(
-    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool, threads: int
+    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool, threads: int | None
 ) -> TensorRun:
     """A run over dense tables: linear where the values allow it, otherwise in log space."""
     if is_linear(values.store, evidence):

@@ -76,15 +76,18 @@ def is_tiled(op: Any, groups: Any) -> bool:
     return bool(work >= TILED_PRODUCTS)
 
 
-@kernel
+@kernel(inline=True)
 def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
-    """Run one instruction as loops."""
-    mode = mode_of(op, groups, maximize)
+    """Run one instruction as loops, as `mode_of` and `is_tiled` say."""
+    work, shortest = 1, groups[op[FIRST] + op[COUNT] - 1, SIZE_OF]
+    for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+        work *= groups[g, SIZE_OF]
+    mode = SET if work == op[SIZE] else MAX if maximize else SUM
     if mode != SET:
         for i in range(op[DST], op[DST] + op[SIZE]):
             w[i] = 0.0
     d, a, b, first, count = op[DST], op[A], op[B], op[FIRST], op[COUNT]
-    if is_tiled(op, groups):
+    if work >= TILED_PRODUCTS and shortest <= SHORT:
         num = num_tiles(groups, first, count)
         multiply_tiles(w, d, a, b, groups, first, count, mode == SET, mode == MAX, 0, num, cancel)
     else:
@@ -219,7 +222,7 @@ def _look(bits: Any, op: Any, groups: Any, spans: Any, tensor: int, first: int, 
     spans[tensor, 0], spans[tensor, 1] = (low, high) if low <= high else (0, 0)
 
 
-@kernel(borrows=True)
+@kernel(inline=True)
 def _fits(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
     """Whether every product of an instruction, and every sum of them, is a normal number."""
     a, b = op[TENSOR_A], op[TENSOR_B]
@@ -236,8 +239,6 @@ def _is_bounded(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
 
     The exponent of a sum of n products is at most that of the largest product plus log2 n, rounded up, plus one.
     """
-    if len(spans) == 0 or op[SIZE] <= LOOKED_AT:
-        return False
     for tensor, first, column in ((op[TENSOR_A], op[A], STRIDE_A), (op[TENSOR_B], op[B], STRIDE_B)):
         if spans[tensor, 0] == LEAST_INPUT and spans[tensor, 1] == MOST_INPUT:
             _look(bits, op, groups, spans, tensor, first, column)
@@ -339,7 +340,7 @@ def _execute(
     return True
 
 
-@kernel(borrows=True, inner=True)
+@kernel(inline=True, inner=True)
 def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: Any, spans: Any) -> int:
     """Whether an instruction is due because an operand has changed; or whether its range is too wide, which is flagged.
 
@@ -356,10 +357,10 @@ def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: An
     return DUE
 
 
-@kernel(borrows=True, inner=True)
+@kernel(inline=True, inner=True)
 def end(w: Any, bits: Any, op: Any, groups: Any, exponents: Any, flags: Any, spans: Any) -> None:
     """Bound the range of a result by those of its operands, or look at it and rescale the result if it has drifted."""
-    if not _is_bounded(bits, op, groups, spans):
+    if op[SIZE] <= LOOKED_AT or len(spans) == 0 or not _is_bounded(bits, op, groups, spans):
         _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags, spans)
 
 
