@@ -33,7 +33,7 @@ class Helpers:
         self._busy = 0
 
     def take(self, wanted: int) -> int:
-        """Reserve up to this many; how many there are."""
+        """Reserve up to this many; the number reserved."""
         with self._lock:
             found = max(0, min(wanted, max((os.cpu_count() or 1) - 1, wanted) - self._busy))
             self._busy += found

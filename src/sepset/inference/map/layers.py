@@ -57,8 +57,8 @@ class Layers:
     def codes(self, is_above: Bools) -> Ints:
         """The states of the variables, given which nodes have state 1."""
         sums = np.concatenate([[0], np.cumsum(is_above, dtype=np.int64)])
-        found = sums[self.first[1:]] - sums[self.first[:-1]]
-        return np.where(self.reversed, np.diff(self.first) - found, found)
+        found: Ints = sums[self.first[1:]] - sums[self.first[:-1]]
+        return np.asarray(np.where(self.reversed, np.diff(self.first) - found, found))
 
     def above(self, codes: Ints) -> Bools:
         """Which nodes have state 1 at an assignment."""
@@ -128,7 +128,7 @@ def _signs(tables: Floats, factors: Ints, wiring: Wiring, method: object) -> Int
             _refusal(method, wiring, int(factors[np.argmax(wrong)]), "has single impossible pairs of states")
         )
     seconds = _seconds(filled)
-    rises, falls = (seconds > 0.0).any(axis=(1, 2)), (seconds < 0.0).any(axis=(1, 2))
+    rises, falls = np.asarray((seconds > 0.0).any(axis=(1, 2))), np.asarray((seconds < 0.0).any(axis=(1, 2)))
     if (rises & falls).any():
         f = int(factors[np.argmax(rises & falls)])
         raise NotApplicable(_refusal(method, wiring, f, "is not submodular in the order of its states"))
@@ -141,7 +141,8 @@ def _filled(tables: Floats) -> tuple[Floats, Bools, Bools]:
     rows, columns = np.asarray(possible.any(axis=2)), np.asarray(possible.any(axis=1))
     found = np.take_along_axis(tables, _sources(rows)[:, :, None], axis=1)
     found = np.take_along_axis(found, _sources(columns)[:, None, :], axis=2)
-    return np.where(rows.any(axis=1)[:, None, None], found, 0.0), ~rows, ~columns
+    some = np.asarray(rows.any(axis=1)).reshape(-1, 1, 1)
+    return np.where(some, found, 0.0), ~rows, ~columns
 
 
 def _sources(live: Bools) -> Ints:

@@ -34,7 +34,9 @@ class MinCut:
     """Exact assignments of models in pairs that are submodular, also after reversing the states of some variables.
 
     With more than two states, pairs must be submodular in the order of the states: every convex cost of their distance
-    is, such as `TruncatedLinear` and `TruncatedQuadratic` without a limit.
+    is, such as `TruncatedLinear` and `TruncatedQuadratic` without a limit. Binary factors over three and more variables
+    are reduced to pairs with auxiliary variables: `RobustPotts`, `Cardinality` with a convex function, tables whose
+    products of three and more variables lower the energy, and all submodular tables of three.
 
     Cost: a flow on a graph with a node per variable and two arcs per factor: a second for a million pixels. Variables
     of $K$ states have $K - 1$ nodes, and linear costs as many arcs, others up to $(K - 1)^2$.
@@ -64,15 +66,18 @@ class MinCut:
         cuttable = energy.submodular()
         if cuttable is None:
             raise NotApplicable(_frustrated(energy, wiring))
-        flipped, only = cuttable.flipped, wiring.plugs.cards == 1
-        return _found(cuttable, lambda ones: np.where(only, 0, ones ^ flipped))
+        n, only = wiring.num_variables, wiring.plugs.cards == 1
+        return _found(cuttable, lambda ones: np.where(only, 0, (ones ^ cuttable.flipped)[:n]))
 
 
 def has_cut(wiring: Wiring) -> bool:
-    """Whether a minimum cut gives the best assignment of a wired model in pairs."""
+    """Whether a minimum cut gives the best assignment of a wired model."""
     if (wiring.plugs.cards > 2).any():
-        return is_ordered(wiring, MinCut())
-    return BinaryEnergy.of(wiring, MinCut()).submodular() is not None
+        return wiring.is_pairwise and is_ordered(wiring, MinCut())
+    try:
+        return BinaryEnergy.of(wiring, MinCut()).submodular() is not None
+    except NotApplicable:
+        return False
 
 
 def _found(energy: BinaryEnergy, decode: Callable[[Bools], AnyInts]) -> Found:
@@ -107,7 +112,14 @@ def least_energies(energy: BinaryEnergy) -> Floats:
 
 
 def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
-    f = int(np.argmax((energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)))
+    wrong = (energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)
+    pair = int(np.argmax(wrong))
+    if pair >= len(wiring.pair_factors):
+        return (
+            "MinCut takes submodular models; no exchange of states makes the factors over three and more variables "
+            "submodular. Use QPBO() for what is certain."
+        )
+    f = int(wiring.pair_factors[pair])
     one, other = (wiring.name(i) for i in wiring.scope(f).tolist())
     return (
         f"MinCut takes submodular models; factor {wiring.numbers[f]} favors unequal states of {one!r} and {other!r}, "
