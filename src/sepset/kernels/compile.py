@@ -122,8 +122,8 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
 
 
 def is_ready(kernel: Any) -> bool:
-    """Whether a kernel is compiled, or on disk; or was wanted often enough, if no other process will compile it."""
-    if kernel.overloads or Path(kernel._cache._cache_file._index_path).is_file():
+    """Whether a kernel is on disk; or was wanted often enough, if no other process will compile it."""
+    if Path(kernel._cache._cache_file._index_path).is_file():
         return True
     _WANTED[kernel] += 1
     return not _has_helper() and _WANTED[kernel] > OFTEN
