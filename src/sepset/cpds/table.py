@@ -112,6 +112,15 @@ class TableCPD(DiscreteCPD):
         values = np.full(check_size(bare.scope), 1.0 / child.num_states)
         return fill(bare, table=Table._make(bare.scope, values))
 
+    @classmethod
+    def unchecked(
+        cls, child: Discrete, values: Floats, *, given: Iterable[Discrete], block: ParameterBlock | None = None
+    ) -> Self:
+        """The CPD with these entries in C order, which were computed and are known to be distributions."""
+        bare = made(cls)
+        bare._init(child, given, block)
+        return fill(bare, table=Table._make(bare.scope, values))
+
     @property
     def values(self) -> Floats:
         """The probabilities, with axes `(*parents, child)`; read-only."""

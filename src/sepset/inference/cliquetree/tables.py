@@ -149,6 +149,10 @@ class PreparedTables:
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
 
+    def plan_rows(self, rows: EvidenceRows) -> None:
+        """Plan the sums of factor marginals over these rows; raises if a row is too large."""
+        self.rows.plan(rows)
+
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         """The targets, each missing cell at its own most probable state."""
         from sepset.inference.completion import by_posteriors

@@ -87,6 +87,13 @@ class RowTables:
                     totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
 
+    def plan(self, rows: EvidenceRows) -> None:
+        """Compile what `summed` needs; raises if rows without a program are too large on their own."""
+        for program, members in self._programs(rows, (), counted=True):
+            if program is None and len(members):
+                compiler = self._tables.compiler
+                compiler.question("factors", (), compiler.planner.pattern(rows.evidence(int(members[0]))))
+
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
         """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
         log space; impossible rows have -inf and undefined codes.

@@ -24,7 +24,7 @@ from sepset.data.scatter import check_range
 from sepset.engine.bound import Bound
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
-from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.capabilities import plan_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
@@ -99,6 +99,7 @@ class Expectation:
         shift = {variables.id(v): mean for v, mean in origin.items()}
         if shift:
             rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
+        plan_rows(engine.prepared, rows)
         return cls(blocks, *_weighted(rows, task.dataset.weights), engine, shift, threads)
 
     @property

@@ -68,11 +68,9 @@ def start_model(
     if not any(silent):
         return template
     columns, blocks = _with_clusters(task, rng), expectation.blocks
-    known = {
-        i: t for block, t in zip(blocks.members, terms or [None] * len(blocks.members), strict=True) for i in block
-    }
+    known = {i: term for block, term in zip(blocks.members, terms, strict=True) for i in block} if terms else {}
     made = [
-        own.start(columns, task.dataset.weights, rng, known[i]) if quiet and own.cpd.num_parameters else own.cpd
+        own.start(columns, task.dataset.weights, rng, known.get(i)) if quiet and own.cpd.num_parameters else own.cpd
         for i, (own, quiet) in enumerate(zip(blocks.forms, silent, strict=True))
     ]
     return with_tied(expectation, made)
