@@ -127,6 +127,9 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -268,6 +271,7 @@ __all__ = [
     "KernelCPD",
     "Likelihood",
     "LinearGaussian",
+    "LinearProgram",
     "LogisticCPD",
     "LoopyBP",
     "MLE",

@@ -3,10 +3,12 @@
 from sepset.factors.potentials import (
     AllDifferent as AllDifferent,
     AtLeastOne as AtLeastOne,
+    Cardinality as Cardinality,
     Ising as Ising,
     Parity as Parity,
     Potential as Potential,
     Potts as Potts,
+    RobustPotts as RobustPotts,
     TruncatedLinear as TruncatedLinear,
     TruncatedQuadratic as TruncatedQuadratic,
 )
@@ -19,10 +21,12 @@ from sepset.models.blocks import (
 __all__ = [
     "AllDifferent",
     "AtLeastOne",
+    "Cardinality",
     "Ising",
     "Parity",
     "Potential",
     "Potts",
+    "RobustPotts",
     "TruncatedLinear",
     "TruncatedQuadratic",
     "over_scopes",

@@ -20,7 +20,7 @@ FLAT = (
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound LoopyBP "
-    "TreeReweighted "
+    "TreeReweighted LinearProgram "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -57,7 +57,8 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "semiring": "BOOLEAN MAX SUM Semiring temperature",
     },
     "potentials": {
-        "factors.potentials": "AllDifferent AtLeastOne Ising Parity Potential Potts TruncatedLinear TruncatedQuadratic",
+        "factors.potentials": "AllDifferent AtLeastOne Cardinality Ising Parity Potential Potts RobustPotts "
+        "TruncatedLinear TruncatedQuadratic",
         "models.blocks": "over_scopes pairwise unary",
     },
     "graphs": {
@@ -143,6 +144,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.annealing": "Annealing",
         "inference.map.automatic": "AutomaticSearch",
         "inference.map.beam": "BeamSearch",
+        "inference.map.consistency.bestfirst": "HybridBestFirst",
         "inference.map.branching": "BranchAndBound",
         "inference.map.coordinates": "ICM",
         "inference.map.maxflow": "Cut FlowGraph",
@@ -150,9 +152,13 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
         "inference.map.mplp": "MPLP",
         "inference.map.qpbo": "QPBO",
+        "inference.map.relaxation.linearprogram": "LinearProgram",
+        "inference.map.relaxation.pursuit": "ClusterPursuit",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
+        "inference.propagation.convexbp": "ConvexBP",
         "inference.propagation.loopybp": "LoopyBP",
+        "inference.propagation.neighborhoods": "StrongLocalMaximum",
         "inference.propagation.treereweighted": "TreeReweighted",
         "inference.mapresult": "Assignment MapResult",
         "inference.result": "Guarantee LogProbabilityResult MarginalsResult QueryResult Status",

@@ -185,3 +185,16 @@ def test_rows_written_and_read_by_pandas_fit_their_network(states, tmp_path):
     assert found.states("x").tolist() == sampled.states("x").tolist()
     fitted, expected = (ss.fit(net, data).model.cpd("x").values for data in (read, sampled))
     np.testing.assert_array_equal(fitted, expected)
+
+
+def test_states_that_pandas_cannot_tell_apart_are_refused(tmp_path):
+    """`read_csv` makes the same missing cell of both; the path of the file keeps them apart."""
+    variables = [ss.Discrete("x", ("None", "NA")), ss.Discrete("y", ("a", "b"))]
+    path = tmp_path / "rows.csv"
+    path.write_text("x,y\nNone,a\nNA,b\nNone,b\n")
+    with pytest.raises(ss.errors.DataError, match=r"the states 'None', 'NA' as missing.*keep_default_na=False"):
+        ss.Dataset(pd.read_csv(path), variables)
+    for read in (path, pd.read_csv(path, keep_default_na=False)):
+        assert ss.Dataset(read, variables).states("x").tolist() == ["None", "NA", "None"]
+    missing = pd.DataFrame({"x": pd.Categorical([None, None], ["None", "NA"]), "y": ["a", "b"]})
+    assert ss.Dataset(missing, variables).states("x").tolist() == [None, None]

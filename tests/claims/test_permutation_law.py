@@ -1209,6 +1209,7 @@ EXEMPT = {
     "structure.*.refitted": OWN,
     "learning.MarkovFitResult.__init__": RECORD,
     "structure.*.additions": OWN,
+    "structure.*.fits": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
     "inference.Engine.answer": OWN,

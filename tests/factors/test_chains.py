@@ -10,7 +10,7 @@ import pytest
 import sepset as ss
 from sepset.factors.block import FactorBlock
 from sepset.factors.chains import RunningSums, chained, is_chained
-from sepset.factors.potentials import AllDifferent, AtLeastOne, Parity, Potts
+from sepset.factors.potentials import AllDifferent, AtLeastOne, Cardinality, Parity, Potts, RobustPotts
 from sepset.inference.method import dense
 from support.tolerances import CLOSE
 
@@ -32,7 +32,8 @@ def as_factors(block, scope):
 @pytest.mark.parametrize(
     ("potential", "cards"),
     [(Parity(), (2,) * 3), (Parity(), (2,) * 6), (AtLeastOne(), (2,) * 5), (AllDifferent(), (3, 3, 3)),
-     (AllDifferent(), (4, 2, 3, 4)), (AllDifferent(), (2, 2, 2))],
+     (AllDifferent(), (4, 2, 3, 4)), (AllDifferent(), (2, 2, 2)), (RobustPotts(0.7), (3,) * 4),
+     (RobustPotts(-2.0, 2.5), (2,) * 6), (Cardinality((0.1, -np.inf, 9.0, -8.0, 0.0)), (2,) * 4)],
     ids=str,
 )  # fmt: skip
 def test_chains_are_the_potential(potential, cards):

@@ -12,10 +12,12 @@ from sepset.errors import ModelError, TooLarge
 from sepset.factors.potentials import (
     AllDifferent,
     AtLeastOne,
+    Cardinality,
     Ising,
     Parity,
     Potential,
     Potts,
+    RobustPotts,
     TruncatedLinear,
     TruncatedQuadratic,
 )
@@ -33,6 +35,11 @@ FORMULAS = [
     (AtLeastOne(), (2, 2, 2), lambda *x: 0.0 if any(x) else -math.inf),
     (AllDifferent(), (3, 4, 3), lambda *x: 0.0 if len(set(x)) == len(x) else -math.inf),
     (AllDifferent(), (1,), lambda *x: 0.0),
+    (RobustPotts(0.8), (3, 3), lambda x, y: 0.8 * (x == y)),
+    (RobustPotts(0.8), (3,) * 4, lambda *x: 0.8 * (len(set(x)) == 1)),
+    (RobustPotts(-1.5, 1.5), (2,) * 4, lambda *x: -1.5 * max(0.0, 1.0 - min(sum(x), 4 - sum(x)) / 1.5)),
+    (RobustPotts(2.0, 2), (3,) * 4, lambda *x: 2.0 * max(0.0, 1.0 - (4 - max(map(x.count, x))) / 2.0)),
+    (Cardinality((0.3, -math.inf, 1.0, -2.5)), (2, 2, 2), lambda *x: (0.3, -math.inf, 1.0, -2.5)[sum(x)]),
 ]
 
 
@@ -101,6 +108,10 @@ def test_arity_and_states_are_checked(potential, cards):
         lambda: TruncatedLinear(math.inf),
         lambda: TruncatedLinear(1.0, -1),
         lambda: TruncatedQuadratic(1.0, math.nan),
+        lambda: RobustPotts(1.0, 0.0),
+        lambda: RobustPotts(math.inf),
+        lambda: Cardinality((1.0,)),
+        lambda: Cardinality((0.0, math.nan)),
     ],
 )
 def test_settings_are_checked(make):
@@ -114,3 +125,11 @@ def test_potentials_are_values():
     assert Potts(1.5) != Ising(1.5)
     with pytest.raises(AttributeError):
         Potts(1.5).weight = 2.0
+
+
+@pytest.mark.parametrize(("potential", "cards", "formula"), FORMULAS, ids=lambda v: None if callable(v) else str(v))
+def test_powers_are_those_of_the_values(potential, cards, formula):
+    logs = potential.log_table(cards)
+    np.testing.assert_allclose(potential.power(2.5).log_table(cards), 2.5 * logs, rtol=1e-15)
+    inverse = potential.power(-1.0)
+    assert inverse is None if (logs == -np.inf).any() else inverse is None or (inverse.log_table(cards) == -logs).all()

@@ -13,10 +13,12 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.potentials import (
     AllDifferent,
     AtLeastOne,
+    Cardinality,
     Ising,
     Parity,
     Potential,
     Potts,
+    RobustPotts,
     TruncatedLinear,
     TruncatedQuadratic,
 )
@@ -104,6 +106,8 @@ POTENTIALS = [
     Parity(),
     AtLeastOne(),
     AllDifferent(),
+    RobustPotts(1.5),
+    Cardinality((0.0, -np.inf, 1.0)),
 ]
 
 
@@ -175,6 +179,8 @@ BLOCK = {"kind": "block", "cards": [2, 2], "count": 1, "scopes": [0, 1], "values
         (BLOCK | {"cards": [2] * 40, "scopes": [0] * 40}, PIXELS, "expected 1099511627776 numbers"),
         (BLOCK | {"values": [1]}, PIXELS, "expected 4 numbers"),
         (BLOCK | {"potential": {"kind": "pots"}}, PIXELS, "expected one of"),
+        (BLOCK | {"potential": {"kind": "cardinality", "logs": [0]}}, PIXELS, "two or more log values"),
+        (BLOCK | {"potential": {"kind": "cardinality", "logs": [0, 1]}}, PIXELS, "1 binary variables"),
         (BLOCK | {"potential": {"kind": "potts"}}, PIXELS, "'weight'"),
         (BLOCK | {"potential": {"kind": "potts", "weight": 1, "limit": 2}}, PIXELS, "unknown key"),
     ],

@@ -12,6 +12,7 @@ import pytest
 import sepset
 from sepset.kernels import compile as compiling
 from sepset.kernels.kernel import kernel
+from support.bounded import child
 
 SOURCE = Path(sepset.__file__).parent
 SCRIPT = """
@@ -95,6 +96,22 @@ def test_without_compilation(tmp_path):
     done = run(tmp_path, NUMBA_DISABLE_JIT="1", SEPSET_CACHE_DIR=str(tmp_path / "cache"))
     assert done.stdout.startswith("10.0 "), done.stderr
     assert not list((tmp_path / "cache").rglob("*.nb?"))
+
+
+@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT", "SEPSET_CACHE_DIR"])
+def test_kernels_that_only_save_time_without_a_compiler_or_a_folder(tmp_path, setting):
+    """Without a folder nothing is compiled in the background: the kernel is ready when it was wanted often enough."""
+    (tmp_path / "file").write_text("not a folder")
+    value = {"NUMBA_DISABLE_JIT": "1", "SEPSET_CACHE_DIR": str(tmp_path / "file")}[setting]
+    script = """
+        from sepset.kernels import kernel, compile as compiling
+        from sepset.kernels.data.counting import count_rows
+        kernel.load_all()
+        answers = [kernel.is_at_hand(count_rows) for _ in range(compiling.OFTEN + 1)]
+        print(answers[0], answers[-1])
+    """
+    done = child(script, **{setting: value, "SEPSET_WARM": "1"})
+    assert done.stdout.split() == [str(setting == "NUMBA_DISABLE_JIT"), "True"], done.stderr
 
 
 def test_the_hash_follows_every_source(tmp_path, monkeypatch):

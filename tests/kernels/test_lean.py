@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from sepset.kernels.lean import LeanLibrary, lean
+from sepset.kernels.lean import LeanLibrary, is_known, lean
 from support.bounded import child
 
 
@@ -56,6 +56,21 @@ def test_afterward_functions_are_compiled_as_usual_and_garbage_is_collected(func
     assert gc.isenabled()
     assert outer(np.ones(3), 2) == 1.0
     assert not isinstance(outer.overloads[outer.signatures[0]].library, LeanLibrary)
+
+
+def test_other_versions_of_numba_compile_as_usual(functions, monkeypatch):
+    monkeypatch.setattr(numba, "__version__", "0.99.0")
+    inner, outer = functions
+    with lean():
+        assert outer(np.array([3.0, 1.0, 2.0]), 2) == 0.0
+    for made in (inner, outer):
+        assert not isinstance(made.overloads[made.signatures[0]].library, LeanLibrary)
+
+
+@pytest.mark.parametrize("version", ["0.58.1", "0.69.0", "1.0.0", "0.x", ""])
+def test_versions_that_were_not_tested(version):
+    assert not is_known(version)
+    assert is_known(numba.__version__)
 
 
 def test_code_from_the_disk_is_a_part_of_new_callers(tmp_path):

@@ -11,9 +11,11 @@ from sepset.factors.block import FactorBlock, Single
 from sepset.factors.potentials import (
     AllDifferent,
     AtLeastOne,
+    Cardinality,
     Ising,
     Parity,
     Potts,
+    RobustPotts,
     TruncatedLinear,
     TruncatedQuadratic,
 )
@@ -53,7 +55,11 @@ def block_over(scope, shape, variables, rng):
     if len(shape) == 2 and shape[0] == shape[1] and rng.random() < 0.6:
         return FactorBlock([scope], shape, PAIRS[rng.integers(len(PAIRS))])
     if shape and set(shape) == {2} and rng.random() < 0.6:
-        return FactorBlock([scope], shape, [Parity(), AtLeastOne(), AllDifferent()][rng.integers(3)])
+        counted = Cardinality(np.where(rng.random(len(shape) + 1) < 0.2, -np.inf, rng.normal(size=len(shape) + 1)))
+        return FactorBlock([scope], shape, [Parity(), AtLeastOne(), AllDifferent(), counted][rng.integers(4)])
+    if len(shape) >= 2 and len(set(shape)) == 1 and rng.random() < 0.4:
+        limit = rng.uniform(0.3, len(shape) / 2)
+        return FactorBlock([scope], shape, RobustPotts(rng.normal(), limit))
     if rng.random() < 0.5:
         return Single(Table([variables[v] for v in scope], values), scope)
     return FactorBlock(np.array([scope, scope], np.int64).reshape(2, -1), shape, values)

@@ -248,14 +248,22 @@ def _restore(variable: Discrete | Vector, codes: AnyInts | Floats) -> str | None
     """Give missing cells of a pandas column back the state that pandas reads as missing, and say so; None if none is.
 
     A state such as 'NA' or 'None' is a missing cell after `read_csv`. Where all states are texts, one of them is such
-    a text, no cell holds it and cells are missing, they are that state. Categories are no work of `read_csv`.
+    a text, no cell holds it and cells are missing, they are that state; with two such states, they could be either, and
+    are refused. Categories are no work of `read_csv`.
     """
     if not isinstance(variable, Discrete) or not all(isinstance(state, str) for state in variable.states):
         return None
     taken = [code for code, state in enumerate(variable.states) if state in READ_AS_MISSING]
     missing = codes == MISSING
-    if len(taken) != 1 or not missing.any() or (codes == taken[0]).any():
+    if not taken or not missing.any() or np.isin(codes, taken).any():
         return None
+    if len(taken) > 1:
+        raise DataError(
+            f"Column {variable.name!r}: pandas reads the states {listing(variable.states[code] for code in taken)} as "
+            f"missing, and no cell holds them: {int(missing.sum()):,} missing cells could be any of these. Give the "
+            "path of the file, or use read_csv(..., keep_default_na=False). If the cells are missing, make the column "
+            "categorical."
+        )
     codes[missing] = taken[0]
     return (
         f"Column {variable.name!r}: pandas reads the state {variable.states[taken[0]]!r} as missing, and no cell holds "

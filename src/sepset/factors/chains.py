@@ -1,4 +1,4 @@
-r"""Chains of auxiliary variables: running sums of terms, and running states of constraints.
+r"""Chains of auxiliary variables: running sums of terms, and running states of potentials.
 
 $$a_i = f_i(a_{i-1}, x_i)$$
 
@@ -92,7 +92,7 @@ class RunningSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chains:
-    """A block of equal constraints as chains of running states: blocks of three variables instead of one of many.
+    """A block of equal potentials as chains of running states: blocks of three variables instead of one of many.
 
     Attributes:
         blocks: the factors, with positions of auxiliaries after all others.
@@ -117,15 +117,15 @@ def is_chained(block: FactorBlock) -> bool:
     automata = block.potential.automata(block.cards)
     if not automata:
         return False
-    states = math.prod(len(automaton.accepts) for automaton in automata)
+    states = math.prod(len(automaton.ends) for automaton in automata)
     return PRICE * 2 * states * len(automata) * sum(block.cards) <= math.prod(block.cards)
 
 
 def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: int) -> Chains:
-    """The chains of a block of constraints.
+    """The chains of a block.
 
     Args:
-        block: of constraints that have automata.
+        block: of a potential that has automata.
         number: the block's number among those of its model, for the names of auxiliaries.
         owners: the first variable of each factor, which its auxiliaries are named after.
         first: the position of the first auxiliary.
@@ -139,7 +139,7 @@ def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: 
         states: list[list[int]] = []
         for row, owner in enumerate(owners):
             names = (f"state {number}.{row}.{which}.{i}" for i in range(1, block.arity - 1))
-            made = [owner.hidden(name, len(automaton.accepts)) for name in names]
+            made = [owner.hidden(name, len(automaton.ends)) for name in names]
             hidden += made
             states.append([next(places) for _ in made])
         ends = np.array(states, np.int64).reshape(len(scopes), -1)
@@ -150,15 +150,15 @@ def chained(block: FactorBlock, number: int, owners: Sequence[Discrete], first: 
 
 def _links(automaton: Automaton, scopes: Ints, ends: Ints, cards: Sequence[int]) -> Iterator[FactorBlock]:
     """The factors (first two variables, state), then (state, variable, next state), then (state, last variable)."""
-    count = len(automaton.accepts)
+    count = len(automaton.ends)
     start = automaton.moves(cards[0])
     first = np.einsum("xs,syt->xyt", start[0], automaton.moves(cards[1]))
     yield FactorBlock(np.column_stack([scopes[:, :2], ends[:, :1]]), (cards[0], cards[1], count), first)
     for i in range(2, len(cards) - 1):
         links = np.column_stack([ends[:, i - 2], scopes[:, i], ends[:, i - 1]])
         yield FactorBlock(links, (count, cards[i], count), automaton.moves(cards[i]))
-    last = automaton.moves(cards[-1]) @ automaton.accepts
-    yield FactorBlock(np.column_stack([ends[:, -1], scopes[:, -1]]), (count, cards[-1]), last)
+    last = np.where(automaton.moves(cards[-1]) > 0.0, automaton.ends, -np.inf).max(axis=-1)
+    yield FactorBlock(np.column_stack([ends[:, -1], scopes[:, -1]]), (count, cards[-1]), last, space="log")
 
 
 def _inputs(scopes: Ints, ends: Ints) -> Iterator[tuple[int, tuple[int, ...]]]:

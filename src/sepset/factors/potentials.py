@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -23,23 +23,23 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Automaton:
-    r"""A condition on a sequence of codes, checked from left to right in a few running states.
+    r"""A function of a sequence of codes, computed from left to right in a few running states.
 
-    $$s_i = \delta(s_{i-1}, x_i), \qquad s_0 = 0, \qquad \phi(\mathbf x) = \alpha(s_n)$$
+    $$s_i = \delta(s_{i-1}, x_i), \qquad s_0 = 0, \qquad \log \phi(\mathbf x) = \alpha(s_n)$$
 
     Attributes:
-        accepts: $\alpha$, one if the condition holds in a final state, else zero.
+        ends: $\alpha$, the log value of each final state; for a condition, zero where it holds and else $-\infty$.
         step: $\delta$ at arrays of states and codes; -1 if the condition cannot hold any more.
     """
 
-    accepts: Floats
+    ends: Floats
     step: Callable[[AnyInts, AnyInts], AnyInts]
 
     def moves(self, card: int) -> Floats:
         """The transitions `[state, code, next state]`, one where they are taken."""
-        states, codes = np.indices((len(self.accepts), card))
+        states, codes = np.indices((len(self.ends), card))
         after = np.asarray(self.step(states, codes))
-        return np.asarray(after[..., None] == np.arange(len(self.accepts)), np.float64)
+        return np.asarray(after[..., None] == np.arange(len(self.ends)), np.float64)
 
 
 class Potential(ABC):
@@ -58,6 +58,10 @@ class Potential(ABC):
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """Automata whose product is the potential, so that it needs no table; none if it has no such form."""
         return ()
+
+    def power(self, exponent: float) -> Potential | None:
+        r"""The potential $\phi^s$ for $s \ne 0$; None if it has no such form."""
+        return None
 
     def log_table(self, cards: Sequence[int]) -> Floats:
         r"""$\log \phi$ at every joint state, of shape `cards`.
@@ -84,10 +88,23 @@ class Potential(ABC):
         return np.exp(self.log_table(cards))
 
 
-class _Pairwise(Potential):
-    """A potential of two variables with the same states."""
+@dataclass(frozen=True, slots=True)
+class _Weighted(Potential):
+    """A potential whose logarithm is a weight times a function."""
 
-    __slots__ = ()
+    weight: float
+
+    def __post_init__(self) -> None:
+        _finite(self, weight=self.weight)
+
+    def power(self, exponent: float) -> Potential | None:
+        """The weight times the exponent."""
+        return replace(self, weight=self.weight * exponent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairwise(_Weighted):
+    """A potential of two variables with the same states."""
 
     def check(self, cards: Sequence[int]) -> None:
         """Raise unless there are two variables with the same number of states."""
@@ -106,6 +123,10 @@ class _Constraint(Potential):
         """Raise if the scope is empty."""
         if not cards:
             raise ModelError(f"{self!r} needs at least one variable.")
+
+    def power(self, exponent: float) -> Potential | None:
+        """The same condition for a positive exponent: powers of zero and one."""
+        return self if exponent > 0 else None
 
     @abstractmethod
     def holds(self, codes: AnyInts) -> Bools:
@@ -138,11 +159,6 @@ class Potts(_Pairwise):
     [1.5, 0.0]
     """
 
-    weight: float
-
-    def __post_init__(self) -> None:
-        _finite(self, weight=self.weight)
-
     def log_values(self, codes: AnyInts) -> Floats:
         r"""$w \, 1[x = y]$ at codes `[..., 2]`."""
         return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, 0.0)
@@ -159,11 +175,6 @@ class Ising(_Pairwise):
     >>> Ising(0.5).log_table((2, 2)).tolist()
     [[0.5, -0.5], [-0.5, 0.5]]
     """
-
-    weight: float
-
-    def __post_init__(self) -> None:
-        _finite(self, weight=self.weight)
 
     def check(self, cards: Sequence[int]) -> None:
         """Raise unless there are two binary variables."""
@@ -187,11 +198,10 @@ class TruncatedLinear(_Pairwise):
     [0.0, -2.0, -4.0, -4.0]
     """
 
-    weight: float
     limit: float = math.inf
 
     def __post_init__(self) -> None:
-        _finite(self, weight=self.weight)
+        _Pairwise.__post_init__(self)
         _limit(self, self.limit)
 
     def log_values(self, codes: AnyInts) -> Floats:
@@ -211,11 +221,10 @@ class TruncatedQuadratic(_Pairwise):
     [0.0, -1.0, -4.0, -5.0]
     """
 
-    weight: float
     limit: float = math.inf
 
     def __post_init__(self) -> None:
-        _finite(self, weight=self.weight)
+        _Pairwise.__post_init__(self)
         _limit(self, self.limit)
 
     def log_values(self, codes: AnyInts) -> Floats:
@@ -241,7 +250,7 @@ class Parity(_Binary):
 
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """The running sum modulo two."""
-        return (Automaton(np.array([1.0, 0.0]), np.bitwise_xor),)
+        return (Automaton(np.array([0.0, -np.inf]), np.bitwise_xor),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +270,7 @@ class AtLeastOne(_Binary):
 
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """Whether a one was seen."""
-        return (Automaton(np.array([0.0, 1.0]), np.bitwise_or),)
+        return (Automaton(np.array([-np.inf, 0.0]), np.bitwise_or),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +291,112 @@ class AllDifferent(_Constraint):
 
     def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
         """For each code, whether it was seen; a second time is never accepted."""
-        return tuple(Automaton(np.ones(2), partial(_once, code)) for code in range(max(cards)))
+        return tuple(Automaton(np.zeros(2), partial(_once, code)) for code in range(max(cards)))
+
+
+@dataclass(frozen=True, slots=True)
+class RobustPotts(_Weighted):
+    r"""$\log \phi(\mathbf x) = w \max(0, 1 - d(\mathbf x) / L)$: a positive weight favors equal states of a group.
+
+    $d$ is the number of variables whose state is not the most frequent one. With $L = 1$, all must be equal: the
+    $P^n$ Potts potential, which for pairs is `Potts`. A larger limit forgives some exceptions; it is at most half the
+    number of variables, so that no two states are frequent enough at once.
+
+    Reference: Kohli, Ladicky & Torr (2009).
+    Guarantee: exact, no table.
+    Tested by: factors/test_potentials.py::test_tables_and_values_follow_the_formula
+
+    >>> RobustPotts(3.0, limit=2).log_values(np.array([[1, 1, 1, 1], [1, 0, 1, 1], [0, 0, 1, 1]])).tolist()
+    [3.0, 1.5, 0.0]
+    """
+
+    limit: float = 1.0
+
+    def __post_init__(self) -> None:
+        _Weighted.__post_init__(self)
+        if not (math.isfinite(self.limit) and self.limit > 0):
+            raise ModelError(f"RobustPotts needs a finite limit > 0; found {self.limit!r}.")
+
+    def check(self, cards: Sequence[int]) -> None:
+        """Raise unless there are enough variables for the limit, with the same number of states."""
+        if len(cards) < max(2.0, 2.0 * self.limit) or len(set(cards)) != 1:
+            raise ModelError(
+                f"{self!r} is a function of {math.ceil(max(2.0, 2.0 * self.limit))} or more variables with equally "
+                f"many states; found {_shape(cards)}."
+            )
+
+    def log_values(self, codes: AnyInts) -> Floats:
+        r"""$w \max(0, 1 - d / L)$ at codes `[..., arity]`."""
+        ordered = np.sort(codes, axis=-1)
+        most, run = np.ones(ordered.shape[:-1]), np.ones(ordered.shape[:-1])
+        for i in range(1, ordered.shape[-1]):
+            run = np.where(ordered[..., i] == ordered[..., i - 1], run + 1.0, 1.0)
+            most = np.maximum(most, run)
+        return np.asarray(self.weight * np.maximum(0.0, 1.0 - (ordered.shape[-1] - most) / self.limit))
+
+    def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
+        """For each state the number of variables that have another one, up to the limit."""
+        most = math.ceil(self.limit)
+        ends = self.weight * np.maximum(0.0, 1.0 - np.arange(most + 1) / self.limit)
+        return tuple(Automaton(ends, partial(_others, code, most)) for code in range(max(cards)))
+
+
+def _others(code: int, most: int, seen: AnyInts, codes: AnyInts) -> AnyInts:
+    """How many codes are not the given one, up to a number."""
+    return np.asarray(np.minimum(seen + (codes != code), most))
+
+
+@dataclass(frozen=True, slots=True)
+class Cardinality(Potential):
+    r"""$\log \phi(\mathbf x) = f\bigl(\sum_i x_i\bigr)$ over binary variables: a function of how many are one.
+
+    Args:
+        log_numbers: $f(0), \dots, f(n)$, finite or $-\infty$.
+
+    Reference: Gupta, Diwan & Sarawagi (2007).
+    Guarantee: exact, no table.
+    Tested by: factors/test_potentials.py::test_tables_and_values_follow_the_formula
+
+    >>> Cardinality((0.0, 1.0, 0.5)).log_table((2, 2)).tolist()
+    [[0.0, 1.0], [1.0, 0.5]]
+    """
+
+    log_numbers: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        found = np.asarray(self.log_numbers, np.float64)
+        if found.ndim != 1 or len(found) < 2 or np.isnan(found).any() or (found == np.inf).any():
+            raise ModelError(
+                f"Cardinality takes two or more log values, none of them NaN or inf; found {self.log_numbers!r}."
+            )
+        object.__setattr__(self, "log_numbers", tuple(found.tolist()))
+
+    def check(self, cards: Sequence[int]) -> None:
+        """Raise unless there is one log value for each number of ones."""
+        arity = len(self.log_numbers) - 1
+        if any(card != 2 for card in cards) or len(cards) != arity:
+            raise ModelError(
+                f"Cardinality with {arity + 1} log values is a function of {arity} binary variables; "
+                f"found {_shape(cards)}."
+            )
+
+    def log_values(self, codes: AnyInts) -> Floats:
+        r"""$f$ at the sum of codes `[..., arity]`."""
+        return np.asarray(np.array(self.log_numbers)[np.asarray(codes, np.int64).sum(axis=-1)])
+
+    def automata(self, cards: Sequence[int]) -> tuple[Automaton, ...]:
+        """The running sum."""
+        return (Automaton(np.array(self.log_numbers), partial(_sum, len(self.log_numbers) - 1)),)
+
+    def power(self, exponent: float) -> Potential | None:
+        """The log values times the exponent; None for a negative power of zero."""
+        found = np.array(self.log_numbers) * exponent
+        return None if (found == np.inf).any() else Cardinality(tuple(found.tolist()))
+
+
+def _sum(most: int, seen: AnyInts, codes: AnyInts) -> AnyInts:
+    """The sum, up to a number."""
+    return np.asarray(np.minimum(seen + codes, most))
 
 
 def _once(code: int, seen: AnyInts, codes: AnyInts) -> AnyInts:

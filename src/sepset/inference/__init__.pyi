@@ -65,6 +65,9 @@ from sepset.inference.map.beam import (
 from sepset.inference.map.branching import (
     BranchAndBound as BranchAndBound,
 )
+from sepset.inference.map.consistency.bestfirst import (
+    HybridBestFirst as HybridBestFirst,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -85,6 +88,12 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.linearprogram import (
+    LinearProgram as LinearProgram,
+)
+from sepset.inference.map.relaxation.pursuit import (
+    ClusterPursuit as ClusterPursuit,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -95,8 +104,14 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.convexbp import (
+    ConvexBP as ConvexBP,
+)
 from sepset.inference.propagation.loopybp import (
     LoopyBP as LoopyBP,
+)
+from sepset.inference.propagation.neighborhoods import (
+    StrongLocalMaximum as StrongLocalMaximum,
 )
 from sepset.inference.propagation.treereweighted import (
     TreeReweighted as TreeReweighted,
@@ -144,7 +159,9 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterPursuit",
     "ConditioningPlan",
+    "ConvexBP",
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
@@ -153,8 +170,10 @@ __all__ = [
     "FlowGraph",
     "Found",
     "Guarantee",
+    "HybridBestFirst",
     "ICM",
     "InformationValues",
+    "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
@@ -172,6 +191,7 @@ __all__ = [
     "SensitivityResult",
     "ShaferShenoy",
     "Status",
+    "StrongLocalMaximum",
     "TRWS",
     "TreeReweighted",
     "Until",

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Int32s, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
@@ -23,12 +23,25 @@ from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES, Factor
 from sepset.factors.block import FactorBlock
-from sepset.factors.potentials import AtLeastOne, Ising, Parity, Potential, Potts, TruncatedLinear, TruncatedQuadratic
+from sepset.factors.potentials import (
+    AtLeastOne,
+    Cardinality,
+    Ising,
+    Parity,
+    Potential,
+    Potts,
+    RobustPotts,
+    TruncatedLinear,
+    TruncatedQuadratic,
+)
 from sepset.factors.table import Table
 from sepset.inference.method import dense
 from sepset.kernels.map.consistency import prune
+from sepset.kernels.propagation.traversal import traverse
 from sepset.kernels.propagation.wires import (
     AT_LEAST_ONE,
+    COUNT,
+    GROUP,
     LINEAR,
     PARITY,
     POTTS,
@@ -45,6 +58,12 @@ from sepset.variables.universe import Variables
 
 CHUNK = 2**14
 """The number of tables that are looked at together."""
+
+NUMBERED = (TABLE, GROUP, COUNT)
+"""The kinds with numbers among the tables."""
+
+MOST_TABLED = 2**16
+"""The most entries of a table that a group or a count is made into."""
 
 
 class Named(NamedTuple):
@@ -63,7 +82,7 @@ class Part:
     Attributes:
         scopes: the positions of their variables, one row per factor.
         numbers: their numbers in the problem; -1 for evidence.
-        logs: log tables `[n or 1, size]`; empty for a named kind.
+        logs: log tables `[n or 1, size]`, or the numbers of groups and counts; a constant for other named kinds.
         kind: the kind of the factors.
         weights, limits: one number per factor of a named kind.
     """
@@ -77,11 +96,11 @@ class Part:
 
     def rows(self, chosen: Bools) -> Part:
         """Some of the factors."""
-        shared = self.kind == TABLE and len(self.logs) == 1
+        shared = self.kind not in NUMBERED or len(self.logs) == 1
         return Part(
             self.scopes[chosen],
             self.numbers[chosen],
-            self.logs if shared or self.kind != TABLE else self.logs[chosen],
+            self.logs if shared else self.logs[chosen],
             self.kind,
             self.weights if self.kind == TABLE else self.weights[chosen],
             self.limits if self.kind == TABLE else self.limits[chosen],
@@ -100,6 +119,20 @@ class Plugs(NamedTuple):
     tables: Floats
     weights: Floats
     limits: Floats
+
+
+class Traversal(NamedTuple):
+    """The factors breadth first.
+
+    Attributes:
+        order: the factors in this order.
+        up: for each slot, whether the factor was reached from its variable.
+        is_forest: whether the graph of variables and factors has no cycle.
+    """
+
+    order: Ints
+    up: Bytes
+    is_forest: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +213,26 @@ class Wiring:
         return bool((np.diff(self.plugs.starts) == 2).all())
 
     @lazy
+    def pair_factors(self) -> Ints:
+        """The factors of two variables."""
+        return read_only(np.flatnonzero(np.diff(self.plugs.starts) == 2))
+
+    @lazy
+    def pair_plugs(self) -> Plugs:
+        """The factors of two variables alone."""
+        plugs, chosen = self.plugs, self.pair_factors
+        if self.is_pairwise:
+            return plugs
+        scope = plugs.scope[plugs.starts[chosen][:, None] + np.arange(2)].reshape(-1)
+        each = {name: getattr(plugs, name)[chosen] for name in ("kinds", "places", "weights", "limits")}
+        return plugs._replace(starts=2 * np.arange(len(chosen) + 1), scope=scope, **each)
+
+    @lazy
+    def pairs(self) -> Int32s:
+        """The two variables of each factor of two, `[m, 2]`."""
+        return read_only(self.pair_plugs.scope.astype(np.int32).reshape(-1, 2))
+
+    @lazy
     def modes(self) -> Ints:
         """The best state of each variable alone."""
         found = np.empty(self.num_variables, np.int64)
@@ -195,21 +248,69 @@ class Wiring:
         return read_only(np.asarray(1.0 / np.maximum(most, 1)))
 
     @lazy
+    def traversal(self) -> Traversal:
+        """The factors breadth first, from the first variable of each component."""
+        return self.traversal_of(np.zeros(self.num_factors, np.uint8))
+
+    def traversal_of(self, left_out: Bytes) -> Traversal:
+        """The traversal of the factors that are not marked."""
+        n, left = self.num_variables, left_out == 0
+        num, slots = int(left.sum()), int(left[self.factors].sum())
+        order, up, queue = np.zeros(num, np.int64), np.zeros(len(self.factors), np.uint8), np.zeros(max(n, 1), np.int64)
+        room = np.zeros(n, np.uint8), left_out.copy(), queue
+        components = int(traverse(self.wires, self.factors, *room, order, up))
+        return Traversal(order, up, n + num - slots == components)
+
+    @lazy
+    def widest(self) -> int:
+        """The largest number of states of all variables of one factor."""
+        return int(np.diff(self.wires.messages[self.plugs.starts]).max(initial=1))
+
+    @lazy
     def consistent(self) -> Wiring:
-        """The same values, with log value -inf for the states that arc consistency rules out."""
-        wires, live = self.wires, (self.unary > -np.inf).astype(np.uint8)
-        if live.all() and np.isfinite(self.plugs.tables).all() and (self.plugs.kinds <= QUADRATIC).all():
-            return self
+        """The same values for messages: -inf for states that arc consistency rules out, no groups and no counts."""
+        tabled, unary = self.tabled, self._supported
+        return tabled if unary is self.unary else replace(tabled, unary=unary)
+
+    @lazy
+    def _supported(self) -> Floats:
+        """The log values of single variables, -inf for the states that arc consistency rules out."""
+        wires, live, kinds = self.wires, (self.unary > -np.inf).astype(np.uint8), self.plugs.kinds
+        if (
+            live.all()
+            and np.isfinite(self.plugs.tables).all()
+            and not ((kinds == PARITY) | (kinds == AT_LEAST_ONE)).any()
+        ):
+            return self.unary
         found = np.empty(int(wires.messages[-1]), np.uint8)
         room = np.empty(int(np.diff(wires.starts).max(initial=1)), np.int64)
         while interruptible(lambda cancel: prune(wires, live, found, room, cancel)):
             pass
-        return replace(self, unary=read_only(np.where(live > 0, self.unary, -np.inf)))
+        return read_only(np.where(live > 0, self.unary, -np.inf))
+
+    @lazy
+    def tabled(self) -> Wiring:
+        """The same values, with tables for groups and counts; raises if one is too large."""
+        plugs, chosen = self.plugs, np.flatnonzero(self.plugs.kinds >= GROUP)
+        if not len(chosen):
+            return self
+        sizes = np.array([np.prod(plugs.cards[self.scope(f)], dtype=np.float64) for f in chosen.tolist()])
+        if (sizes > MOST_TABLED).any():
+            f = int(chosen[np.argmax(sizes)])
+            raise NotApplicable(
+                f"Messages and bounds need a table of factor {self.numbers[f]}, which has {sizes.max():.3g} entries "
+                f"over {len(self.scope(f))} variables. Use AlphaExpansion(), QPBO() or CliqueTree()."
+            )
+        tables = [self.table(f).reshape(-1) for f in chosen.tolist()]
+        kinds, places = plugs.kinds.copy(), plugs.places.copy()
+        kinds[chosen], places[chosen] = TABLE, len(plugs.tables) + _starts(sizes)[:-1]
+        joined = np.concatenate([plugs.tables, *tables])
+        return replace(self, plugs=plugs._replace(kinds=kinds, places=places, tables=joined))
 
     @property
     def is_possible(self) -> bool:
         """Whether arc consistency leaves a state to every variable; without, no assignment has a positive value."""
-        starts, live = self.plugs.states, self.consistent.unary > -np.inf
+        starts, live = self.plugs.states, self._supported > -np.inf
         return self.constant > -np.inf and bool(np.logical_or.reduceat(live, starts[:-1]).all() if len(live) else True)
 
     def require_pairs(self, method: object) -> None:
@@ -245,7 +346,27 @@ class Wiring:
             return plugs.tables[plugs.places[f] : plugs.places[f] + math.prod(shape)].reshape(shape)
         if math.prod(shape) > MAX_ENTRIES:
             raise TooLarge(f"A factor over {len(shape)} variables has a table of {math.prod(shape):.3g} entries.")
-        return _values(int(plugs.kinds[f]), float(plugs.weights[f]), float(plugs.limits[f]), np.indices(shape))
+        kind, codes = int(plugs.kinds[f]), np.indices(shape)
+        if kind < GROUP:
+            return _values(kind, float(plugs.weights[f]), float(plugs.limits[f]), codes)
+        size = shape[0] if kind == GROUP else len(shape) + 1
+        numbers = plugs.tables[plugs.places[f] : plugs.places[f] + size][None]
+        chosen = plugs.weights[f : f + 1], plugs.limits[f : f + 1]
+        return _numbered(kind, numbers, *chosen, codes.reshape(len(shape), -1)).reshape(shape)
+
+    def tables(self, factors: Ints) -> Floats:
+        """The log values of factors over two variables and of one shape, `[factors, states, states]`."""
+        plugs, shape = self.plugs, tuple(self.plugs.cards[self.scope(int(factors[0]))].tolist())
+        found, kinds = np.empty((len(factors), *shape)), plugs.kinds[factors]
+        for kind in np.unique(kinds).tolist():
+            chosen = factors[kinds == kind]
+            if kind == TABLE:
+                entries = plugs.tables[plugs.places[chosen][:, None] + np.arange(math.prod(shape))]
+                found[kinds == kind] = entries.reshape(-1, *shape)
+            else:
+                weights, limits = (each[chosen][:, None, None] for each in (plugs.weights, plugs.limits))
+                found[kinds == kind] = _values(kind, weights, limits, np.indices(shape))
+        return found
 
     def __repr__(self) -> str:
         return f"Wiring({self.num_variables} variables, {self.num_factors} factors)"
@@ -260,6 +381,16 @@ def _values(kind: int, weight: Any, limit: Any, codes: AnyInts) -> Floats:
         return np.asarray(0.0 - weight * np.minimum(distance**2 if kind == QUADRATIC else distance, limit))
     total = codes.sum(axis=0)
     return np.where(total % 2 == weight if kind == PARITY else total > 0, 0.0, -np.inf)
+
+
+def _numbered(kind: int, numbers: Floats, weights: Floats, limits: Floats, codes: AnyInts) -> Floats:
+    """The log values `[factors, columns]` of groups or counts at codes `[arity, columns]`."""
+    if kind == COUNT:
+        return numbers[:, codes.sum(axis=0)]
+    states = np.arange(numbers.shape[1])
+    same = numbers[:, :, None] + (codes[:, None] == states[:, None]).sum(axis=0)
+    differ = len(codes) + numbers.sum(axis=1)[:, None] - same.max(axis=1)
+    return np.asarray(weights[:, None] * np.maximum(0.0, 1.0 - differ / limits[:, None]))
 
 
 def _require_discrete(problem: Problem, evidence: Evidence) -> None:
@@ -285,6 +416,11 @@ def _part(block: Block, problem: Problem, evidence: Evidence, first: int) -> Par
     if block.potential is None:
         assert block.values is not None  # a block without a potential has values
         return Part(block.scopes, numbers, block.values if block.space == "log" else _logarithms(block.values))
+    if isinstance(block.potential, Cardinality):
+        return Part(block.scopes, numbers, np.array([block.potential.log_numbers]), COUNT, *np.zeros((2, len(block))))
+    if isinstance(block.potential, RobustPotts):
+        each = np.full(len(block), block.potential.weight), np.full(len(block), block.potential.limit)
+        return Part(block.scopes, numbers, np.zeros((1, block.cards[0])), GROUP, *each)
     named = _named(block.potential)
     if named is None:
         return Part(block.scopes, numbers, block.potential.log_table(block.cards).reshape(1, -1))
@@ -338,7 +474,7 @@ class _Builder:
 
     def add(self, part: Part) -> None:
         """Add factors at the observed states of their variables."""
-        if part.kind != TABLE and part.logs[0, 0]:
+        if part.kind not in NUMBERED and part.logs[0, 0]:
             self.constant += len(part.scopes) * float(part.logs[0, 0])
         if self.all_free:
             self._put(part)
@@ -362,6 +498,12 @@ class _Builder:
             return replace(part, scopes=rest, weights=(part.weights + codes.sum(axis=1)) % 2)
         if part.kind == AT_LEAST_ONE:
             return replace(part, scopes=rest).rows(codes.sum(axis=1) == 0)
+        each = np.broadcast_to(part.logs, (len(codes), part.logs.shape[1]))
+        if part.kind == COUNT:
+            sums = codes.sum(axis=1)[:, None] + np.arange(rest.shape[1] + 1)
+            return replace(part, scopes=rest, logs=np.take_along_axis(each, sums, axis=1))
+        if part.kind == GROUP:
+            return replace(part, scopes=rest, logs=each + (codes[:, :, None] == np.arange(each.shape[1])).sum(axis=1))
         grid = np.arange(int(self.cards[part.scopes[0, 0]])) if rest.shape[1] else np.zeros(1, np.int64)
         first, second = (codes[:, :1], grid[None]) if rest.shape[1] else (codes[:, :1], codes[:, 1:])
         both = np.stack(np.broadcast_arrays(first, second))
@@ -372,15 +514,14 @@ class _Builder:
         arity = part.scopes.shape[1]
         if not len(part.scopes):
             return
-        if part.kind in (PARITY, AT_LEAST_ONE) and arity == 2:
-            codes = np.stack([np.array([[0, 0, 1, 1]]), np.array([[0, 1, 0, 1]])])
-            part = Part(part.scopes, part.numbers, _values(part.kind, part.weights[:, None], 0.0, codes))
+        if part.kind >= PARITY and arity <= 2:
+            part = Part(part.scopes, part.numbers, _small(part, self.cards[part.scopes[0]].tolist()))
         if arity > 1:
             weighted, constant = _weighted(part, self.cards)
             self.parts.append(weighted)
             self.constant += constant
             return
-        logs = part.logs if part.kind == TABLE else self._small(part, arity)
+        logs = part.logs
         if not arity:
             self.constant += float(np.broadcast_to(logs, (len(part.scopes), 1)).sum())
             return
@@ -394,16 +535,11 @@ class _Builder:
         """The numbers of unobserved variables among themselves."""
         return positions if self.all_free else self.place[positions]
 
-    def _small(self, part: Part, arity: int) -> Floats:
-        """The log tables of a constraint on at most one variable."""
-        codes = np.zeros((1, len(part.scopes), 1), np.int64) + (np.arange(2) if arity else 0)
-        return _values(part.kind, part.weights[:, None], 0.0, codes)
-
     def finish(self) -> Wiring:
         """The wiring of all parts."""
         parts, cards = self.parts, self.cards[self.free].astype(np.int64)
         counts = [len(p.scopes) for p in parts]
-        lengths = [p.logs.size if p.kind == TABLE else 0 for p in parts]
+        lengths = [p.logs.size if p.kind in NUMBERED else 0 for p in parts]
         places = [_places(p, at) for p, at in zip(parts, _starts(lengths).tolist(), strict=False)]
         plugs = Plugs(
             cards,
@@ -412,7 +548,7 @@ class _Builder:
             _joined([self._places(p.scopes).reshape(-1) for p in parts]),
             np.repeat([p.kind for p in parts], counts).astype(np.uint8),
             _joined(places),
-            _joined([p.logs.reshape(-1) for p in parts if p.kind == TABLE], np.float64),
+            _joined([p.logs.reshape(-1) for p in parts if p.kind in NUMBERED], np.float64),
             _joined([_numbers(p, p.weights) for p in parts], np.float64),
             _joined([_numbers(p, p.limits) for p in parts], np.float64),
         )
@@ -420,6 +556,20 @@ class _Builder:
             read_only(array)
         numbers = _joined([p.numbers for p in parts])
         return Wiring(self.free, numbers, plugs, read_only(self.unary), self.constant, self.variables)
+
+
+def _small(part: Part, shape: list[int]) -> Floats:
+    """The log tables of factors of a named kind over at most two variables."""
+    codes = np.indices(shape).reshape(len(shape), math.prod(shape))
+    if part.kind >= GROUP:
+        return _numbered(
+            part.kind,
+            np.broadcast_to(part.logs, (len(part.scopes), part.logs.shape[1])),
+            part.weights,
+            part.limits,
+            codes,
+        )
+    return _values(part.kind, part.weights[:, None], 0.0, codes[:, None])
 
 
 def _is_count(numbers: AnyInts) -> bool:
@@ -442,8 +592,8 @@ def _numbers(part: Part, numbers: Floats) -> Floats:
 
 
 def _places(part: Part, start: int) -> Ints:
-    """Where the table of each factor starts."""
-    if part.kind != TABLE:
+    """Where the numbers of each factor start."""
+    if part.kind not in NUMBERED:
         return np.full(len(part.scopes), -1)
     step = part.logs.shape[1] if len(part.logs) > 1 else 0
     return start + step * np.arange(len(part.scopes))

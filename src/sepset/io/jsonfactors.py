@@ -18,10 +18,12 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.potentials import (
     AllDifferent,
     AtLeastOne,
+    Cardinality,
     Ising,
     Parity,
     Potential,
     Potts,
+    RobustPotts,
     TruncatedLinear,
     TruncatedQuadratic,
 )
@@ -37,9 +39,11 @@ Document: TypeAlias = dict[str, Any]
 _POTENTIALS: dict[str, type[Potential]] = {
     "all_different": AllDifferent,
     "at_least_one": AtLeastOne,
+    "cardinality": Cardinality,
     "ising": Ising,
     "parity": Parity,
     "potts": Potts,
+    "robust_potts": RobustPotts,
     "truncated_linear": TruncatedLinear,
     "truncated_quadratic": TruncatedQuadratic,
 }
@@ -64,6 +68,8 @@ def _potential_document(potential: Potential) -> Document:
     kind = next((name for name, known in _POTENTIALS.items() if type(potential) is known), None)
     if kind is None or not dataclasses.is_dataclass(potential):
         raise NotApplicable(f"JSON has no form for the potential {potential!r}. Give the block its values instead.")
+    if isinstance(potential, Cardinality):
+        return {"kind": kind, "logs": _logs_document(np.array(potential.log_numbers))}
     numbers = dataclasses.asdict(potential)
     return {"kind": kind} | {key: number for key, number in numbers.items() if number != math.inf}
 
@@ -135,6 +141,10 @@ def _read_potential(item: Cursor) -> Potential:
     kind = item["kind"].text()
     if kind not in _POTENTIALS:
         raise item["kind"].error(f"expected one of {', '.join(_POTENTIALS)}")
+    if kind == "cardinality":
+        item.keys("kind", "logs")
+        logs = item["logs"].logs()
+        return item.made(lambda: Cardinality(tuple(np.atleast_1d(logs).reshape(-1).tolist())))
     make: Any = _POTENTIALS[kind]
     fields = [field.name for field in dataclasses.fields(make)]
     item.keys("kind", *fields)

@@ -122,11 +122,16 @@ class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]  # 
 
 
 def is_ready(kernel: Any) -> bool:
-    """Whether a kernel is on disk; or was wanted often enough, if no other process will compile it."""
-    if Path(kernel._cache._cache_file._index_path).is_file():
+    """Whether a kernel is compiled, or on disk; or was wanted often enough, if no other process will compile it."""
+    if config.DISABLE_JIT or kernel.overloads or _is_kept(kernel._cache):
         return True
     _WANTED[kernel] += 1
-    return not _has_helper() and _WANTED[kernel] > OFTEN
+    return not (_has_helper() and isinstance(kernel._cache, _KernelCache)) and _WANTED[kernel] > OFTEN
+
+
+def _is_kept(cached: Any) -> bool:
+    """Whether a kernel is on disk, for some kind of arguments; where there is no folder, nothing is."""
+    return isinstance(cached, _KernelCache) and Path(cached._cache_file._index_path).is_file()
 
 
 def _has_helper() -> bool:

@@ -226,8 +226,6 @@ def is_at_hand(kernel: Any) -> bool:
         if not METERS.of(kernel.kind).is_loaded:
             return True
         kernel = compiled_form(kernel)
-    if kernel.overloads:
-        return True
     from sepset.kernels.compile import is_ready
 
     return is_ready(kernel)

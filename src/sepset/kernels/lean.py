@@ -3,6 +3,9 @@
 Numba optimizes each function by itself, makes machine code of it, and does both again within every function that calls
 it. A function that Python never calls is needed only as a part of its callers: here it stays LLVM's bitcode. Kernels of
 twenty functions compile in half the time.
+
+This builds on parts of Numba that are not public. With other versions than those it was tested with, functions are
+compiled as Numba does it.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import gc
 from collections.abc import Iterator
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
@@ -19,6 +23,20 @@ from numba.core.runtime import rtsys
 
 FUNCTION, ENTRY = "_ZN", "_ZN7cpython"
 """How the names of compiled functions begin, and of those among them that Python calls."""
+
+
+OLDEST, NEWEST = (0, 59), (0, 68)
+"""The versions of Numba whose code libraries are as expected here."""
+
+
+def is_known(version: str) -> bool:
+    """Whether a version of Numba is one of those that this was tested with.
+
+    >>> is_known("0.60.0"), is_known("0.99.0dev1"), is_known("1.0")
+    (True, False, False)
+    """
+    parts = [int(part) for part in version.split(".")[:2] if part.isdecimal()]
+    return OLDEST <= tuple(parts) <= NEWEST
 
 
 class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba is untyped
@@ -51,6 +69,9 @@ def lean() -> Iterator[None]:
 
     Environments, which compiled functions have for messages, are set where there is machine code.
     """
+    if not is_known(numba.__version__):
+        yield
+        return
     codegen = cpu_target.target_context.codegen()
 
     def set_env(name: str, env: Any) -> None:

@@ -7,7 +7,6 @@ Reference: Koller & Friedman, definition 4.5.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -152,11 +151,9 @@ def scaled_block(block: Any, scale: float, variables: Variables) -> Block:
     r"""The block of $\phi_i^s$; $0^0 = 1$."""
     if not isinstance(block, FactorBlock):
         return Single(block.factor(0, variables) ** scale, block.scopes[0])
-    if block.potential is not None and scale != 0 and hasattr(block.potential, "weight"):
-        weight = block.potential.weight * scale
-        return FactorBlock(block.scopes, block.cards, dataclasses.replace(block.potential, weight=weight))  # type: ignore[type-var]
-    if block.potential is not None and scale > 0 and not hasattr(block.potential, "weight"):
-        return block  # a constraint: powers of zero and one
+    power = None if block.potential is None or scale == 0 else block.potential.power(scale)
+    if power is not None:
+        return FactorBlock(block.scopes, block.cards, power)
     logs = _all_logs(block)
     if scale < 0 and (logs == -np.inf).any():
         raise NotClosed(f"{block!r} ** {scale:g} raises a zero to a negative power.")

@@ -36,6 +36,21 @@ def test_small_models_are_proved():
         assert found.certificate.check()
 
 
+def test_models_with_zeros_are_searched_first():
+    rng = np.random.default_rng(4)
+    for size in (2, 3):
+        scopes = np.stack([rng.permutation(14)[:size] for _ in range(30)])
+        values = rng.random((30, *[3] * size)) * (rng.random((30, *[3] * size)) > 0.1)
+        block = ss.factors.FactorBlock(scopes, (3,) * size, values)
+        net = ss.MarkovNet(block, variables=[ss.Discrete.array("x", (14,), states=3)])
+        found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
+        assert found.log_value == pytest.approx(ss.map_assignment(net).log_value)
+        assert found.guarantees["assignment"] is ss.Guarantee.EXACT
+        assert found.info["search"] == "HybridBestFirst"
+        stopped = ss.map_assignment(net, method=ss.inference.AutomaticSearch(), until=0)
+        assert stopped.log_value <= found.log_value + 1e-9 <= stopped.bound + 2e-9
+
+
 def test_what_is_too_wide_is_searched_and_says_so():
     rng = np.random.default_rng(1)
     pixel = ss.Discrete.array("pixel", (40, 40))

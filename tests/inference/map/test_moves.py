@@ -81,7 +81,7 @@ def test_potts_expansions_are_within_twice_the_smallest_energy(seed):
 
 def test_wide_factors_are_refused_by_number_and_runs_resume(tmp_path):
     a, b, c = (ss.Discrete(n) for n in "abc")
-    with pytest.raises(ss.errors.NotApplicable, match="AlphaExpansion takes factors of at most two"):
+    with pytest.raises(ss.errors.NotApplicable, match="AlphaExpansion takes larger factors that become pairs"):
         ss.map_assignment(ss.MarkovNet(ss.Table((a, b, c), np.arange(8.0))), method=ss.AlphaExpansion())
     rng = np.random.default_rng(0)
     pixel = ss.Discrete.array("pixel", (8, 8), states=4)

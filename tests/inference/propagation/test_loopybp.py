@@ -194,7 +194,17 @@ def test_evidence_that_messages_refute_is_impossible():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"damping": 1.0}, {"damping": -0.1}, {"schedule": "random"}, {"rho": 0.0}, {"until": "soon"}]
+    "settings",
+    [
+        {"damping": 1.0},
+        {"damping": -0.1},
+        {"schedule": "sideways"},
+        {"rho": 0.0},
+        {"until": "soon"},
+        {"domain": "sqrt"},
+        {"precision": "float16"},
+        {"domain": "linear", "rho": 0.5},
+    ],
 )
 def test_settings_are_checked(settings):
     with pytest.raises(ss.errors.ArgumentError):

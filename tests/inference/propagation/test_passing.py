@@ -5,14 +5,14 @@ import pytest
 
 import sepset as ss
 from inference.propagation.test_loopybp import random_forest
-from sepset.inference.propagation.passing import BUDGET, Passing, propagated, traversal
+from sepset.inference.propagation.passing import BUDGET, Passing, propagated
 from sepset.inference.wiring import Wiring
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_every_factor_but_those_of_roots_is_reached_from_a_variable_before_it(seed):
     wiring = Wiring.of(random_forest(np.random.default_rng(seed)).as_written())
-    found = traversal(wiring)
+    found = wiring.traversal
     assert found.is_forest
     assert sorted(found.order.tolist()) == list(range(wiring.num_factors))
     assert np.bincount(wiring.factors, found.up, minlength=wiring.num_factors).tolist() == [1.0] * wiring.num_factors
@@ -20,7 +20,7 @@ def test_every_factor_but_those_of_roots_is_reached_from_a_variable_before_it(se
 
 def test_a_loop_is_not_a_forest():
     wiring = Wiring.of(ss.datasets.load("misconception").as_written())
-    assert not traversal(wiring).is_forest
+    assert not wiring.traversal.is_forest
 
 
 def test_damping_changes_the_way_and_not_the_fixed_point():

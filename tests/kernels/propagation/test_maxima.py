@@ -7,7 +7,7 @@ import sepset as ss
 from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Potts, TruncatedLinear, TruncatedQuadratic
 from sepset.inference.wiring import Wiring
-from sepset.kernels.propagation.maxima import pair_maxima
+from sepset.kernels.propagation.maxima import largest, pair_maxima, quadratic_maxima
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 
@@ -32,3 +32,23 @@ def test_messages_are_maxima_over_all_pairs(seed):
         expected = (h[:, None] + (table if s == 0 else table.T)).max(axis=0)
         np.testing.assert_allclose(out[1:-1], expected, atol=1e-12)
         assert out[0] == out[-1] == 0.0
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_envelopes_of_parabolas_are_maxima_over_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    size, weight = int(rng.integers(1, 40)), float(np.exp(rng.normal(0, 3)))
+    h = rng.integers(-5, 6, size).astype(float) if seed % 2 else rng.normal(0, np.exp(rng.normal(0, 3)), size)
+    h = np.where(rng.random(size) < 0.3 * (seed % 3), -np.inf, h)
+    out = np.full(size + 2, 7.0)
+    quadratic_maxima(h, size, weight, out, 1)
+    x = np.arange(size)
+    expected = (h[:, None] - weight * (x[:, None] - x) ** 2).max(axis=0)
+    np.testing.assert_allclose(out[1:-1], expected, rtol=1e-12, atol=1e-9)
+    assert out[0] == out[-1] == 7.0
+
+
+@pytest.mark.parametrize("size", range(10))
+def test_the_largest_of_any_number(size):
+    values = np.array([9.0, *np.random.default_rng(size).normal(size=size), 9.0])
+    assert largest(values, 1, size) == max(values[1:-1], default=-np.inf)

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.kernels.structure.candidatesums import add_edges, draw_parents, sum_before
+from sepset.kernels.structure.candidatesums import add_edges, draw_parents, sum_before, sum_touching
 from sepset.learning.structure.averaging.candidates import summed_block
 
 CANDS, OUTS = np.array([[1, 2], [-1, -1], [-1, -1], [-1, -1]]), np.array([[3], [-1], [-1], [-1]])
@@ -59,3 +59,21 @@ def test_sums_that_are_nothing_beside_the_largest():
     assert sum_before(0, inside, CANDS, OUTS, sums, 0) == pytest.approx(-2000 + np.log1p(np.exp(-1)))
     inside[3] = 1
     assert sum_before(0, inside, CANDS, OUTS, sums, 0) == pytest.approx(np.log(2 + np.exp(-1)))
+
+
+def test_sums_too_small_to_have_all_digits():
+    """e^-740 has two digits as a number, and all of them as a logarithm."""
+    _, sums = summed_block(np.array([[-740.0, -741.0, -np.inf, -np.inf], [0.0, 0.0, -np.inf, -np.inf]]))
+    inside = np.array([0, 1, 0, 0], np.uint8)
+    assert sum_before(0, inside, CANDS, OUTS, sums, 0) == pytest.approx(-740 + np.log1p(np.exp(-1)), abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.5, 1e-6, 1e-12, 1e-20])
+def test_differences_that_have_lost_their_digits_are_zero(share):
+    """Sets with column 1 have this share of all sets."""
+    scores = np.full((2, 4), -np.inf)
+    scores[0, :2] = np.log([1 - share, share])
+    _, sums = summed_block(scores)
+    flags, marks = np.array([0, 1, 1, 1], np.uint8), np.array([0, 1, 0, 0], np.uint8)
+    found = sum_touching(0, flags, marks, True, CANDS, OUTS, sums, 0)
+    assert found == (pytest.approx(np.log(share), rel=1e-6) if share > 1e-10 else -np.inf)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -109,9 +114,15 @@ def test_empty() -> None:
         (DENSE, ["a", "b", "a"], "named twice: 'a'"),
         ([["milc"]], ["milk"], "which is not in items=.*milk"),
         (pd.DataFrame({"a": ["x"]}), None, "numbers or truth values"),
+        (pd.DataFrame({"a": [1]}), ["b"], "'a' are not in items="),
+        ([["a"]], ["a", "a"], "named twice: 'a'"),
+        ([["a"]], "a", "items= is a sequence of names; found 'a'"),
+        ([["a"]], 3, "items= is a sequence of names; found 3"),
+        ([[["a"]]], None, "named by texts or numbers"),
+        ([["a", math.nan]], None, "found NaN"),
     ],
 )
-def test_bad_input(data: object, items: list[str] | None, words: str) -> None:
+def test_bad_input(data: object, items: Any, words: str) -> None:
     with pytest.raises(ss.SepsetError, match=words):
         Baskets(data, items)
 
@@ -119,3 +130,29 @@ def test_bad_input(data: object, items: list[str] | None, words: str) -> None:
 def test_items_with_one_text() -> None:
     with pytest.raises(ss.SepsetError, match="same name as text"):
         Baskets([[1, "1"]]).variables
+
+
+def test_named_columns_are_matched_by_name() -> None:
+    frame = pd.DataFrame(DENSE, columns=["milk", "bread", "beer"])
+    for data in (frame, Baskets(frame)):
+        found = Baskets(data, ["beer", "eggs", "milk", "bread"])
+        assert found.items == ("beer", "eggs", "milk", "bread")
+        assert found.matrix.toarray().tolist() == [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 1, 0]]
+
+
+def test_frames_of_other_libraries() -> None:
+    expected = Baskets(DENSE, ["milk", "bread", "beer"])
+    columns = dict(zip(expected.items, DENSE.T.tolist(), strict=True))
+    for frame in (pl.DataFrame(columns), pl.LazyFrame(columns), pa.table(columns)):
+        found = Baskets(frame)
+        assert found.items == expected.items
+        assert found.matrix.toarray().tolist() == DENSE.tolist()
+    assert [Baskets(empty).matrix.shape for empty in (pd.DataFrame(), pl.DataFrame(), pa.table({}))] == [(0, 0)] * 3
+
+
+def test_bad_pairs_and_positions() -> None:
+    for users, items, words in ((None, ["a"], "users="), (["u"], "a", "items="), ([["u"]], ["a"], "texts or numbers")):
+        with pytest.raises(ss.SepsetError, match=words):
+            Baskets.from_pairs(users, items)  # type: ignore[arg-type]
+    with pytest.raises(ss.SepsetError, match="There are 3 users"):
+        Baskets(ROWS).take([3])

@@ -75,3 +75,8 @@ def test_refusals() -> None:
         evaluate_ranking(InOrder(), Baskets([["a", "b"]]), half_life=0.5)
     with pytest.raises(ss.SepsetError, match="no score 'acuracy'"):
         evaluate_ranking(InOrder(), Baskets([["a", "b"]]))["acuracy"]
+    with pytest.raises(ss.SepsetError, match="A fitted recommender"):
+        evaluate_ranking(Popularity(), Baskets([["a", "b"]]))  # type: ignore[arg-type]
+    for protocol in (GivenK, "all but one"):
+        with pytest.raises(ss.SepsetError, match="protocol= is a value"):
+            evaluate_ranking(InOrder(), Baskets([["a", "b"]]), protocol=protocol)  # type: ignore[arg-type]

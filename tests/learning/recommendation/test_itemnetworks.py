@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,8 @@ def joint_of(net: ss.BayesNet) -> np.ndarray:
 
 @pytest.mark.parametrize("method", [None, ss.HillClimb()], ids=["trees", "tables"])
 def test_absent_items_by_enumeration(method: object) -> None:
-    fitted = BayesRecommender(method=method, **LOOSE).fit(ROWS)  # type: ignore[arg-type]
+    settings = {"method": method} if method else LOOSE
+    fitted = BayesRecommender(**settings).fit(ROWS)  # type: ignore[arg-type]
     assert fitted.model.dag.num_edges > 2
     joint, found = joint_of(fitted.model), fitted.scores(Baskets(EVERY))
     for row, codes in enumerate(EVERY):
@@ -106,3 +108,14 @@ def test_settings_are_checked(kind: type, settings: dict[str, float]) -> None:
 def test_unknown_semantics() -> None:
     with pytest.raises(ss.SepsetError, match="unviewed"):
         BayesRecommender(unviewed="hidden")
+
+
+@pytest.mark.parametrize("method", ["hill", ss.HillClimb])
+def test_methods_are_values(method: Any) -> None:
+    with pytest.raises(ss.SepsetError, match=r"method=\) is a value such as HillClimb"):
+        BayesRecommender(method=method)
+
+
+def test_settings_of_trees_do_not_go_with_a_method() -> None:
+    with pytest.raises(ss.SepsetError, match="settings of trees"):
+        BayesRecommender(method=ss.HillClimb(), pseudo_count=0.5)

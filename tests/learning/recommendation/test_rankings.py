@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,3 +61,11 @@ def test_refusals() -> None:
         precision_at([True], 0)
     with pytest.raises(ss.SepsetError, match="one truth value per score"):
         roc_area([1, 2], [True])
+    with pytest.raises(ss.SepsetError, match="1 are NaN"):
+        roc_area([math.nan, 2], [True, False])
+
+
+@pytest.mark.parametrize("relevant", ["yes", ["yes"], [math.nan], [2], None])
+def test_truth_values_are_needed(relevant: Any) -> None:
+    with pytest.raises(ss.SepsetError, match="relevant= is a sequence of truth values"):
+        mean_rank(relevant)

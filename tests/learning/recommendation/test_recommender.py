@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import sepset as ss
 from sepset.learning.recommendation.baselines import Popularity
@@ -70,3 +71,10 @@ def test_refusals() -> None:
         fitted.recommend([], k=0)
     with pytest.raises(ss.SepsetError, match=r"'milc' were not among the items.*milk"):
         fitted.recommend(["milc"])
+
+
+def test_columns_of_matrices_are_the_items_in_order() -> None:
+    fitted = Popularity().fit(TRAIN)
+    dense = np.array([[1, 0, 0], [0, 1, 1]])
+    for matrix in (dense, sparse.csr_matrix(dense), sparse.csr_array(dense)):
+        assert fitted.recommend(matrix, k=1).items == (("bread",), ("milk",))

@@ -6,32 +6,34 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sepset.errors import TooLarge
 from sepset.inference.assignment import AssignmentTask, Found, assign
 from sepset.inference.iterate import Until, as_until
-from sepset.inference.map.binary import BinaryEnergy
-from sepset.inference.map.branching import BranchAndBound
+from sepset.inference.map.consistency.bestfirst import HybridBestFirst
 from sepset.inference.map.coordinates import ICM
-from sepset.inference.map.mincut import MinCut
+from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.trws import TRWS
+from sepset.inference.wiring import Wiring
+from sepset.kernels.propagation.wires import QUADRATIC
 
 SECONDS = 30.0
 """The time that bounds and moves take together if no budget is given."""
 
-SMALL, WIDEST, NEAR, TINY = 2000, 12, 0.05, 300
-"""Branch and bound follows for models of so many states, factors of so many variables, and gaps of this part of the
-bound, or this many nats if the bound is small; and for models of the last number of states whatever the gap."""
+SMALL, WIDEST, NEAR, TINY = 20000, 12, 0.05, 2000
+"""A search for a proof follows for models of so many states, factors of so many variables, and gaps of this part of the
+bound, or this many nats if the bound is small; and for models of the last number of states whatever the gap. It comes
+first if factors have zeros."""
 
 
 @dataclass(frozen=True)
 class AutomaticSearch:
-    """One cut if the model is binary, in pairs and submodular; else bounds and moves for pairs; else bounds and search.
+    """One cut if the model is in pairs and submodular; else bounds and moves for pairs; else bounds and search.
 
     For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
     states of both are fused. For larger factors, `MPLP` gives bound and start, and local search improves it. The result
-    says what was used. Branch and bound follows in small models, if little is left to prove or they are tiny.
+    says what was used. Hybrid best-first search for a proof follows in small models, if little is left to prove or they
+    are tiny; where factors have zeros it comes first, with half of the time.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -49,11 +51,24 @@ class AutomaticSearch:
         """The best assignment found."""
         task.require_all(self)
         wiring = task.wiring
-        if not wiring.is_pairwise:
-            return self._in_any(task)
-        if (wiring.plugs.cards <= 2).all() and BinaryEnergy.of(wiring, MinCut()).submodular() is not None:
+        if wiring.is_pairwise and has_cut(wiring):
             return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
-        return self._in_pairs(task)
+        return self._bounded(task) if not _has_zeros(wiring) else self._proved(task)
+
+    def _bounded(self, task: AssignmentTask) -> Found:
+        """Bounds by messages, then moves or local search."""
+        return self._in_pairs(task) if task.wiring.is_pairwise else self._in_any(task)
+
+    def _proved(self, task: AssignmentTask) -> Found:
+        """A search for a proof; if it does not end in half of the time, the better of it and of what else there is."""
+        rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
+        half = replace(rule, tolerance=0.0, seconds=None if rule.seconds is None else rule.seconds / 2.0)
+        first = HybridBestFirst().assign(task.again(until=half, checkpoint=None))
+        if first.is_proved or first.bound == -np.inf:
+            return _said("HybridBestFirst", first)
+        start = first.codes[0] if first.log_values[0] > -np.inf else task.start
+        then = self._bounded(task.again(start=start, until=replace(half, tolerance=rule.tolerance)))
+        return _better(_said(f"HybridBestFirst, then {then.info['search']}", then), first)
 
     def _in_any(self, task: AssignmentTask) -> Found:
         """Bounds by messages of any factors, then local search, then branch and bound if little is left to prove."""
@@ -83,20 +98,31 @@ class AutomaticSearch:
 
 
 def _closed(task: AssignmentTask, found: Found, rest: Until) -> Found:
-    """The same, or what branch and bound makes of it: a proof, or a better assignment or bound."""
-    wiring, gap = task.wiring, found.bound - found.log_values[0]
+    """The same, or what a search for a proof makes of it: a proof, or a better assignment or bound."""
+    gap = found.bound - found.log_values[0]
     most = SMALL if gap <= NEAR * max(1.0, abs(found.bound)) else TINY
-    is_small = wiring.plugs.states[-1] <= most and np.diff(wiring.plugs.starts).max(initial=1) <= WIDEST
-    if found.is_proved or not is_small:
+    if found.is_proved or task.wiring.plugs.states[-1] > most or not _fits(task.wiring):
         return found
-    try:
-        again = BranchAndBound().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
-    except TooLarge:
-        return found
-    name = f"{found.info['search']}, then BranchAndBound"
-    if again.bound < found.bound:
-        return _said(name, again)
-    return _said(name, replace(found, codes=again.codes, log_values=again.log_values))
+    again = HybridBestFirst().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
+
+
+def _better(one: Found, other: Found) -> Found:
+    """The first one's account, with the better assignment and the better bound of both."""
+    best = max(one, other, key=lambda found: found.log_values[0])
+    bound = min(one, other, key=lambda found: found.bound)
+    return replace(one, codes=best.codes, log_values=best.log_values, bound=bound.bound, certificate=bound.certificate)
+
+
+def _fits(wiring: Wiring) -> bool:
+    """Whether the tables of a model are few and small enough for a search."""
+    return wiring.plugs.states[-1] <= SMALL and bool(np.diff(wiring.plugs.starts).max(initial=1) <= WIDEST)
+
+
+def _has_zeros(wiring: Wiring) -> bool:
+    """Whether a model that fits forbids some joint states."""
+    has = np.isneginf(wiring.plugs.tables).any() or (wiring.plugs.kinds > QUADRATIC).any()
+    return bool(has) and _fits(wiring)
 
 
 def _said(name: str, found: Found) -> Found:

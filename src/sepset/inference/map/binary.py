@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.errors import NotApplicable
+from sepset.inference.map.reductions import choice_terms
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import POTTS, QUADRATIC, TABLE
 
@@ -31,7 +32,8 @@ class BinaryEnergy:
 
     Attributes:
         constant: a number to add.
-        unary: `[2, n]`, the energies of the states of each variable; infinite where they are impossible.
+        unary: `[2, n]`, the energies of the states of each variable; infinite where they are impossible. Auxiliary
+            variables that larger factors need come last.
         pairs: the variables of each factor.
         costs: `[4, m]`, of the cells (0, 0), (0, 1), (1, 0) and (1, 1).
         flipped: the variables whose states are exchanged.
@@ -48,10 +50,9 @@ class BinaryEnergy:
 
     @classmethod
     def of(cls, wiring: Wiring, method: object) -> BinaryEnergy:
-        """The energy of a wired model; raises if a variable has more than two states, or a factor more than two."""
-        _require_binary_pairs(wiring, method)
-        plugs = wiring.plugs
-        pairs = plugs.scope.astype(np.int32).reshape(-1, 2)
+        """The energy of a wired model; raises if a variable has more than two states, or a factor does not reduce."""
+        _require_binary(wiring, method)
+        plugs, pairs = wiring.pair_plugs, wiring.pairs
         unary, constant = _unary(wiring), -wiring.constant
         costs = np.zeros((4, len(pairs)))
         named = (plugs.kinds >= POTTS) & (plugs.kinds <= QUADRATIC)
@@ -62,11 +63,33 @@ class BinaryEnergy:
         constant -= float(weights[friendly & (plugs.kinds == POTTS)].sum())
         rest = np.flatnonzero(~friendly)
         if len(rest):
-            costs[:, rest], shifts, fixed = normal_form(_tables(wiring, rest))
+            costs[:, rest], shifts, fixed = normal_form(_tables(wiring, wiring.pair_factors[rest]))
             constant += fixed
             for state in (0, 1):
                 np.add.at(unary[state], pairs[rest], shifts[state])
-        return cls(constant, unary, pairs, costs, np.zeros(unary.shape[1], bool))
+        energy = cls(constant, unary, pairs, costs, np.zeros(unary.shape[1], bool))
+        zeros = np.zeros(len(plugs.cards), np.int64)
+        return energy.with_larger(wiring, zeros, np.minimum(1, plugs.cards - 1), method)
+
+    def with_larger(self, wiring: Wiring, keep: Ints, take: Ints, method: object) -> BinaryEnergy:
+        """The energy with that of larger factors, whose choices between two assignments it does not have yet."""
+        if wiring.is_pairwise:
+            return self
+        terms = choice_terms(wiring, keep, take, method)
+        pairs, numbers = terms.joined()
+        unary = np.zeros((2, terms.num_variables))
+        unary[:, : self.unary.shape[1]] = self.unary
+        unary[1] += terms.singles()
+        np.add.at(unary[1], pairs[:, 0], np.minimum(numbers, 0.0))
+        costs = np.zeros((4, len(pairs)))
+        costs[2], costs[3] = np.maximum(-numbers, 0.0), np.maximum(numbers, 0.0)
+        return BinaryEnergy(
+            self.constant + terms.constant,
+            unary,
+            np.concatenate([self.pairs, pairs]),
+            np.concatenate([self.costs, costs], axis=1),
+            np.zeros(terms.num_variables, bool),
+        )
 
     @property
     def is_submodular(self) -> bool:
@@ -96,23 +119,28 @@ class BinaryEnergy:
         """
         if self.is_submodular:
             return self
-        from scipy import sparse
-        from scipy.sparse.csgraph import connected_components
-
-        n, differs = self.unary.shape[1], (self.costs[0] > 0.0) | (self.costs[3] > 0.0)
-        active = self.costs.any(axis=0)
-        first, second = self.pairs[active].astype(np.int64).T
-        across = n * differs[active]
-        rows, columns = np.concatenate([first, first + n]), np.concatenate([second + across, second + n - across])
-        graph = sparse.coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(2 * n, 2 * n))
-        _, parts = connected_components(graph, directed=False)
-        if (parts[:n] == parts[n:]).any():
-            return None
-        return self.flip(parts[:n] > parts[n:])
+        differs, active = (self.costs[0] > 0.0) | (self.costs[3] > 0.0), self.costs.any(axis=0)
+        chosen = two_kinds(self.pairs[active], differs[active], self.unary.shape[1])
+        return None if chosen is None else self.flip(chosen)
 
 
-def _require_binary_pairs(wiring: Wiring, method: object) -> None:
-    wiring.require_pairs(method)
+def two_kinds(pairs: AnyInts, differs: Bools, n: int) -> Bools | None:
+    """One of two kinds for each of `n` variables, so that pairs that differ, and only those, join two kinds; or None.
+
+    The first variable of each connected part is of the first kind.
+    """
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    first, second = pairs.astype(np.int64).T
+    across = n * differs
+    rows, columns = np.concatenate([first, first + n]), np.concatenate([second + across, second + n - across])
+    graph = sparse.coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(2 * n, 2 * n))
+    _, parts = connected_components(graph, directed=False)
+    return None if (parts[:n] == parts[n:]).any() else np.asarray(parts[:n] > parts[n:])
+
+
+def _require_binary(wiring: Wiring, method: object) -> None:
     cards = wiring.plugs.cards
     if (cards > 2).any():
         i = int(np.argmax(cards > 2))
@@ -134,7 +162,7 @@ def _unary(wiring: Wiring) -> Floats:
 def _tables(wiring: Wiring, factors: Ints) -> Floats:
     """The energies of the four cells of some factors; cells of one-state variables are impossible."""
     plugs = wiring.plugs
-    cards = plugs.cards[plugs.scope.reshape(-1, 2)[factors]]
+    cards = plugs.cards[plugs.scope[plugs.starts[factors][:, None] + np.arange(2)]]
     plain = (plugs.kinds[factors] == TABLE) & (cards == 2).all(axis=1)
     cells = np.full((len(factors), 4), np.inf)
     cells[plain] = -plugs.tables[plugs.places[factors[plain]][:, None] + np.arange(4)]

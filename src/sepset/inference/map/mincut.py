@@ -1,23 +1,26 @@
-r"""The best assignment of a submodular binary model by one minimum cut.
+r"""The best assignment of a submodular model by one minimum cut.
 
-$$\epsilon(0, 0) + \epsilon(1, 1) \le \epsilon(0, 1) + \epsilon(1, 0)$$
+$$\epsilon(x, y) + \epsilon(x', y') \le \epsilon(x, y') + \epsilon(x', y), \qquad x < x', \; y < y'$$
 
-Variables on the source's side of the cut have state 0. Every cut has the energy of its assignment, so that the smallest
-one gives the best assignment, whatever the width of the graph.
+Binary variables on the source's side of the cut have state 0; with more states, each has a node between two states.
+Every cut has the energy of its assignment, so that the smallest one gives the best assignment, whatever the width of
+the graph.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import AnyInts, Bools, Floats
 from sepset.errors import NotApplicable
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.map.binary import BinaryEnergy
+from sepset.inference.map.layers import Layers, is_ordered
 from sepset.inference.map.maxflow import FlowGraph
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
@@ -28,10 +31,17 @@ AGREE = 1e-9
 
 @dataclass(frozen=True)
 class MinCut:
-    """Exact assignments of binary variables whose pairs are submodular, also after exchanging states of some variables.
+    """Exact assignments of models in pairs that are submodular, also after reversing the states of some variables.
 
-    Cost: a flow on a graph with a node per variable and two arcs per factor: a second for a million pixels.
-    Reference: Greig, Porteous & Seheult (1989); Koller & Friedman, section 13.6.1 and algorithm 13.4.
+    With more than two states, pairs must be submodular in the order of the states: every convex cost of their distance
+    is, such as `TruncatedLinear` and `TruncatedQuadratic` without a limit. Binary factors over three and more variables
+    are reduced to pairs with auxiliary variables: `RobustPotts`, `Cardinality` with a convex function, tables whose
+    products of three and more variables lower the energy, and all submodular tables of three.
+
+    Cost: a flow on a graph with a node per variable and two arcs per factor: a second for a million pixels. Variables
+    of $K$ states have $K - 1$ nodes, and linear costs as many arcs, others up to $(K - 1)^2$.
+    Reference: Greig, Porteous & Seheult (1989); Koller & Friedman, section 13.6.1 and algorithm 13.4; Ishikawa (2003)
+    and Schlesinger & Flach (2006) for more states.
     Guarantee: exact, with the flow as a proof.
     Tested by: inference/map/test_mincut.py::test_cuts_are_best_assignments
 
@@ -49,20 +59,38 @@ class MinCut:
         task.require_all(self)
         task.require_no_budget(self)
         wiring = task.wiring
+        if (wiring.plugs.cards > 2).any():
+            layers = Layers.of(wiring, self)
+            return _found(layers.energy, layers.codes)
         energy = BinaryEnergy.of(wiring, self)
         cuttable = energy.submodular()
         if cuttable is None:
             raise NotApplicable(_frustrated(energy, wiring))
-        cut = flow_graph(cuttable).min_cut()
-        least = cuttable.constant + float(least_energies(cuttable).sum()) + cut.value
-        codes = (cut.sink_side ^ cuttable.flipped).astype(np.int64)
-        codes[wiring.plugs.cards == 1] = 0
-        certificate = Certificate(
-            f"No assignment has a log value above {-least:.10g}.",
-            "A flow of that size through the graph of the energy: every cut, and so every assignment, pays for it.",
-            partial(_flow_proves, cuttable, least),
-        )
-        return Found(codes[None], (-least,), -least, Guarantee.EXACT, certificate, info={"decoder": "minimum cut"})
+        n, only = wiring.num_variables, wiring.plugs.cards == 1
+        return _found(cuttable, lambda ones: np.where(only, 0, (ones ^ cuttable.flipped)[:n]))
+
+
+def has_cut(wiring: Wiring) -> bool:
+    """Whether a minimum cut gives the best assignment of a wired model."""
+    if (wiring.plugs.cards > 2).any():
+        return wiring.is_pairwise and is_ordered(wiring, MinCut())
+    try:
+        return BinaryEnergy.of(wiring, MinCut()).submodular() is not None
+    except NotApplicable:
+        return False
+
+
+def _found(energy: BinaryEnergy, decode: Callable[[Bools], AnyInts]) -> Found:
+    """The assignment of the minimum cut of a submodular energy, with the flow as a proof."""
+    cut = flow_graph(energy).min_cut()
+    least = energy.constant + float(least_energies(energy).sum()) + cut.value
+    certificate = Certificate(
+        f"No assignment has a log value above {-least:.10g}.",
+        "A flow of that size through the graph of the energy: every cut, and so every assignment, pays for it.",
+        partial(_flow_proves, energy, least),
+    )
+    codes = np.asarray(decode(cut.sink_side), np.int64)
+    return Found(codes[None], (-least,), -least, Guarantee.EXACT, certificate, info={"decoder": "minimum cut"})
 
 
 def flow_graph(energy: BinaryEnergy) -> FlowGraph:
@@ -84,7 +112,14 @@ def least_energies(energy: BinaryEnergy) -> Floats:
 
 
 def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
-    f = int(np.argmax((energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)))
+    wrong = (energy.costs[0] > 0.0) | (energy.costs[3] > 0.0)
+    pair = int(np.argmax(wrong))
+    if pair >= len(wiring.pair_factors):
+        return (
+            "MinCut takes submodular models; no exchange of states makes the factors over three and more variables "
+            "submodular. Use QPBO() for what is certain."
+        )
+    f = int(wiring.pair_factors[pair])
     one, other = (wiring.name(i) for i in wiring.scope(f).tolist())
     return (
         f"MinCut takes submodular models; factor {wiring.numbers[f]} favors unequal states of {one!r} and {other!r}, "

@@ -38,9 +38,9 @@ def fused(wiring: Wiring, keep: Ints, take: Ints) -> Ints:
     """
     energy = move_energy(wiring, keep, take)
     if energy.is_submodular:
-        chosen = flow_graph(energy).min_cut().sink_side
+        chosen = flow_graph(energy).min_cut().sink_side[: len(keep)]
     else:
-        roof = roof_dual(energy)
+        roof = roof_dual(energy).first(len(keep))
         chosen = roof.labeled & (roof.codes == 1)
     found = np.where(chosen, take, keep)
     return found if wiring.log_value(found) > wiring.log_value(keep) else keep
@@ -48,17 +48,17 @@ def fused(wiring: Wiring, keep: Ints, take: Ints) -> Ints:
 
 def move_energy(wiring: Wiring, keep: Ints, take: Ints) -> BinaryEnergy:
     """The energy of choices between two assignments; a variable that is offered its own state keeps it."""
-    plugs = wiring.plugs
-    cells = np.empty((4, wiring.num_factors))
+    plugs, pairs = wiring.pair_plugs, wiring.pairs
+    cells = np.empty((4, len(pairs)))
     numbers = plugs.scope, plugs.cards, plugs.kinds, plugs.places, plugs.tables, plugs.weights, plugs.limits
     interruptible(lambda cancel: move_cells(*numbers, keep, take, cells))
     unary = np.stack([-wiring.unary[plugs.states[:-1] + keep], -wiring.unary[plugs.states[:-1] + take]])
-    pairs = plugs.scope.astype(np.int32).reshape(-1, 2)
     costs, shifts, constant = normal_form(np.ascontiguousarray(cells.T))
     for state in (0, 1):
         np.add.at(unary[state], pairs, shifts[state])
     unary[1, keep == take] = np.inf
-    return BinaryEnergy(constant - wiring.constant, unary, pairs, costs, np.zeros(len(keep), bool))
+    energy = BinaryEnergy(constant - wiring.constant, unary, pairs, costs, np.zeros(len(keep), bool))
+    return energy.with_larger(wiring, keep, take, AlphaExpansion())
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,6 @@ class _MoveSearch:
     def assign(self, task: AssignmentTask) -> Found:
         """The assignment that no move improves."""
         task.require_all(self)
-        task.wiring.require_pairs(self)
         done = task.iterated(self, until=Until(steps=None, tolerance=None, seconds=np.inf), codec=_MoveCodec())
         codes, settled = done.state.codes, done.status is Status.CONVERGED
         return Found(

@@ -40,10 +40,16 @@ class Roof:
     labeled: Bools
     codes: Ints
 
+    def first(self, n: int) -> Roof:
+        """The outcome for the first variables, without auxiliary ones."""
+        return Roof(self.least, self.labeled[:n], self.codes[:n])
+
 
 @dataclass(frozen=True)
 class QPBO:
-    """Persistent states of any binary model in pairs, completed by coordinate ascent and improved by further cuts.
+    """Persistent states of any binary model, completed by coordinate ascent and improved by further cuts.
+
+    Factors over three and more variables are reduced to pairs with auxiliary variables.
 
     Args:
         improvements: how often a random half of the undecided variables is fixed at its present states, which decides
@@ -73,8 +79,9 @@ class QPBO:
         task.require_all(self)
         task.require_no_budget(self)
         wiring = task.wiring
-        energy = BinaryEnergy.of(wiring, self)
-        roof = roof_dual(energy)
+        energy, n = BinaryEnergy.of(wiring, self), wiring.num_variables
+        whole = roof_dual(energy)
+        roof = whole.first(n)
         codes = np.where(roof.labeled, roof.codes, task.first_codes())
         codes = improved(wiring, codes, np.flatnonzero(~roof.labeled))
         for _ in range(self.improvements if not roof.labeled.all() else 0):
@@ -83,7 +90,7 @@ class QPBO:
         certificate = Certificate(
             f"{int(roof.labeled.sum())} states belong to some best assignment, and no value is above {bound:.10g}.",
             "A minimum cut of the graph with two nodes per variable: its half-integral optimum is persistent.",
-            partial(_is_same, energy, roof),
+            partial(_is_same, energy, whole),
         )
         return Found(
             codes[None],
@@ -102,7 +109,7 @@ class QPBO:
         fixed = labeled | (rng.random(len(codes)) < 0.5)
         unary = energy.unary.copy()
         unary[1 - codes[fixed], np.flatnonzero(fixed)] = np.inf
-        roof = roof_dual(replace(energy, unary=unary))
+        roof = roof_dual(replace(energy, unary=unary)).first(len(codes))
         found = improved(wiring, np.where(roof.labeled, roof.codes, codes), np.flatnonzero(~labeled))
         return found if wiring.log_value(found) > wiring.log_value(codes) else codes
 

@@ -2,7 +2,7 @@ r"""Loopy belief propagation: marginals and the Bethe free energy by sums, assig
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -10,15 +10,20 @@ from sepset.base.checks import number, one_of
 from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Until, as_until
+from sepset.inference.propagation.linear import LinearPassing, is_bounded, require_bounded
 from sepset.inference.propagation.maxproduct import assigned
 from sepset.inference.propagation.passing import BUDGET, MAX_BUDGET, Beliefs, Passing, propagated
 from sepset.inference.propagation.questions import PreparedPropagation, promised
+from sepset.inference.propagation.schedules import SCHEDULES
 from sepset.inference.result import Guarantee, Guarantees
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 
-SCHEDULES = ("sequential", "synchronous")
-"""The orders in which messages are sent."""
+DOMAINS = ("auto", "linear", "log")
+"""Messages as numbers or as logarithms."""
+
+PRECISIONS = {"float64": 1e-9, "float32": 1e-5}
+"""The types of numbers, and the change of a log message that counts as none."""
 
 
 def check_passes(owner: str, damping: object, schedule: object, until: object) -> None:
@@ -41,11 +46,15 @@ class LoopyBP:
     converged. `map_assignment` sends maxima in place of sums (max-product) and decodes them.
 
     Args:
-        damping: the part of each old log message that is kept; not used on forests.
-        schedule: "sequential" sends messages forth and back through the factors, "synchronous" all at once.
+        damping: the part of each old message that is kept; not used on forests.
+        schedule: "sequential" sends messages forth and back through the factors, "synchronous" all at once, "random" in
+            random order, "residual" of the factor that changes most, "tree" along random spanning forests.
         rho: the weight of all factors: 1 for belief propagation, others for fractional belief propagation.
+        domain: messages as logarithms ("log") or as numbers ("linear"), which is several times faster but takes bounded
+            factors; "auto" uses numbers wherever that is safe. Beliefs differ by rounding.
+        precision: "float64" or "float32".
         until: when the passes end, by default after 1000 (200 for assignments) or when no log message changes by more
-            than 1e-9.
+            than 1e-9 (1e-5 for float32).
 
     Cost: a pass takes time linear in the entries of all tables, and in the states for Potts and Ising pairs.
     Reference: Koller & Friedman, section 11.3; Yedidia, Freeman & Weiss (2005); Wiegerinck & Heskes (2003).
@@ -66,11 +75,17 @@ class LoopyBP:
     damping: float = 0.5
     schedule: str = "sequential"
     rho: float = field(default=1.0, kw_only=True)
+    domain: str = field(default="auto", kw_only=True)
+    precision: str = field(default="float64", kw_only=True)
     until: Until | int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_passes("LoopyBP", self.damping, self.schedule, self.until)
         number("LoopyBP(rho=)", self.rho, above=0)
+        one_of("LoopyBP(domain=)", self.domain, DOMAINS)
+        one_of("LoopyBP(precision=)", self.precision, tuple(PRECISIONS))
+        if self.domain == "linear" and (self.rho != 1.0 or self.schedule == "residual"):
+            raise ArgumentError("LoopyBP(domain='linear') takes rho=1 and a schedule other than 'residual'.")
 
     def prepare(self, problem: Problem) -> PreparedPropagation:
         """The method bound to a problem."""
@@ -82,11 +97,13 @@ class LoopyBP:
 
     def propagate(self, wiring: Wiring) -> Beliefs:
         """The beliefs where the passes end."""
-        return propagated(self._passing(wiring, is_max=False), wiring, as_until(self.until, BUDGET))
+        return propagated(self._sums(wiring), wiring, as_until(self.until, self._budget(BUDGET)))
 
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from max-product messages, improved by coordinate ascent."""
-        return assigned(self, task, self._passing(task.wiring, is_max=True), as_until(self.until, MAX_BUDGET))
+        return assigned(
+            self, task, self._passing(task.wiring, is_max=True), as_until(self.until, self._budget(MAX_BUDGET))
+        )
 
     def log_partition(self, beliefs: Beliefs) -> float:
         """The Bethe free energy of the beliefs."""
@@ -100,4 +117,15 @@ class LoopyBP:
 
     def _passing(self, wiring: Wiring, *, is_max: bool) -> Passing:
         rhos = None if self.rho == 1.0 else np.full(wiring.num_factors, float(self.rho))
-        return Passing(self.damping, self.schedule, is_max, rhos)
+        return Passing(self.damping, self.schedule, is_max, rhos, precision=self.precision)
+
+    def _sums(self, wiring: Wiring) -> Passing | LinearPassing:
+        if self.domain == "linear":
+            require_bounded(wiring, self, self.precision)
+        plain = self.rho == 1.0 and self.schedule != "residual" and self.domain != "log"
+        if plain and is_bounded(wiring, self.precision) and wiring.is_possible:
+            return LinearPassing(wiring.consistent, self.damping, self.schedule, self.precision)
+        return self._passing(wiring, is_max=False)
+
+    def _budget(self, until: Until) -> Until:
+        return replace(until, tolerance=PRECISIONS[self.precision])

@@ -2,28 +2,111 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import interruptible
-from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of
-from sepset.inference.iterate import Until
+from sepset.errors import NotApplicable, TooLarge
+from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
+from sepset.inference.iterate import Info, Until
+from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
-from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms, traversal
+from sepset.inference.propagation.agreement import TIED, Agreements
+from sepset.inference.propagation.counting import bound_by, convex_certificate, convex_split
+from sepset.inference.propagation.neighborhoods import StrongLocalMaximum
+from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms
 from sepset.inference.result import Guarantee
+from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.decoding import decode_factors, largest_loss
+from sepset.kernels.propagation.wires import first_modes
+from sepset.variables.evidence import Evidence
 
 TRIES = 16
 """The number of further decodings of beliefs whose maxima disagree."""
 
-LOCALLY_OPTIMAL = 1e-6
-"""The most by which a decoded assignment may be below the maximum of a log belief to count as locally optimal."""
+DECODE_EVERY = 10
+"""The number of passes between two decodings."""
+
+MOST_TIED = 500
+"""The most tied variables that are searched for the best completion of the others."""
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """Messages, and the best of the assignments decoded so far."""
+
+    messages: Floats
+    codes: Ints
+    value: float
+    passes: int = 0
+
+
+class DecodedCodec:
+    """Stores messages and the best assignment in a checkpoint."""
+
+    def pack(self, state: Decoded) -> object:
+        """The state as plain values."""
+        return dict(vars(state))
+
+    def unpack(self, content: dict[str, Any]) -> Decoded:
+        """The state of plain values."""
+        messages, codes = np.asarray(content["messages"]), np.array(content["codes"], np.int64)
+        return Decoded(messages, codes, float(content["value"]), int(content["passes"]))
+
+
+@dataclass(frozen=True, eq=False)
+class MaxPassing:
+    """Passes of max-product that keep the best decoding of all passes, which often oscillate around loops.
+
+    Attributes:
+        passing: the passes.
+    """
+
+    passing: Passing
+
+    def __repr__(self) -> str:
+        return repr(self.passing)
+
+    def init(self, task: AssignmentTask, rng: np.random.Generator) -> Decoded:
+        """Messages of one, and the assignment to begin with."""
+        codes = task.first_codes()
+        return Decoded(self.passing.init(task, rng), codes, task.wiring.log_value(codes))
+
+    def step(self, task: AssignmentTask, state: Decoded, rng: np.random.Generator) -> tuple[Decoded, Info]:
+        """A step of the passes, and now and then a decoding."""
+        messages, info = self.passing.step(task, state.messages, rng)
+        found = Decoded(messages, state.codes, state.value, state.passes + 1)
+        if found.passes % DECODE_EVERY == 0 and info.objective > -math.inf:
+            beliefs = beliefs_of(self.passing, task.wiring, messages)
+            if beliefs.log_totals > -math.inf:
+                codes, value = best_of([state.codes, decoded_codes(beliefs)], task.wiring)
+                found = Decoded(messages, codes, value, found.passes)
+        return found, info
+
+
+class Decoding(NamedTuple):
+    """An assignment read from beliefs.
+
+    Attributes:
+        codes: the assignment.
+        decoder: how it was found.
+        is_optimal: whether all beliefs have their maxima there.
+        ties: the number of variables whose beliefs have several maxima.
+        conflict: factors whose beliefs cannot have their maxima together, if no assignment has them all.
+    """
+
+    codes: Ints
+    decoder: str
+    is_optimal: bool
+    ties: int
+    conflict: list[int]
 
 
 def assigned(method: object, task: AssignmentTask, passing: Passing, until: Until, *, has_trees: bool = False) -> Found:
@@ -34,34 +117,87 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
             an upper bound.
 
     Reference: Koller & Friedman, section 13.4; Wainwright, Jaakkola & Willsky (2005).
-    Guarantee: exact on forests; otherwise a local optimum, with an upper bound for tree-reweighted messages.
+    Guarantee: exact on forests; otherwise a local optimum, with an upper bound for convex counting numbers.
     Tested by: inference/propagation/test_maxproduct.py::test_forests_are_exact_with_ties_and_proved
     """
     task.require_all(method)
-    beliefs = beliefs_of(passing, task.wiring, ended := task.iterated(passing, until=until))
+    ended = task.iterated(MaxPassing(passing), until=until, codec=DecodedCodec())
+    beliefs = beliefs_of(passing, task.wiring, ended.state.messages, ended)
     if beliefs.log_totals == -math.inf:
         return Found(task.first_codes()[None], (-math.inf,), -math.inf, status=ended.status, trace=ended.trace)
-    decoded = decoded_codes(beliefs)
-    is_optimal = beliefs.has_converged and loss(beliefs, decoded) <= LOCALLY_OPTIMAL
-    others = [*_others(task, beliefs), *([] if is_optimal else _random_decodings(task, beliefs))]
-    codes, value = best_of([improved(task.wiring, c) for c in (decoded, *others)], task.wiring)
+    decoding = decoded(beliefs)
+    others = _others(task, beliefs, decoding, ended.state)
+    codes, value = best_of([improved(task.wiring, c) for c in (decoding.codes, *others)], task.wiring)
     bound, certificate = _bound(beliefs, has_trees=has_trees)
-    info = {
-        "seconds": round(ended.seconds, 3),
-        "passes": ended.num_steps,
-        "residual": beliefs.residual,
-        "locally_optimal": is_optimal,
-    }
+    if not is_proved(value, bound) and certificate is None and decoding.is_optimal and (codes == decoding.codes).all():
+        certificate = _strong(beliefs, codes)
+    run = {"seconds": round(ended.seconds, 3), "passes": ended.num_steps, "residual": beliefs.residual}
+    info = {**run, **_described(beliefs.wiring, decoding)}
     return Found(
         codes[None], (value,), bound, Guarantee.LOCAL_OPTIMUM, certificate, None, ended.status, ended.trace, info
     )
 
 
-def _others(task: AssignmentTask, beliefs: Beliefs) -> list[Ints]:
-    """Further assignments to improve: the best state of each variable by its belief, and the start if there is one."""
-    states = beliefs.wiring.plugs.states
-    each = np.array([int(beliefs.logs[a:b].argmax()) for a, b in itertools.pairwise(states.tolist())], np.int64)
-    return [each] if task.start is None else [each, task.first_codes()]
+def _described(wiring: Wiring, decoding: Decoding) -> dict[str, object]:
+    """The decoding in words: the decoder, ties, and frustrated factors by their variables."""
+    found: dict[str, object] = {
+        "decoder": decoding.decoder,
+        "locally_optimal": decoding.is_optimal,
+        "ties": decoding.ties,
+    }
+    if decoding.conflict:
+        found["frustrated"] = [tuple(wiring.name(i) for i in wiring.scope(f).tolist()) for f in decoding.conflict]
+    return found
+
+
+def decoded(beliefs: Beliefs) -> Decoding:
+    """The assignment at which all beliefs have their maxima, if there is one; otherwise one decoded factor by factor.
+
+    Reference: Koller & Friedman, sections 13.3.3 and 13.4.1.2.
+    """
+    states, codes = beliefs.wiring.plugs.states, decoded_codes(beliefs)
+    tops = beliefs.logs >= -TIED
+    ties = int((np.add.reduceat(tops, states[:-1]) > 1).sum()) if len(tops) else 0
+    decoder = "traceback" if beliefs.is_forest else "sequential" if ties else "unambiguous"
+    is_optimal = beliefs.has_converged and loss(beliefs, codes) <= TIED
+    if is_optimal or not beliefs.has_converged or not ties or ties > MOST_TIED:
+        return Decoding(codes, decoder, is_optimal, ties, [])
+    search = Agreements(beliefs)
+    found = search.found()
+    if found.codes is not None and loss(beliefs, found.codes) <= 10 * TIED:
+        return Decoding(found.codes, "constraint satisfaction", True, ties, [])
+    return Decoding(codes, decoder, False, ties, search.conflict() if found.is_decided else [])
+
+
+def _others(task: AssignmentTask, beliefs: Beliefs, decoding: Decoding, state: Decoded) -> list[Ints]:
+    """Further assignments to improve: earlier decodings, the best state of each variable, and completions of both."""
+    each = np.empty(beliefs.wiring.num_variables, np.int64)
+    first_modes(beliefs.wiring.plugs.states, beliefs.logs, each)
+    found = [each, state.codes]
+    if not decoding.is_optimal:
+        found += _random_decodings(task, beliefs)
+        if beliefs.has_converged and 0 < decoding.ties <= MOST_TIED:
+            found += _completions(task, beliefs, each)
+    return found
+
+
+def _completions(task: AssignmentTask, beliefs: Beliefs, codes: Ints) -> list[Ints]:
+    """The best assignment of the tied variables given the states of all others, if it is found soon.
+
+    Reference: Koller & Friedman, section 13.4.1.2.
+    """
+    tops = np.add.reduceat(beliefs.logs >= -TIED, beliefs.wiring.plugs.states[:-1])
+    free, known = task.wiring.free, np.flatnonzero(tops == 1)
+    fixed = dict(zip(free[known].tolist(), codes[known].tolist(), strict=True))
+    evidence = Evidence({**task.evidence.codes, **fixed}, task.evidence.weights, task.evidence.reals)
+    rest = AssignmentTask(task.problem, evidence, until=Until(steps=20, tolerance=0.0, seconds=1.0), progress=False)
+    try:
+        found = BranchAndBound(rounds=20).assign(rest)
+    except (NotApplicable, TooLarge):
+        return []
+    whole = codes.copy()
+    whole[np.searchsorted(free, rest.wiring.free)] = found.codes[0]
+    return [whole]
 
 
 def _random_decodings(task: AssignmentTask, beliefs: Beliefs) -> list[Ints]:
@@ -71,6 +207,26 @@ def _random_decodings(task: AssignmentTask, beliefs: Beliefs) -> list[Ints]:
         i = int(rng.integers(len(cards)))
         made.append(decoded_codes(beliefs, rng.permutation(num), {i: int(rng.integers(cards[i]))}))
     return made
+
+
+def _strong(beliefs: Beliefs, codes: Ints) -> Certificate | None:
+    """The certificate of a strong local maximum, for belief propagation without other weights."""
+    if not ((beliefs.rhos == 1.0).all() and (beliefs.counts == 1.0).all()):
+        return None
+    return StrongLocalMaximum(
+        "No change of a set of variables is better whose induced graph has at most one cycle in each component.",
+        "All max-product beliefs of a fixed point have their maxima at the assignment.",
+        partial(_is_maximum, beliefs, codes),
+        beliefs=beliefs,
+    )
+
+
+def _is_maximum(beliefs: Beliefs, codes: Ints) -> bool:
+    """Whether one more pass changes nothing, and all beliefs have their maxima at an assignment."""
+    if not isinstance(beliefs.passing, Passing):
+        return False
+    _, info = beliefs.passing.step(beliefs, beliefs.state, np.random.default_rng(0))
+    return info.change <= TIED and loss(beliefs, codes) <= 10 * TIED
 
 
 def decoded_codes(beliefs: Beliefs, order: Ints | None = None, fixed: Mapping[int, int] | None = None) -> Ints:
@@ -83,7 +239,7 @@ def decoded_codes(beliefs: Beliefs, order: Ints | None = None, fixed: Mapping[in
     wiring, found = beliefs.wiring, np.full(beliefs.wiring.num_variables, -1, np.int64)
     for i, code in (fixed or {}).items():
         found[i] = code
-    order = traversal(wiring).order if order is None else order
+    order = wiring.traversal.order if order is None else order
     how = (wiring.wires, order, beliefs.rhos, beliefs.logs, beliefs.messages, *rooms(wiring), found)
     interruptible(partial(decode_factors, *how))
     return found
@@ -99,14 +255,16 @@ def loss(beliefs: Beliefs, codes: Ints) -> float:
 
 
 def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | None]:
-    """An upper bound that the messages prove; infinite for messages around loops."""
+    """An upper bound that the messages prove; infinite where counting numbers are not convex."""
     wiring = beliefs.wiring
-    if beliefs.is_forest and beliefs.has_converged and (beliefs.rhos == 1.0).all():
+    if beliefs.is_forest and beliefs.has_converged and (beliefs.rhos == 1.0).all() and (beliefs.counts == 1.0).all():
         messages = dual_messages(beliefs)
         bound = bound_of(wiring, messages)
         return bound, dual_certificate(wiring, messages, bound)
     if not has_trees:
-        return math.inf, None
+        split = convex_split(wiring, beliefs.rhos, beliefs.counts)
+        bound = math.inf if split is None else bound_by(beliefs, split)
+        return bound, None if split is None else convex_certificate(beliefs, split, bound)
     bound = beliefs.energy(is_bound=True)
     return bound, Certificate(
         f"No assignment has a log value above {bound:.10g}.",
@@ -129,6 +287,6 @@ def dual_messages(beliefs: Beliefs) -> Floats:
     sizes = np.diff(wires.messages)
     first = np.repeat(wires.states[wires.scope] - wires.messages[:-1], sizes)
     own = beliefs.logs[first + np.arange(len(beliefs.messages))]
-    possible, up = own > -np.inf, np.repeat(traversal(wiring).up > 0, sizes)
+    possible, up = own > -np.inf, np.repeat(wiring.traversal.up > 0, sizes)
     kept, belief = np.where(possible, beliefs.messages, 0.0), np.where(possible, own, 0.0)
     return np.asarray(np.where(up, kept, kept - belief))

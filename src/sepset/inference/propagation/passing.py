@@ -1,6 +1,7 @@
 r"""Iterated passes of messages over a wired model, by sums or by maxima, and what their fixed points say.
 
-$$\log Z \approx \sum_i \log \sum_{x_i} \phi_i \prod_{f \ni i} m_{f \to i}^{\rho_f} + \sum_f \rho_f \log
+$$\log Z \approx \sum_i \hat\kappa_i \log \sum_{x_i}
+\Bigl(\phi_i \prod_{f \ni i} m_{f \to i}^{\rho_f}\Bigr)^{1 / \hat\kappa_i} + \sum_f \rho_f \log
 \sum_{\mathbf x_f} \phi_f^{1/\rho_f} \prod_{i \in f} \frac{b_i(x_i)}{m_{f \to i}(x_i)}$$
 
 is the (weighted) Bethe free energy at a fixed point.
@@ -10,17 +11,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import read_only
+from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.inference.iterate import Info, Run, Until, run
+from sepset.inference.propagation.linear import LinearPassing
+from sepset.inference.propagation.schedules import Wired, orders_of
 from sepset.inference.result import Status
 from sepset.inference.wiring import Wiring
-from sepset.kernels.propagation.loopy import factor_energy, gather, message_pass, traverse
+from sepset.kernels.propagation.loopy import factor_energy, gather, message_pass
+from sepset.kernels.propagation.residuals import Queue, Rooms, residual_pass
 
 BUDGET = Until(steps=1000, tolerance=1e-9)
 """When passes end: at this change of a log message."""
@@ -29,48 +34,16 @@ MAX_BUDGET = Until(steps=200, tolerance=1e-9)
 """When passes of maxima end, which often oscillate around loops."""
 
 
-class Wired(Protocol):
-    """A task about a wired model."""
-
-    @property
-    def wiring(self) -> Wiring:
-        """The model at the evidence."""
-
-
 class WiredModel(NamedTuple):
     """A wired model as a task of its own."""
 
     wiring: Wiring
 
 
-class Traversal(NamedTuple):
-    """The factors breadth first.
-
-    Attributes:
-        order: the factors in this order.
-        up: for each slot, whether the factor was reached from its variable.
-        is_forest: whether the graph of variables and factors has no cycle.
-    """
-
-    order: Ints
-    up: Bytes
-    is_forest: bool
-
-
-def traversal(wiring: Wiring) -> Traversal:
-    """The factors of a wired model breadth first, from the first variable of each component."""
-    n, num, slots = wiring.num_variables, wiring.num_factors, len(wiring.plugs.scope)
-    order, up, queue = np.zeros(num, np.int64), np.zeros(slots, np.uint8), np.zeros(max(n, 1), np.int64)
-    seen, found = np.zeros(n, np.uint8), np.zeros(num, np.uint8)
-    components = int(traverse(wiring.wires, wiring.factors, seen, found, queue, order, up))
-    return Traversal(order, up, n + num - slots == components)
-
-
-def rooms(wiring: Wiring) -> tuple[Floats, Floats, Floats, Ints]:
+def rooms(wiring: Wiring) -> Rooms:
     """Room for the messages of the widest factor: states, messages, sums and codes."""
-    starts, messages = wiring.plugs.starts, wiring.wires.messages
-    widest = int(np.diff(messages[starts]).max(initial=1))
-    return np.empty(widest), np.empty(widest), np.empty(widest + 2), np.empty(widest, np.int64)
+    widest = wiring.widest
+    return Rooms(np.empty(widest), np.empty(widest), np.empty(widest + 2), np.empty(widest, np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,52 +52,86 @@ class Passing:
 
     Attributes:
         damping: the part of each old log message that is kept; none on forests.
-        schedule: "sequential", forth and back through the factors breadth first, or "synchronous".
+        schedule: one of `SCHEDULES`.
         is_max: maxima in place of sums.
         rhos: the weight of each factor; None for ones.
+        counts: for each variable its counting number and the weights of its factors together; None for ones.
+        precision: the type of the numbers.
     """
 
     damping: float
     schedule: str
     is_max: bool
     rhos: Floats | None = None
+    counts: Floats | None = None
+    precision: str = "float64"
 
     def __repr__(self) -> str:
-        return f"Passing({self.damping}, {self.schedule!r}, {self.is_max}, weighted={self.rhos is not None})"
+        weighted = f"weighted={self.rhos is not None or self.counts is not None}"
+        return f"Passing({self.damping}, {self.schedule!r}, {self.is_max}, {weighted}, {self.precision})"
 
-    def weights(self, wiring: Wiring) -> Floats:
-        """The weight of each factor."""
-        return np.ones(wiring.num_factors) if self.rhos is None else self.rhos
+    def weights(self, wiring: Wiring) -> tuple[Floats, Floats]:
+        """The weight of each factor, and the counts of the variables."""
+        rhos = np.ones(wiring.num_factors) if self.rhos is None else self.rhos
+        return rhos, np.ones(wiring.num_variables) if self.counts is None else self.counts
 
     def init(self, task: Wired, rng: np.random.Generator) -> Floats:
         """Messages of one."""
-        return np.zeros(int(task.wiring.wires.messages[-1]))
+        return np.zeros(int(task.wiring.wires.messages[-1]), self.precision)
 
     def step(self, task: Wired, state: Floats, rng: np.random.Generator) -> tuple[Floats, Info]:
-        """A synchronous pass, or one back and one forth."""
+        """A pass over all factors, or several of the schedule."""
         wiring, messages = task.wiring.consistent, state.copy()
-        walked = traversal(wiring)
-        kept = 0.0 if walked.is_forest else self.damping
-        residual = self._back_and_forth(wiring, walked.order, kept, messages)
+        kept = 0.0 if wiring.traversal.is_forest else self.damping
+        residual = self._passed(wiring, kept, messages, rng)
         impossible = np.isnan(residual)
         return messages, Info(-np.inf if impossible else -residual, np.inf if impossible else residual, impossible)
 
-    def _back_and_forth(self, wiring: Wiring, order: Ints, damping: float, messages: Floats) -> float:
-        if self.schedule == "synchronous":
-            return self._pass(wiring, order, damping, messages, is_sequential=False)
-        back = self._pass(wiring, order[::-1].copy(), damping, messages, is_sequential=True)
-        forth = self._pass(wiring, order, damping, messages, is_sequential=True)
-        return float(np.maximum(back, forth))  # NaN if either is
+    def log_messages(self, wiring: Wiring, state: Floats) -> Floats:
+        """The log messages of a state."""
+        return read_only(state)
+
+    def gathered(self, wiring: Wiring, state: Floats) -> tuple[Floats, float]:
+        """The normalized log beliefs of the variables, and the sum of their log totals, each times its count."""
+        logs = np.empty(int(wiring.plugs.states[-1]))
+        how = (wiring.wires, wiring.unary, wiring.factors, *self.weights(wiring), self.is_max, state, logs)
+        return logs, float(gather(*how))
+
+    def factor_totals(self, wiring: Wiring, state: Floats, logs: Floats, *, is_bound: bool) -> float:
+        """The weighted sum of the log totals of all factor beliefs, or of their bounds."""
+        how = (wiring.wires, self.weights(wiring)[0], self.is_max, is_bound, logs, state, *rooms(wiring))
+        return float(interruptible(partial(factor_energy, *how)))
+
+    def _passed(self, wiring: Wiring, damping: float, messages: Floats, rng: np.random.Generator) -> float:
+        if self.schedule == "residual":
+            return self._by_residuals(wiring, damping, messages)
+        orders, is_sequential = orders_of(self.schedule, wiring, rng), self.schedule != "synchronous"
+        changes = [self._pass(wiring, order, damping, messages, is_sequential=is_sequential) for order in orders]
+        return float(np.max(changes))  # NaN if one is
+
+    def _beliefs(self, wiring: Wiring, messages: Floats) -> Floats | None:
+        """The log beliefs of the variables; None if one of them has no state left."""
+        found = np.empty(int(wiring.plugs.states[-1]), self.precision)
+        how = (wiring.wires, wiring.unary, wiring.factors, *self.weights(wiring), self.is_max, messages, found)
+        return None if gather(*how) == -np.inf else found
 
     def _pass(self, wiring: Wiring, order: Ints, damping: float, messages: Floats, *, is_sequential: bool) -> float:
-        wires, rhos, beliefs = wiring.wires, self.weights(wiring), np.empty(int(wiring.plugs.states[-1]))
-        if gather(wires, wiring.unary, wiring.factors, rhos, self.is_max, messages, beliefs) == -np.inf:
+        beliefs = self._beliefs(wiring, messages)
+        if beliefs is None:
             return np.nan
         fresh = messages if is_sequential else messages.copy()
-        how = (wires, order, rhos, damping, self.is_max, is_sequential, beliefs, messages, fresh, *rooms(wiring))
-        residual = float(interruptible(partial(message_pass, *how)))
+        how = (wiring.wires, order, *self.weights(wiring), damping, self.is_max, is_sequential, beliefs)
+        residual = float(interruptible(partial(message_pass, *how, messages, fresh, *rooms(wiring))))
         messages[:] = fresh
         return residual
+
+    def _by_residuals(self, wiring: Wiring, damping: float, messages: Floats) -> float:
+        beliefs, num = self._beliefs(wiring, messages), wiring.num_factors
+        if beliefs is None:
+            return np.nan
+        queue = Queue(np.zeros(num), np.arange(num), np.arange(num), np.zeros(1, np.int64), messages.copy())
+        how = (wiring.wires, wiring.factors, *self.weights(wiring), damping, self.is_max, beliefs, messages)
+        return float(interruptible(partial(residual_pass, *how, queue, rooms(wiring))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,32 +141,58 @@ class Beliefs:
     Attributes:
         wiring: the model, without states that arc consistency rules out.
         rhos: the weight of each factor.
-        messages: the log messages, one number per state of every slot.
+        counts: for each variable its counting number and the weights of its factors together.
         logs: the normalized log beliefs of the variables, all states of the first one first.
-        is_max: whether the messages are maxima; log beliefs then have a maximum of zero.
-        log_totals: the sum of the log totals of the variables' beliefs; -inf if the evidence is impossible.
-        is_forest: whether the factor graph has no cycle.
-        ended: how the passes ended.
+        log_totals: the sum of the log totals of the variables' beliefs, each times its count; -inf if the evidence is
+            impossible.
+        passing: the passes.
+        state: that of the passes: the messages.
+        ended: how the passes ended; None if they go on.
     """
 
     wiring: Wiring
     rhos: Floats
-    messages: Floats
+    counts: Floats
     logs: Floats
-    is_max: bool
     log_totals: float
-    is_forest: bool
-    ended: Run[Floats]
+    passing: Passing | LinearPassing
+    state: Floats
+    ended: Run[Any] | None = None
+
+    @property
+    def is_max(self) -> bool:
+        """Whether the messages are maxima; log beliefs then have a maximum of zero."""
+        return self.passing.is_max
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether the factor graph has no cycle."""
+        return self.wiring.traversal.is_forest
+
+    @lazy
+    def messages(self) -> Floats:
+        """The log messages, one number per state of every slot."""
+        return self.passing.log_messages(self.wiring, self.state)
 
     @property
     def has_converged(self) -> bool:
         """Whether the messages are those of a fixed point."""
-        return self.ended.status is Status.CONVERGED
+        return self.ended is not None and self.ended.status is Status.CONVERGED
+
+    @property
+    def status(self) -> Status:
+        """How the passes ended."""
+        return Status.STEP_LIMIT if self.ended is None else self.ended.status
+
+    @property
+    def num_passes(self) -> int:
+        """The number of passes."""
+        return 0 if self.ended is None else self.ended.num_steps
 
     @property
     def residual(self) -> float:
         """The largest change of a log message in the last pass."""
-        return 0.0 if self.ended.info is None else float(self.ended.info.change)
+        return 0.0 if self.ended is None or self.ended.info is None else float(self.ended.info.change)
 
     def energy(self, *, is_bound: bool = False) -> float:
         r"""The (weighted) Bethe free energy of the messages, or an upper bound on $\log Z$ (or the largest log value).
@@ -171,8 +204,8 @@ class Beliefs:
         """
         if self.log_totals == -np.inf:
             return -np.inf
-        how = (self.wiring.wires, self.rhos, self.is_max, is_bound, self.logs, self.messages, *rooms(self.wiring))
-        return self.wiring.constant + self.log_totals + float(interruptible(partial(factor_energy, *how)))
+        how = self.wiring, self.state, self.logs
+        return self.wiring.constant + self.log_totals + self.passing.factor_totals(*how, is_bound=is_bound)
 
     def variable(self, i: int) -> Floats:
         """The belief of one variable."""
@@ -192,17 +225,24 @@ class Beliefs:
         return np.asarray(values / values.sum())
 
 
-def propagated(passing: Passing, wiring: Wiring, until: Until) -> Beliefs:
+def propagated(passing: Passing | LinearPassing, wiring: Wiring, until: Until) -> Beliefs:
     """The beliefs where passes on a wired model end."""
-    return beliefs_of(passing, wiring, run(passing, WiredModel(wiring), until=until, progress=False))
+    ended = run(passing, WiredModel(wiring), until=until, progress=False)
+    return beliefs_of(passing, wiring, ended.state, ended)
 
 
-def beliefs_of(passing: Passing, wiring: Wiring, ended: Run[Floats]) -> Beliefs:
-    """The beliefs of the messages of a run."""
-    possible, logs = wiring.consistent, np.empty(int(wiring.plugs.states[-1]))
-    rhos = passing.weights(possible)
-    totals = float(gather(possible.wires, possible.unary, possible.factors, rhos, passing.is_max, ended.state, logs))
-    if (ended.info is not None and ended.info.objective == -np.inf) or possible.constant == -np.inf:
+def beliefs_of(
+    passing: Passing | LinearPassing, wiring: Wiring, state: Floats, ended: Run[Any] | None = None
+) -> Beliefs:
+    """The beliefs of messages.
+
+    Args:
+        state: that of the passes.
+        ended: the run that they are the end of.
+    """
+    possible = wiring.consistent
+    logs, totals = passing.gathered(possible, state)
+    is_refuted = ended is not None and ended.info is not None and ended.info.objective == -np.inf
+    if is_refuted or possible.constant == -np.inf:
         totals = -np.inf
-    found = read_only(ended.state), read_only(logs), passing.is_max, totals
-    return Beliefs(possible, rhos, *found, traversal(possible).is_forest, ended)
+    return Beliefs(possible, *passing.weights(possible), read_only(logs), totals, passing, state, ended)

@@ -118,8 +118,8 @@ class PreparedPropagation:
     def report(self, evidence: Evidence) -> RunReport:
         """How the passes at some evidence ended, and what that guarantees."""
         found = self.beliefs(evidence)
-        info = {"passes": found.ended.num_steps, "residual": found.residual, "is_forest": found.is_forest}
-        return RunReport(self._passes.guarantees(found), found.ended.status, info)
+        info = {"passes": found.num_passes, "residual": found.residual, "is_forest": found.is_forest}
+        return RunReport(self._passes.guarantees(found), found.status, info)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """Refused: assignments are found by `map_assignment(..., method=)`."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.wires import PARITY, QUADRATIC, TABLE, Wires
+from sepset.kernels.propagation.wires import AT_LEAST_ONE, PARITY, QUADRATIC, TABLE, Wires
 
 
 @kernel(borrows=True)
@@ -70,7 +70,7 @@ def prune(wires: Wires, live: Bytes, found: Bytes, codes: Ints, cancel: Bytes) -
     for f in range(len(wires.kinds)):
         if cancel[0]:
             return 0
-        if wires.kinds[f] >= TABLE + 1 and wires.kinds[f] <= QUADRATIC:
+        if (wires.kinds[f] >= TABLE + 1 and wires.kinds[f] <= QUADRATIC) or wires.kinds[f] > AT_LEAST_ONE:
             continue
         for s in range(wires.starts[f], wires.starts[f + 1]):
             for place in range(wires.messages[s], wires.messages[s + 1]):

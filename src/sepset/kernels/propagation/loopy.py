@@ -1,10 +1,11 @@
 r"""Passes of loopy message passing over the factors of a wired model, with a weight for each factor.
 
-$$b_i \propto \phi_i \prod_{f \ni i} m_{f \to i}^{\rho_f}, \qquad m_{f \to i}(x_i) \propto
+$$b_i \propto \Bigl(\phi_i \prod_{f \ni i} m_{f \to i}^{\rho_f}\Bigr)^{1/\hat\kappa_i}, \qquad m_{f \to i}(x_i) \propto
 \sum_{\mathbf x_{f \setminus i}} \phi_f^{1/\rho_f} \prod_{j \ne i} \frac{b_j(x_j)}{m_{f \to j}(x_j)}, \quad 0/0 = 0,$$
 
-in log space. Weights of one give belief propagation; maxima in place of sums give max-product. A zero of a message is
-a state that arc consistency rules out, and remains one.
+in log space, so that $\tilde P \propto \prod_f \beta_f^{\rho_f} \prod_i b_i^{\kappa_i}$ with
+$\kappa_i = \hat\kappa_i - \sum_{f \ni i} \rho_f$ after every message. Weights of one give belief propagation; maxima in
+place of sums give max-product. A zero of a message is a state that arc consistency rules out, and remains one.
 
 Reference: Wainwright & Jordan (2008), sections 4.1 and 7.2; Koller & Friedman, sections 11.3 and 13.4.
 """
@@ -16,8 +17,8 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.propagation.maxima import largest
-from sepset.kernels.propagation.messages import factor_messages, log_total
-from sepset.kernels.propagation.wires import Wires
+from sepset.kernels.propagation.messages import both_potts, factor_messages, log_total
+from sepset.kernels.propagation.wires import POTTS, Wires
 
 
 def _pass_work(wires: Wires, *_: object) -> float:
@@ -25,59 +26,43 @@ def _pass_work(wires: Wires, *_: object) -> float:
 
 
 @kernel(work=_pass_work, borrows=True)
-def traverse(wires: Wires, factors: Ints, seen: Bytes, found: Bytes, queue: Ints, order: Ints, up: Bytes) -> int:
-    """List the factors breadth first from the first variable of each component; returns the number of components.
+def gather(
+    wires: Wires, unary: Floats, factors: Ints, rhos: Floats, counts: Floats, is_max: bool, messages: Floats,
+    out: Floats,
+) -> float:  # fmt: skip
+    r"""The log beliefs of all variables, with a sum (or maximum) of one.
 
     Args:
-        seen, found: zeros, one per variable and one per factor.
-        order: room for the factors in order.
-        up: zeros, one per slot; one where a factor was reached from this variable.
+        counts: $\hat\kappa_i$ for each variable.
+
+    Returns the sum of $\hat\kappa_i$ times the log total of each belief; -inf if one of them is zero.
     """
-    components, count = 0, 0
-    for root in range(len(wires.cards)):
-        if seen[root]:
-            continue
-        components += 1
-        seen[root], queue[0] = 1, root
-        head, tail = 0, 1
-        while head < tail:
-            i = queue[head]
-            head += 1
-            for place in range(wires.degrees[i], wires.degrees[i + 1]):
-                s = wires.slots[place]
-                f = factors[s]
-                if found[f]:
-                    continue
-                found[f], up[s], order[count] = 1, 1, f
-                count += 1
-                for t in range(wires.starts[f], wires.starts[f + 1]):
-                    j = wires.scope[t]
-                    if not seen[j]:
-                        seen[j], queue[tail] = 1, j
-                        tail += 1
-    return components
-
-
-@kernel(work=_pass_work, borrows=True)
-def gather(
-    wires: Wires, unary: Floats, factors: Ints, rhos: Floats, is_max: bool, messages: Floats, out: Floats
-) -> float:
-    """The log beliefs of all variables, with a sum (or maximum) of one; returns the sum of their log totals."""
-    for place in range(wires.states[-1]):
+    cards, states, scope, places = wires.cards, wires.states, wires.scope, wires.messages
+    for place in range(states[-1]):
         out[place] = unary[place]
-    for s in range(len(wires.scope)):
-        i, rho = wires.scope[s], rhos[factors[s]]
-        for x in range(wires.cards[i]):
-            out[wires.states[i] + x] += rho * messages[wires.messages[s] + x]
+    for s in range(len(scope)):
+        own, place, rho = states[scope[s]], places[s], rhos[factors[s]]
+        for x in range(cards[scope[s]]):
+            out[own + x] += rho * messages[place + x]
     total = 0.0
-    for i in range(len(wires.cards)):
-        own = log_total(out, wires.states[i], wires.cards[i], is_max)
+    for i in range(len(cards)):
+        for place in range(states[i], states[i + 1]):
+            out[place] /= counts[i]
+        own = log_total(out, states[i], cards[i], is_max)
         if own == -np.inf:
             return -np.inf
-        total += own
-        for place in range(wires.states[i], wires.states[i + 1]):
+        total += counts[i] * own
+        for place in range(states[i], states[i + 1]):
             out[place] -= own
     return total
+
+
+@kernel(borrows=True)
+def cavity(beliefs: Floats, own: int, messages: Floats, place: int, size: int, h: Floats, to: int) -> None:
+    """The log belief of a variable divided by the message of a factor to it."""
+    for x in range(size):
+        belief = beliefs[own + x]
+        h[to + x] = belief - messages[place + x] if belief > -np.inf else -np.inf
 
 
 @kernel(borrows=True)
@@ -85,21 +70,21 @@ def cavities(wires: Wires, f: int, beliefs: Floats, messages: Floats, h: Floats)
     """The beliefs of a factor's variables divided by its messages to them."""
     base = wires.messages[wires.starts[f]]
     for s in range(wires.starts[f], wires.starts[f + 1]):
-        own = wires.states[wires.scope[s]]
-        for x in range(wires.cards[wires.scope[s]]):
-            belief, at = beliefs[own + x], wires.messages[s] + x
-            h[at - base] = belief - messages[at] if belief > -np.inf else -np.inf
+        i, place = wires.scope[s], wires.messages[s]
+        cavity(beliefs, wires.states[i], messages, place, wires.cards[i], h, place - base)
 
 
 @kernel(borrows=True)
 def replace_message(
-    wires: Wires, s: int, new: Floats, at: int, rho: float, damping: float, is_sequential: bool, beliefs: Floats,
-    messages: Floats, fresh: Floats,
+    new: Floats, at: int, size: int, power: float, damping: float, is_sequential: bool, beliefs: Floats, own: int,
+    messages: Floats, fresh: Floats, place: int,
 ) -> float:  # fmt: skip
-    """Write one message, normalized to a maximum of zero and damped; returns its change before damping, or NaN."""
-    i, residual = wires.scope[s], 0.0
-    size, own, place = wires.cards[i], wires.states[i], wires.messages[s]
-    top = largest(new, at, size)
+    """Write one message, normalized to a maximum of zero and damped; returns its change before damping, or NaN.
+
+    Args:
+        power: the exponent of the message in the belief.
+    """
+    residual, top = 0.0, largest(new, at, size)
     if top == -np.inf:
         return np.nan
     for x in range(size):
@@ -112,16 +97,17 @@ def replace_message(
         else:
             change = new[at + x] - top - old
             residual = max(residual, abs(change))
-            fresh[place + x] = old + (1.0 - damping) * change
+            now = old + (1.0 - damping) * change
+            fresh[place + x] = now
             if is_sequential:
-                beliefs[own + x] += rho * (fresh[place + x] - old)
+                beliefs[own + x] = belief + power * (now - old)
     return residual
 
 
 @kernel(work=_pass_work, borrows=True)
 def message_pass(
-    wires: Wires, order: Ints, rhos: Floats, damping: float, is_max: bool, is_sequential: bool, beliefs: Floats,
-    messages: Floats, fresh: Floats, h: Floats, out: Floats, room: Floats, codes: Ints, cancel: Bytes,
+    wires: Wires, order: Ints, rhos: Floats, counts: Floats, damping: float, is_max: bool, is_sequential: bool,
+    beliefs: Floats, messages: Floats, fresh: Floats, h: Floats, out: Floats, room: Floats, codes: Ints, cancel: Bytes,
 ) -> float:  # fmt: skip
     """Messages of all factors in order; returns the largest change of a log message, NaN if all is impossible.
 
@@ -130,17 +116,25 @@ def message_pass(
         is_sequential: whether factors use the messages of those before them; `fresh` is then `messages` itself.
         h, out, room, codes: room for the messages of one factor.
     """
-    residual = 0.0
-    for f in order:
-        if cancel[0]:
+    cards, states, starts, scope, places = wires.cards, wires.states, wires.starts, wires.scope, wires.messages
+    kinds, residual = wires.kinds, 0.0
+    for step in range(len(order)):
+        f = order[step]
+        if step % 256 == 0 and cancel[0]:
             return np.inf
-        cavities(wires, f, beliefs, messages, h)
-        factor_messages(wires, f, 1.0 / rhos[f], h, is_max, out, room, codes)
-        base = wires.messages[wires.starts[f]]
-        for s in range(wires.starts[f], wires.starts[f + 1]):
-            at = wires.messages[s] - base
+        first, last, rho = starts[f], starts[f + 1], rhos[f]
+        base = places[first]
+        for s in range(first, last):
+            cavity(beliefs, states[scope[s]], messages, places[s], cards[scope[s]], h, places[s] - base)
+        if kinds[f] == POTTS:
+            both_potts(h, cards[scope[first]], wires.weights[f] / rho, is_max, out)
+        else:
+            factor_messages(wires, f, 1.0 / rho, h, is_max, out, room, codes)
+        for s in range(first, last):
+            i, place = scope[s], places[s]
             change = replace_message(
-                wires, s, out, at, rhos[f], damping, is_sequential, beliefs, messages, fresh
+                out, place - base, cards[i], rho / counts[i], damping, is_sequential, beliefs, states[i], messages,
+                fresh, place,
             )  # fmt: skip
             if np.isnan(change):
                 return np.nan

@@ -17,8 +17,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.maxima import largest, linear_maxima
-from sepset.kernels.propagation.wires import LINEAR, PARITY, POTTS, QUADRATIC, TABLE, Wires, pair_value
+from sepset.kernels.propagation.maxima import distance_maxima, largest, potts_maxima
+from sepset.kernels.propagation.wires import PARITY, POTTS, QUADRATIC, TABLE, Wires, pair_value
 
 
 @kernel(borrows=True)
@@ -43,28 +43,41 @@ def log_total(h: Floats, at: int, size: int, is_max: bool) -> float:
 
 
 @kernel(borrows=True)
-def potts_message(h: Floats, at: int, size: int, weight: float, is_max: bool, out: Floats, to: int) -> None:
-    """The message of a weight for equal states: for each state, itself with the weight, and the sum of all others."""
+def potts_sums(h: Floats, at: int, size: int, weight: float, out: Floats, to: int) -> None:
+    """The sums of a weight for equal states: for each state, itself with the weight, and the sum of all others."""
     where = at
     for x in range(at, at + size):
         if h[x] > h[where]:
             where = x
     top, second, rest, others = h[where], -np.inf, 0.0, 0.0
     for x in range(at, at + size):
-        second = max(second, h[x] if x != where else -np.inf)
-    if second > -np.inf:
-        for x in range(at, at + size):
-            rest += math.exp(h[x] - top) if x != where else 0.0
-            others += math.exp(h[x] - second) if x != where else 0.0
+        if x != where and h[x] > second:
+            second = h[x]
+    scale, gain = max(weight, 0.0), math.exp(-abs(weight))
+    mine, theirs = (1.0, gain) if weight >= 0.0 else (gain, 1.0)
     for y in range(size):
-        x = at + y
-        if x == where:
-            other = second if is_max or second == -np.inf else second + math.log(others)
-        elif is_max or top == -np.inf:
-            other = top
+        value = math.exp(h[at + y] - top) if top > -np.inf else 0.0
+        out[to + y] = value
+        if at + y != where:
+            rest += value
+            others += math.exp(h[at + y] - second) if second > -np.inf else 0.0
+    for y in range(size):
+        if at + y != where:
+            value = out[to + y]
+            out[to + y] = top + scale + math.log(theirs * (1.0 + max(rest - value, 0.0)) + mine * value)
+    far = second + math.log(others) if second > -np.inf else -np.inf
+    out[to + where - at] = added(top + weight, far, False)
+
+
+@kernel(borrows=True)
+def both_potts(h: Floats, size: int, weight: float, is_max: bool, out: Floats) -> None:
+    """The messages of a weight for equal states to both of its variables."""
+    for side in range(2):
+        at, to = side * size, (1 - side) * size
+        if is_max:
+            potts_maxima(h, at, size, weight, out, to)
         else:
-            other = top + math.log1p(max(rest - math.exp(h[x] - top), 0.0))
-        out[to + y] = added(h[x] + weight, other, is_max)
+            potts_sums(h, at, size, weight, out, to)
 
 
 @kernel(borrows=True)
@@ -72,14 +85,11 @@ def pair_message(
     kind: int, weight: float, limit: float, h: Floats, at: int, size: int, is_max: bool, out: Floats, to: int,
     room: Floats,
 ) -> None:  # fmt: skip
-    """The message of a named pair, from states at `at` in `h` to states at `to` in `out`."""
-    if kind == POTTS:
-        potts_message(h, at, size, weight, is_max, out, to)
-        return
+    """The message of a distance, from states at `at` in `h` to states at `to` in `out`."""
     for x in range(size):
         room[x] = h[at + x]
-    if is_max and kind == LINEAR and weight >= 0.0:
-        linear_maxima(room, size, weight, limit, out, to)
+    if is_max and weight >= 0.0:
+        distance_maxima(kind, room, size, weight, limit, out, to)
         return
     for y in range(size):
         for x in range(size):
@@ -169,7 +179,10 @@ def factor_messages(
         table_messages(wires, f, power, h, is_max, out, room, codes)
     elif kind <= QUADRATIC:
         size, weight, limit = wires.cards[wires.scope[first]], power * wires.weights[f], wires.limits[f]
-        pair_message(kind, weight, limit, h, 0, size, is_max, out, size, room)
-        pair_message(kind, weight, limit, h, size, size, is_max, out, 0, room)
+        if kind == POTTS:
+            both_potts(h, size, weight, is_max, out)
+        else:
+            pair_message(kind, weight, limit, h, 0, size, is_max, out, size, room)
+            pair_message(kind, weight, limit, h, size, size, is_max, out, 0, room)
     else:
         constraint_messages(wires, f, h, is_max, out, room)

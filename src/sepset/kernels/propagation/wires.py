@@ -15,9 +15,11 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel, sizes
 
-TABLE, POTTS, LINEAR, QUADRATIC, PARITY, AT_LEAST_ONE = range(6)
+TABLE, POTTS, LINEAR, QUADRATIC, PARITY, AT_LEAST_ONE, GROUP, COUNT = range(8)
 """The kinds of factors: log values in a table; a weight for equal states; a weight times minus the distance or its
-square, up to a limit; an even sum of codes, or an odd one if the weight is one; at least one code that is not zero."""
+square, up to a limit; an even sum of codes, or an odd one if the weight is one; at least one code that is not zero; a
+weight that falls to zero as more variables than the limit have another state than most; a log value for each sum of
+codes. Messages know all but the last two, which become tables for them."""
 
 
 class Wires(NamedTuple):
@@ -32,8 +34,9 @@ class Wires(NamedTuple):
         slots: the slots of each variable, in the order of factors.
         messages: where the message of each slot starts, one number per state; the last entry is their number.
         kinds: the kind of each factor.
-        places: where the table of each factor starts; factors may share one. Unused for named kinds.
-        tables: log values, the last variable of a scope fastest.
+        places: where the numbers of each factor start; factors may share them. Unused for most named kinds.
+        tables: log values, the last variable of a scope fastest; of a group the number of observed variables in each
+            state; of a count the log value of each sum.
         weights, limits: the numbers of named kinds.
     """
 
@@ -78,6 +81,20 @@ def pair_value(kind: int, weight: float, limit: float, x: int, y: int) -> float:
 
 
 @kernel(borrows=True)
+def group_value(wires: Wires, f: int, codes: Ints, s: int, x: int) -> float:
+    """The log value of a group, with code `x` at slot `s` (-1 for none) in place of that of the assignment."""
+    first, last, place = wires.starts[f], wires.starts[f + 1], wires.places[f]
+    card, num, most = wires.cards[wires.scope[first]], float(last - first), 0.0
+    for state in range(card):
+        same = wires.tables[place + state]
+        num += same
+        for t in range(first, last):
+            same += (x if t == s else codes[wires.scope[t]]) == state
+        most = max(most, same)
+    return float(wires.weights[f] * max(0.0, 1.0 - (num - most) / wires.limits[f]))
+
+
+@kernel(borrows=True)
 def factor_value(wires: Wires, f: int, codes: Ints) -> float:
     """The log value of one factor at an assignment."""
     first, last, kind = wires.starts[f], wires.starts[f + 1], wires.kinds[f]
@@ -89,9 +106,13 @@ def factor_value(wires: Wires, f: int, codes: Ints) -> float:
     if kind <= QUADRATIC:
         x, y = codes[wires.scope[first]], codes[wires.scope[first + 1]]
         return pair_value(kind, wires.weights[f], wires.limits[f], x, y)
+    if kind == GROUP:
+        return group_value(wires, f, codes, -1, 0)
     total = 0
     for s in range(first, last):
         total += codes[wires.scope[s]]
+    if kind == COUNT:
+        return float(wires.tables[wires.places[f] + total])
     holds = total % 2 == wires.weights[f] if kind == PARITY else total > 0
     return 0.0 if holds else -np.inf
 
@@ -129,11 +150,17 @@ def add_conditional(wires: Wires, s: int, f: int, codes: Ints, out: Floats) -> N
         y = codes[wires.scope[first + last - 1 - s]]
         for x in range(card):
             out[x] += pair_value(kind, wires.weights[f], wires.limits[f], x, y)
+    elif kind == GROUP:
+        for x in range(card):
+            out[x] += group_value(wires, f, codes, s, x)
     else:
         total = 0
         for t in range(first, last):
             total += codes[wires.scope[t]] if t != s else 0
         for x in range(card):
+            if kind == COUNT:
+                out[x] += wires.tables[wires.places[f] + total + x]
+                continue
             holds = (total + x) % 2 == wires.weights[f] if kind == PARITY else total + x > 0
             out[x] += 0.0 if holds else -np.inf
 

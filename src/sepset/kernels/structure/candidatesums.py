@@ -19,6 +19,12 @@ from sepset.kernels.structure.subsets import log_add, log_subtract
 FEW_SETS = 512
 """Up to so many parent sets, a draw lists them all; among more it goes down from the largest score."""
 
+LOST = 1e-10
+"""The share of a sum below which a difference of two has lost too many digits to be used."""
+
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""The smallest number that has all its digits."""
+
 
 @kernel
 def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, start: int) -> float:
@@ -45,14 +51,14 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
     total = math.exp(alone - top)
     for j in range(count):
         total += inside[outs[v, j]] * sums[1, group + 1 + j]
-    if total > 0.0:
+    if total >= SMALLEST:
         return top + math.log(total)
     return _log_sum_before(v, inside, outs, sums, start, mask, 1 << width)
 
 
 @kernel
 def _log_sum_before(v: int, inside: Bytes, outs: Ints, sums: Floats, start: int, mask: int, size: int) -> float:
-    """The same in logarithms, where all relative sums are zero."""
+    """The same in logarithms, where all relative sums are too small to have all their digits."""
     total = float(sums[0, start + mask])
     for j in range(outs.shape[1]):
         if outs[v, j] >= 0 and inside[outs[v, j]]:
@@ -61,19 +67,37 @@ def _log_sum_before(v: int, inside: Bytes, outs: Ints, sums: Floats, start: int,
 
 
 @kernel
-def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats, start: int) -> float:
-    """The score of a family given as one flag per column; minus infinity if the table does not have it."""
-    mask = 0
+def _masks(v: int, inside: Bytes, level: Bytes, cands: Ints) -> tuple[int, int, int]:
+    """The number of candidates of a column, and the masks of those inside, and of those on the level before."""
     width = 0
-    known = 0
+    mask = 0
+    touch = 0
     for i in range(cands.shape[1]):
         u = cands[v, i]
         if u < 0:
             break
         width += 1
-        if parents[u]:
+        if inside[u]:
             mask |= 1 << i
-            known += 1
+            if level[u]:
+                touch |= 1 << i
+    return width, mask, touch
+
+
+@kernel
+def _bits(mask: int) -> int:
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@kernel
+def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats, start: int) -> float:
+    """The score of a family given as one flag per column; minus infinity if the table does not have it."""
+    width, mask, _ = _masks(v, parents, parents, cands)
+    known = _bits(mask)
     total = 0
     for u in range(parents.size):
         total += parents[u]
@@ -130,7 +154,10 @@ def add_edges(
 def sum_touching(
     v: int, inside: Bytes, level: Bytes, is_level: bool, cands: Ints, outs: Ints, sums: Floats, start: int
 ) -> float:
-    """The log sum over the parent sets of a column inside a set of columns and, if asked, touching some of them."""
+    """The log sum over the parent sets of a column inside a set of columns and, if asked, touching some of them.
+
+    It is minus infinity where the sets that touch them have less than `LOST` of the sum over all sets inside.
+    """
     total = sum_before(v, inside, cands, outs, sums, start)
     if not is_level:
         return total
@@ -138,7 +165,8 @@ def sum_touching(
     for u in range(inside.size):
         if level[u]:
             apart[u] = 0
-    return log_subtract(total, sum_before(v, apart, cands, outs, sums, start))
+    rest = sum_before(v, apart, cands, outs, sums, start)
+    return -np.inf if rest - total > -LOST else log_subtract(total, rest)
 
 
 @kernel
@@ -164,20 +192,7 @@ def draw_parents(
         first, last: where the column's scores begin and end.
         total: the log sum of the sets that may be drawn.
     """
-    for u in range(inside.size):
-        graph[u, v] = 0
-    width = 0
-    mask = 0
-    touch = 0
-    for i in range(cands.shape[1]):
-        u = cands[v, i]
-        if u < 0:
-            break
-        width += 1
-        if inside[u]:
-            mask |= 1 << i
-            if level[u]:
-                touch |= 1 << i
+    width, mask, touch = _masks(v, inside, level, cands)
     further = 0
     for j in range(outs.shape[1]):
         if outs[v, j] >= 0 and inside[outs[v, j]]:
@@ -188,36 +203,25 @@ def draw_parents(
         chosen = _drawn_by_rank(
             v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, total, uniform
         )
-    if chosen >= 0:
-        _set_parents(v, cands, outs, chosen & ((1 << width) - 1), chosen >> width, graph)
+    _set_parents(v, cands, outs, width, chosen, graph)
 
 
 @kernel
-def _bits(mask: int) -> int:
-    count = 0
-    while mask:
-        mask &= mask - 1
-        count += 1
-    return count
+def take_best_parents(
+    v: int, inside: Bytes, level: Bytes, is_level: bool, cands: Ints, outs: Ints, scores: Floats, ranked: Int32s,
+    first: int, last: int, graph: Bytes,
+) -> None:  # fmt: skip
+    """Give a column the parents with the largest score, among the sets that `draw_parents` draws from."""
+    width, mask, touch = _masks(v, inside, level, cands)
+    chosen = _drawn_by_rank(v, inside, level, is_level, outs, scores, ranked, first, last, width, mask, touch, 0.0, 0.0)
+    _set_parents(v, cands, outs, width, chosen, graph)
 
 
 @kernel
 def _drawn_by_rank(
-    v: int,
-    inside: Bytes,
-    level: Bytes,
-    is_level: bool,
-    outs: Ints,
-    scores: Floats,
-    ranked: Int32s,
-    first: int,
-    last: int,
-    width: int,
-    mask: int,
-    touch: int,
-    total: float,
-    uniform: float,
-) -> int:
+    v: int, inside: Bytes, level: Bytes, is_level: bool, outs: Ints, scores: Floats, ranked: Int32s, first: int,
+    last: int, width: int, mask: int, touch: int, total: float, uniform: float,
+) -> int:  # fmt: skip
     """The place of a set drawn by going down from the largest score; -1 if there is none."""
     left = uniform
     chosen = -1
@@ -239,19 +243,9 @@ def _drawn_by_rank(
 
 @kernel
 def _drawn_subset(
-    v: int,
-    inside: Bytes,
-    level: Bytes,
-    is_level: bool,
-    outs: Ints,
-    scores: Floats,
-    first: int,
-    width: int,
-    mask: int,
-    touch: int,
-    total: float,
-    uniform: float,
-) -> int:
+    v: int, inside: Bytes, level: Bytes, is_level: bool, outs: Ints, scores: Floats, first: int,
+    width: int, mask: int, touch: int, total: float, uniform: float,
+) -> int:  # fmt: skip
     """The place of a set drawn by listing all subsets of those inside; -1 if there is none."""
     left = uniform
     chosen = -1
@@ -274,9 +268,14 @@ def _drawn_subset(
 
 
 @kernel
-def _set_parents(v: int, cands: Ints, outs: Ints, sub: int, j: int, graph: Bytes) -> None:
-    for i in range(cands.shape[1]):
-        if cands[v, i] >= 0 and sub >> i & 1:
+def _set_parents(v: int, cands: Ints, outs: Ints, width: int, chosen: int, graph: Bytes) -> None:
+    """Write the parents of a column: the set at a place of its scores, none at -1."""
+    for u in range(len(graph)):
+        graph[u, v] = 0
+    if chosen < 0:
+        return
+    for i in range(width):
+        if chosen >> i & 1:
             graph[cands[v, i], v] = 1
-    if j > 0:
-        graph[outs[v, j - 1], v] = 1
+    if chosen >> width:
+        graph[outs[v, (chosen >> width) - 1], v] = 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.structure.candidatesums import sum_touching
+from sepset.kernels.structure.candidatesums import sum_touching, take_best_parents
 from sepset.kernels.structure.chains import draw_graph, mark_before, step_work
 from sepset.kernels.structure.reversals import REVERSED, reverse_edge
 
@@ -24,6 +24,44 @@ def _level_scores(
     for v in range(levels.size):
         mark_before(levels, v, inside, level)
         local[v] = sum_touching(v, inside, level, levels[v] > 0, cands, outs, sums, starts[v])
+
+
+@kernel
+def _set_levels(graph: Bytes, levels: Ints) -> None:
+    """The level of each column of a DAG: one more than the highest of its parents, in place."""
+    n = levels.size
+    levels[:] = 0
+    is_done = False
+    while not is_done:
+        is_done = True
+        for a in range(n):
+            for b in range(n):
+                if graph[a, b] and levels[b] <= levels[a]:
+                    levels[b] = levels[a] + 1
+                    is_done = False
+
+
+@kernel
+def _settle(
+    levels: Ints, cands: Ints, outs: Ints, scores: Floats, sums: Floats, starts: Ints, ranked: Int32s, inside: Bytes,
+    level: Bytes, graph: Bytes, local: Floats, cancel: Bytes,
+) -> None:  # fmt: skip
+    """The log sums of all columns, at levels changed in place until none is minus infinity.
+
+    Sums are differences: where all sets that touch the level below are far worse than others, few digits are left.
+    Such levels are as good as impossible, but a chain can start there. Then those columns take their best parents on
+    any lower level, and the others their best that touch the level below; the levels of this DAG are next. Its score
+    rises every time.
+    """
+    _level_scores(levels, cands, outs, sums, starts, inside, level, local)
+    while local.min() == -np.inf and not cancel[0]:
+        for v in range(levels.size):
+            mark_before(levels, v, inside, level)
+            bound = levels[v] > 0 and local[v] > -np.inf
+            first, last = starts[v], starts[v + 1]
+            take_best_parents(v, inside, level, bound, cands, outs, scores, ranked, first, last, graph)
+        _set_levels(graph, levels)
+        _level_scores(levels, cands, outs, sums, starts, inside, level, local)
 
 
 @kernel
@@ -130,21 +168,6 @@ def _split_or_join(levels: Ints, new: Ints, uniforms: Floats) -> float:
     return math.log(ways) - math.log(_splits(_sizes(new))) - kept
 
 
-@kernel
-def _set_levels(graph: Bytes, levels: Ints) -> None:
-    """The level of each column of a DAG: one more than the highest of its parents, in place."""
-    n = levels.size
-    levels[:] = 0
-    is_done = False
-    while not is_done:
-        is_done = True
-        for a in range(n):
-            for b in range(n):
-                if graph[a, b] and levels[b] <= levels[a]:
-                    levels[b] = levels[a] + 1
-                    is_done = False
-
-
 @kernel(work=step_work)
 def run_partitions(
     levels: Ints, cands: Ints, outs: Ints, scores: Floats, sums: Floats, starts: Ints, ranked: Int32s, uniforms: Floats,
@@ -159,7 +182,7 @@ def run_partitions(
     inside, level = np.zeros(n, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
     graph = np.zeros((n, n), dtype=np.uint8)
     local, other = np.empty(n), np.empty(n)
-    _level_scores(levels, cands, outs, sums, starts, inside, level, local)
+    _settle(levels, cands, outs, scores, sums, starts, ranked, inside, level, graph, local, cancel)
     accepted = 0
     for t in range(len(uniforms)):
         if cancel[0]:
@@ -169,7 +192,7 @@ def run_partitions(
             draw_graph(levels, True, cands, outs, scores, sums, starts, ranked, uniforms[t, 5:], graph)
             if reverse_edge(graph, cands, outs, scores, sums, starts, ranked, uniforms[t]):
                 _set_levels(graph, levels)
-                _level_scores(levels, cands, outs, sums, starts, inside, level, local)
+                _settle(levels, cands, outs, scores, sums, starts, ranked, inside, level, graph, local, cancel)
                 accepted += 1
             continue
         ratio = _propose(levels, new, kind, uniforms[t])

@@ -162,6 +162,8 @@ def dag_sums(sums: Floats, scale: Floats, totals: Floats, cancel: Bytes) -> None
     for r in range(full):
         if cancel[0]:
             return
+        if totals[r] == 0.0:  # no DAG: required parents are missing
+            continue
         rest = full ^ r
         logs[0] = 0.0
         signs[0] = -1.0
@@ -188,6 +190,8 @@ def dag_derivatives(sums: Floats, scale: Floats, totals: Floats, slopes: Floats,
     for r in range(full - 1, -1, -1):
         if cancel[0]:
             return
+        if totals[r] == 0.0:
+            continue
         rest = full ^ r
         logs[0] = 0.0
         signs[0] = -1.0

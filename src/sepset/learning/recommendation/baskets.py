@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
+from sepset.data.frames import opened_frame
 from sepset.errors import DataError, ScopeError
 from sepset.models.model import offers
 from sepset.variables.variable import Discrete
@@ -28,8 +30,8 @@ class Baskets(Frozen, Tabulated):
     Args:
         data: a sequence of collections of items; a mapping from users to collections; a matrix, sparse or dense, or a
             data frame with a row per user and a column per item, in which zero and False are absent.
-        items: the names of the columns of a matrix; for collections all items there are, where some are in no basket.
-            By default numbers, or the items in the order in which they occur.
+        items: the names of the columns of a matrix; for collections, frames and other baskets all items there are, in
+            order, where some are in no basket. By default numbers, or the items in the order in which they occur.
 
     Attributes:
         matrix: one row per user, one column per item; sparse.
@@ -46,25 +48,24 @@ class Baskets(Frozen, Tabulated):
     users: tuple[Hashable, ...]
 
     def __init__(self, data: object, items: Iterable[Hashable] | None = None) -> None:
-        known = None if items is None else tuple(items)
+        known = None if items is None else _names(items)
         if isinstance(data, Baskets):
-            matrix, names, users = data.matrix, known or data.items, data.users
+            matrix, names, users = data.matrix, data.items, data.users
         elif sparse.issparse(data) or isinstance(data, np.ndarray):
             matrix, names, users = _of_matrix(data, known)
         elif isinstance(data, Mapping):
             matrix, names = _of_collections(data.values(), known)
             users = tuple(data)
-        elif offers(data, "columns", "to_numpy"):
-            matrix, names, users = _of_frame(data, known)
+        elif offers(data, "columns"):
+            matrix, names, users = _of_frame(data)
         else:
             matrix, names = _of_collections(data, known)
             users = tuple(range(matrix.shape[0]))
-        if len(names) != matrix.shape[1]:
+        if len(names) != matrix.shape[1]:  # those of a matrix
             raise DataError(f"items= names {len(names)} items; the data has {matrix.shape[1]} columns.")
-        if len(set(names)) < len(names):
-            twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-            raise DataError(f"Items are named twice: {listing(twice)}.")
-        fill(self, matrix=matrix, items=tuple(names), users=tuple(users))
+        if known is not None and _names(names) != known:
+            matrix, names = _moved(matrix, names, known, "are not in items="), known
+        fill(self, matrix=matrix, items=_names(names), users=tuple(users))
 
     @classmethod
     def from_pairs(cls, users: Iterable[Hashable], items: Iterable[Hashable]) -> Baskets:
@@ -77,12 +78,12 @@ class Baskets(Frozen, Tabulated):
         >>> Baskets.from_pairs(["ann", "bob", "ann"], ["milk", "milk", "beer"]).users
         ('ann', 'bob')
         """
-        owners, things = list(users), list(items)
+        owners, things = _listed("users", users), _listed("items", items)
         if len(owners) != len(things):
             raise DataError(f"Each event has a user and an item; found {len(owners)} users and {len(things)} items.")
         collected: dict[Hashable, list[Hashable]] = {}
         for owner, thing in zip(owners, things, strict=True):
-            collected.setdefault(owner, []).append(thing)
+            collected.setdefault(_named(owner), []).append(thing)
         return cls(collected)
 
     @property
@@ -110,7 +111,10 @@ class Baskets(Frozen, Tabulated):
 
     def take(self, rows: object) -> Baskets:
         """The baskets of some users, by their positions."""
-        chosen = np.arange(len(self))[np.asarray(rows)]
+        try:
+            chosen = np.arange(len(self))[np.asarray(rows)]
+        except IndexError as error:
+            raise ScopeError(f"There are {len(self)} users, by their positions from zero: {error}.") from error
         users = tuple(self.users[k] for k in chosen)
         return made(Baskets, matrix=self.matrix[chosen], items=self.items, users=users)
 
@@ -137,15 +141,7 @@ class Baskets(Frozen, Tabulated):
         """
         if self.items == tuple(items):
             return self
-        place = {item: k for k, item in enumerate(items)}
-        unknown = [item for item, count in zip(self.items, self.popularity, strict=True) if count and item not in place]
-        if unknown:
-            near = nearest(unknown[0], place) if isinstance(unknown[0], str) else ""
-            raise ScopeError(f"{listing(unknown)} were not among the items learned from.{near} Leave them out.")
-        entries = self.matrix.tocoo()
-        moved = np.array([place.get(item, -1) for item in self.items], np.int64)
-        shape = (len(self), len(place))
-        matrix = sparse.csr_matrix((entries.data, (entries.row, moved[entries.col])), shape=shape, dtype=np.int32)
+        matrix = _moved(self.matrix, self.items, tuple(items), "were not among the items learned from")
         return made(Baskets, matrix=matrix, items=tuple(items), users=self.users)
 
     def to_frame(self) -> Any:
@@ -175,9 +171,23 @@ class Baskets(Frozen, Tabulated):
         return Shown(("item", "users", "share"), rows, repr(self), "the most popular items", bars=shares.tolist())
 
 
-def _of_frame(frame: Any, known: tuple[Hashable, ...] | None) -> tuple[Any, tuple[Hashable, ...], tuple[Hashable, ...]]:
-    columns = tuple(frame.columns)
-    matrix, names, users = _of_matrix(np.asarray(frame.to_numpy()), known or columns)
+def _moved(matrix: Any, items: Sequence[Hashable], wanted: tuple[Hashable, ...], refusal: str) -> Any:
+    """The matrix with other columns, matched by the names of items; raises where one with users is not wanted."""
+    place, used = {item: k for k, item in enumerate(wanted)}, np.asarray(matrix.sum(0)).reshape(-1)
+    unknown = [item for item, count in zip(items, used, strict=True) if count and item not in place]
+    if unknown:
+        near = nearest(unknown[0], place) if isinstance(unknown[0], str) else ""
+        raise ScopeError(f"{listing(unknown)} {refusal}.{near} Leave them out.")
+    entries = matrix.tocoo()
+    moved = np.array([place.get(item, -1) for item in items], np.int64)
+    shape = (matrix.shape[0], len(place))
+    return sparse.csr_matrix((entries.data, (entries.row, moved[entries.col])), shape=shape, dtype=np.int32)
+
+
+def _of_frame(data: Any) -> tuple[Any, tuple[Hashable, ...], tuple[Hashable, ...]]:
+    frame = data if offers(data, "to_numpy") else opened_frame(data).lazy().collect()
+    cells = np.asarray(frame.to_numpy()) if len(frame.columns) else np.zeros((len(frame), 0))
+    matrix, names, users = _of_matrix(cells, tuple(frame.columns))
     return matrix, names, tuple(frame.index) if offers(frame, "index", "loc") else users
 
 
@@ -201,7 +211,7 @@ def _of_collections(data: object, known: tuple[Hashable, ...] | None) -> tuple[A
     place: dict[Hashable, int] = {} if known is None else {item: k for k, item in enumerate(known)}
     starts, columns = [0], list[int]()
     for basket in _rows(data):
-        for item in dict.fromkeys(_checked(basket)):
+        for item in dict.fromkeys(map(_named, _checked(basket))):
             if known is not None and item not in place:
                 near = nearest(item, place) if isinstance(item, str) else ""
                 raise ScopeError(f"A basket has {item!r}, which is not in items=.{near}")
@@ -222,3 +232,29 @@ def _checked(basket: object) -> Iterable[Hashable]:
     if isinstance(basket, str) or not isinstance(basket, Iterable):
         raise DataError(f"A basket is a collection of items, such as ['bread', 'milk']; found {brief(basket)}.")
     return basket
+
+
+def _named(item: Hashable) -> Hashable:
+    """The name of an item or a user; raises where nothing can be found by it."""
+    try:
+        hash(item)
+    except TypeError as error:
+        raise DataError(f"Items and users are named by texts or numbers; found {brief(item)}.") from error
+    if item != item:
+        raise DataError("Items and users are named by texts or numbers; found NaN. Leave missing ones out.")
+    return item
+
+
+def _listed(name: str, values: object) -> list[Any]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise DataError(f"{name}= is a sequence of names; found {brief(values)}.")
+    return list(values)
+
+
+def _names(items: object) -> tuple[Hashable, ...]:
+    """Names of items; raises where one is named twice."""
+    names = tuple(map(_named, _listed("items", items)))
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        raise DataError(f"Items are named twice: {listing(twice)}.")
+    return names

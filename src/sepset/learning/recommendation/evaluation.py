@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator, number, whole
 from sepset.base.display import Shown, Tabulated
-from sepset.errors import DataError, ScopeError
+from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.protocols import AllButOne, HidingProtocol
 from sepset.learning.recommendation.rankings import (
@@ -105,6 +105,12 @@ def evaluate_ranking(
     whole("k", k, least=1)
     number("half_life", half_life, above=1)
     chosen = AllButOne() if protocol is None else protocol
+    if not isinstance(recommender, Recommender):
+        raise ArgumentError(
+            f"A fitted recommender is evaluated, such as Popularity().fit(baskets); found {recommender!r}."
+        )
+    if not isinstance(chosen, HidingProtocol) or isinstance(chosen, type):
+        raise ArgumentError(f"protocol= is a value such as AllButOne() or GivenK(3); found {chosen!r}.")
     seen, hidden = chosen.hide(recommender.aligned(baskets), generator(seed))
     if not len(seen):
         raise DataError(f"No user has enough items for {chosen!r}. Give larger baskets, or hide fewer items.")

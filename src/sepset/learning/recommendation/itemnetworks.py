@@ -23,7 +23,7 @@ from sepset.base.threads import interruptible
 from sepset.cpds.priors.dirichlet import K2
 from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.kernels.structure.baskettrees import log_odds, probabilities
 from sepset.learning.estimation.estimators import Bayes
 from sepset.learning.recommendation.baskets import Baskets
@@ -36,6 +36,7 @@ from sepset.learning.structure.dependency.flattrees import FlatTrees
 from sepset.learning.structure.dependency.network import DependencyNet
 from sepset.learning.structure.learned import StructureMethod, StructureTask
 from sepset.models.bayesnet import BayesNet
+from sepset.models.model import offers
 from sepset.variables.variable import Discrete
 
 
@@ -69,7 +70,8 @@ class DependencyRecommender(_Trees):
     Args:
         num_candidates: each tree tests among so many items, those with the most mutual information.
         pseudo_count: of each cell of a leaf.
-        per_leaf: the factor of the prior for each leaf of a tree: smaller makes smaller trees.
+        per_leaf: the factor of the prior for each leaf of a tree: smaller makes smaller trees. With 0.01, a
+            value chosen by hand, a further leaf must make the rows a hundred times as probable.
         max_leaves: of a tree.
 
     Reference: Heckerman, Chickering, Meek, Rounthwaite & Kadie (2000); Koller & Friedman, box 18.C.
@@ -103,9 +105,10 @@ class BayesRecommender(_Trees):
     Args:
         num_candidates: each item may have parents among so many others, those with the most mutual information.
         pseudo_count: of each cell of a leaf.
-        per_leaf: the factor of the prior for each leaf of a tree.
+        per_leaf: the factor of the prior for each leaf of a tree; see `DependencyRecommender`.
         max_leaves: of a tree.
-        method: such as `HillClimb()`, to learn the graph within the candidates; for hundreds of items.
+        method: such as `HillClimb()`, to learn the graph within the candidates, under the score `K2()`; for hundreds of
+            items. The settings of trees must be left at their defaults then.
         unviewed: items that a user does not have are "absent", or "unobserved": then the question is
             $P(X_i = 1 \mid \text{basket})$, by exact inference, for networks that allow it.
 
@@ -125,6 +128,15 @@ class BayesRecommender(_Trees):
     def __post_init__(self) -> None:
         super(BayesRecommender, self).__post_init__()
         one_of("BayesRecommender(unviewed=)", self.unviewed, ("absent", "unobserved"))
+        if self.method is None:
+            return
+        if isinstance(self.method, type) or not offers(self.method, "learn"):
+            raise ArgumentError(f"BayesRecommender(method=) is a value such as HillClimb(); found {self.method!r}.")
+        if self.trees != _Trees().trees:
+            raise ArgumentError(
+                "pseudo_count=, per_leaf= and max_leaves= are settings of trees; with method= the score and the "
+                "prior are K2(). Leave them out, or leave method= out."
+            )
 
     def fit(self, baskets: Any, *, progress: bool | None = None) -> FittedItemNetwork:
         """The recommender of these baskets.

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import number, whole
+from sepset.base.text import brief
 from sepset.errors import ArgumentError
 
 
@@ -115,6 +116,8 @@ def roc_area(scores: ArrayLike, relevant: Sequence[bool] | Bools) -> float:
     numbers, marks = np.asarray(scores, np.float64), _marks(relevant)
     if numbers.shape != marks.shape:
         raise ArgumentError(f"relevant= needs one truth value per score ({len(numbers)}); found {len(marks)}.")
+    if np.isnan(numbers).any():
+        raise ArgumentError(f"scores= needs numbers that can be ordered; {int(np.isnan(numbers).sum())} are NaN.")
     inside, outside = np.sort(numbers[~marks]), numbers[marks]
     if not len(inside) or not len(outside):
         return float("nan")
@@ -123,4 +126,7 @@ def roc_area(scores: ArrayLike, relevant: Sequence[bool] | Bools) -> float:
 
 
 def _marks(relevant: Sequence[bool] | Bools | Floats) -> Bools:
-    return np.asarray(relevant, np.bool_).reshape(-1)
+    marks = np.asarray(relevant)
+    if marks.dtype != np.bool_ and not (marks.dtype.kind in "iuf" and np.isin(marks, (0, 1)).all()):
+        raise ArgumentError(f"relevant= is a sequence of truth values, one per position; found {brief(relevant)}.")
+    return marks.astype(np.bool_).reshape(-1)

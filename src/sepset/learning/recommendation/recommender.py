@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
@@ -131,7 +132,7 @@ class Recommender(Frozen, ABC):
             return baskets.aligned(self.items)
         if _is_single(baskets):
             baskets = [baskets]
-        if isinstance(baskets, np.ndarray) or not isinstance(baskets, Iterable):
+        if isinstance(baskets, np.ndarray) or sparse.issparse(baskets):
             return Baskets(baskets, self.items)
         return Baskets(baskets).aligned(self.items)
 

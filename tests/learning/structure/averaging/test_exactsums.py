@@ -18,7 +18,11 @@ from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.structureprior import EdgePenalty
 from support.score_tables import COUNTS_22, ROW_22, dependent_rows
 
-CONSTRAINTS = [Constraints(), Constraints(required=[("x0", "x1")], forbidden=[("x2", "x3")], max_parents=2)]
+CONSTRAINTS = [
+    Constraints(),
+    Constraints(required=[("x0", "x1")], forbidden=[("x2", "x3")], max_parents=2),
+    Constraints(required=[("x3", "x2"), ("x2", "x0")]),
+]
 
 
 def num_orders(graph):
@@ -49,6 +53,19 @@ def test_orders_against_enumeration(constraints):
     assert found.edges == pytest.approx(np.tensordot(weights, every.parents, 1), abs=1e-10)
     paths = np.tensordot(weights, [reachability(g) for g in every.parents], 1)
     assert found.paths == pytest.approx(paths, abs=1e-10)
+
+
+def test_required_edges_of_strong_dependences():
+    """Sets of columns without their required parents have no DAG, beside scores of e^1000."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 3000)
+    rows = {f"x{k}": np.where(rng.random(3000) < 0.02, 1 - first, first) for k in range(5)}
+    limits = Constraints(required=[("x3", "x4"), ("x4", "x0")])
+    task = StructureTask(Columns.of(rows), BDeu(1.0), constraints=limits)
+    every, found = Exhaustive().average(task), TianHe(num_graphs=0).average(task)
+    assert found.edges == pytest.approx(every.edges, abs=1e-9)
+    assert found.paths == pytest.approx(every.paths, abs=1e-9)
+    assert found.log_evidence == pytest.approx(every.log_evidence, abs=1e-8)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

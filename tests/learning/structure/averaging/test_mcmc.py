@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import TooLarge
 from sepset.graphs.graph import DAG
+from sepset.learning.structure.averaging.candidates import CandidateTable
 from sepset.learning.structure.averaging.exactsums import KoivistoSood
 from sepset.learning.structure.averaging.exhaustive import Exhaustive
 from sepset.learning.structure.averaging.mcmc import OrderMCMC, PartitionMCMC, StructureMCMC
@@ -63,6 +66,31 @@ def test_a_start_is_used():
     start = DAG(DATA.names, [("x0", "x1"), ("x1", "x2")])
     found = StructureMCMC(num_samples=1, thin=1, burn_in=0, num_chains=1).average(task(Constraints(), start=start))
     assert len(set(found.graphs[0].graph.edges) ^ set(start.edges)) <= 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_partitions_start_anywhere(seed):
+    """With one parent each, all sets that touch the level below are nothing beside the best of lower levels."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 2, 1000)
+    flipped = {name: np.where(rng.random(1000) < 0.1, 1 - first, first) for name in "bcd"}
+    data = Columns.of({"a": first, **flipped, "e": rng.integers(0, 2, 1000)})
+    start = DAG.parse("b -> e; e -> c; c -> a; a -> d")
+    strict = StructureTask(data, BDeu(1.0), constraints=Constraints(max_parents=1), start=start, rng=rng)
+    found = PartitionMCMC(num_samples=3, thin=1, burn_in=0).average(strict)
+    assert (found.edges >= 0).all()
+    assert found.edges.sum(0).max() <= 1 + 1e-5
+    assert found.parents.sum(1).max() <= 1
+
+
+def test_a_start_beyond_the_candidates():
+    """Parent sets have one column more than candidates: a start with more begins without parents."""
+    start = DAG(DATA.names, [("x0", "x3"), ("x1", "x3"), ("x2", "x3")])
+    begun = task(Constraints(), start=start)
+    table = CandidateTable.of(begun.scorer, begun.allowed, [[1], [0], [3], [2]])
+    graphs = replace(StructureMCMC(), _table=table).init(begun, begun.rng).states.reshape(2, 4, 4)
+    assert graphs[0].sum() == 0
+    assert graphs[1].sum(0).max() == 1
 
 
 def test_corrected_orders_of_too_many_columns():

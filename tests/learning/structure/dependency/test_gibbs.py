@@ -47,6 +47,17 @@ def test_standard_errors_cover() -> None:
     assert inside >= 50  # 57 expected
 
 
+def test_chains_that_disagree_are_told() -> None:
+    """Two copies of a coin: each chain keeps the side that it began with."""
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    same = [[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]]
+    net = DependencyNet(ss.TableCPD(a, same, given=b), ss.TableCPD(b, same, given=a))
+    with pytest.warns(RuntimeWarning, match="chains disagree"):
+        net.query("a", method=PseudoGibbs(200))
+    with pytest.warns(RuntimeWarning, match="num_sweeps"):
+        net.marginals(method=PseudoGibbs(200))
+
+
 def test_same_seed_same_answer() -> None:
     net = clashing(0)
     one, same, other = (net.query("x", method=PseudoGibbs(100), seed=s).values for s in (1, 1, 2))

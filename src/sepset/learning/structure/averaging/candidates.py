@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,6 +60,10 @@ class CandidateTable:
     def arrays(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Int32s]:
         """All of them, as kernels take them."""
         return self.cands, self.outs, self.scores, self.sums, self.starts, self.ranked
+
+    def has(self, child: int, parents: Iterable[int]) -> bool:
+        """Whether it has a set of parents that the constraints allow: at most one of them is not a candidate."""
+        return len(set(parents) - set(self.cands[child].tolist())) <= 1
 
     @classmethod
     def full(cls, scorer: Scorer, allowed: Allowed) -> CandidateTable:

@@ -65,11 +65,11 @@ class OrderMCMC(Chains):
         if not self.is_corrected:
             return super()._candidate_table(task)
         table, _ = replace(self, is_corrected=False)._candidate_table(task)
-        tilt = fitted_tilt(table, _order(task, task.start_parents(), np.random.default_rng(0)))
+        tilt = fitted_tilt(table, _order(task.start_parents(), np.random.default_rng(0)))
         return tilt.table(table), tilt
 
     def _starts(self, task: StructureTask, rng: np.random.Generator) -> list[Ints]:
-        return [_order(task, parents, rng) for parents in _start_graphs(task, self.num_chains, rng)]
+        return [_order(parents, rng) for parents in _start_graphs(task, self.num_chains, rng)]
 
     def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
         """Steps over orders."""
@@ -147,8 +147,8 @@ class StructureMCMC(Chains):
         found = []
         for parents in _start_graphs(task, self.num_chains, rng):
             graph = np.zeros((n, n), np.int64)
-            for child, above in enumerate(parents):
-                graph[above, child] = 1
+            for child, (above, required) in enumerate(zip(parents, _required(task), strict=True)):
+                graph[above if self.table.has(child, above) else required, child] = 1
             found.append(graph.reshape(-1))
         return found
 
@@ -167,7 +167,7 @@ def _start_graphs(task: StructureTask, count: int, rng: np.random.Generator) -> 
     found = [task.start_parents()]
     n, allowed = len(task.columns), task.allowed
     for _ in range(count - 1):
-        rank = np.argsort(_order(task, found[0] if task.start is None else _required(task), rng))
+        rank = np.argsort(_order(found[0] if task.start is None else _required(task), rng))
         parents = _required(task)
         for child in range(n):
             before = [u for u in range(n) if rank[u] < rank[child] and not allowed.forbidden[u, child]]
@@ -181,7 +181,7 @@ def _required(task: StructureTask) -> list[list[int]]:
     return [np.flatnonzero(task.allowed.required[:, v]).tolist() for v in range(len(task.columns))]
 
 
-def _order(task: StructureTask, parents: list[list[int]], rng: np.random.Generator) -> Ints:
+def _order(parents: list[list[int]], rng: np.random.Generator) -> Ints:
     """A random topological order."""
     n = len(parents)
     left, order = set(range(n)), []

@@ -26,8 +26,20 @@ from sepset.learning.structure.averaging.prediction import averaged_predictions
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import StructureTask
 
+PIECE_CELLS = 1 << 22
+"""Pairs of columns, times structures, whose paths are found at a time."""
+
 MOST_SHOWN = 30
 """The number of edges that are listed when a posterior is printed."""
+
+LARGEST_R_HAT = 1.1
+"""The R-hat of the scores of chains above which they have not converged."""
+
+LARGEST_SCATTER = 0.2
+"""The difference of an edge's probability between chains above which they disagree."""
+
+FEWEST_DRAWS = 50.0
+"""The effective number of draws below which averages over them are doubtful."""
 
 Feature = str | Sequence[str] | Callable[[DAG], Any]
 """An edge as "a -> b" or a pair of names, a path as "a ~> b", or a function of a graph."""
@@ -89,12 +101,30 @@ class StructurePosterior(Tabulated, IterativeResult):
         return self.columns.names
 
     @lazy
+    def warnings(self) -> tuple[str, ...]:
+        """The reasons to doubt the probabilities: chains that disagree, or few draws; shown when it is printed."""
+        found, hat = self.diagnostics, self.diagnostics.get("r_hat", 1.0)
+        scatter, draws = found.get("scatter", 0.0), found.get("effective_draws", math.inf)
+        told = []
+        if not hat <= LARGEST_R_HAT:
+            few = "have too few draws to be compared" if math.isnan(hat) else f"have not converged: R-hat is {hat:.2f}"
+            told.append(f"The chains {few}. Increase num_samples=.")
+        if scatter > LARGEST_SCATTER:
+            told.append(f"Chains disagree about an edge by {scatter:.2f}. Increase num_samples=, or use temperatures=.")
+        if draws < FEWEST_DRAWS:
+            told.append(f"The draws are worth {draws:.0f} of equal weight. Increase num_samples=.")
+        return tuple(told)
+
+    @lazy
     def paths(self) -> Floats:
         """The probability of a directed path from each row to each column; ones on the diagonal."""
         if self.paths_of is not None:
             return self.paths_of()
         self._require_graphs("paths")
-        return np.asarray(np.tensordot(self.weights, [reachability(g) for g in self.parents], 1))
+        size = max(1, PIECE_CELLS // max(1, len(self.names) ** 2))
+        pieces = (slice(k, k + size) for k in range(0, len(self.weights), size))
+        found = sum(np.tensordot(self.weights[piece], reachability(self.parents[piece]), 1) for piece in pieces)
+        return np.asarray(found)
 
     @lazy
     def graphs(self) -> tuple[WeightedGraph, ...]:
@@ -184,22 +214,25 @@ class StructurePosterior(Tabulated, IterativeResult):
                 yield self.names[a], self.names[b], float(self.edges[a, b])
 
     def __repr__(self) -> str:
-        return f"StructurePosterior({len(self.names)} columns; {self.method!r}; {self.status.value})"
+        doubts = "".join(f"; {warning}" for warning in self.warnings)
+        return f"StructurePosterior({len(self.names)} columns; {self.method!r}; {self.status.value}{doubts})"
 
     def _shown(self) -> Shown:
         rows = [(a, b, f"{p:.4f}") for a, b, p in list(self._ranked())[:MOST_SHOWN]]
-        return Shown(("source", "target", "probability"), rows, repr(self.method), words=2)
+        caption = "\n".join(self.warnings)
+        return Shown(("source", "target", "probability"), rows, repr(self.method), caption, words=2)
 
 
-def reachability(graph: Bytes) -> Floats:
-    """1 where there is a directed path from row to column, the diagonal included.
+def reachability(graphs: Bytes) -> Floats:
+    """1 where there is a directed path from row to column, the diagonal included; of one graph, or of each of several.
 
     >>> reachability(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], np.uint8))[0].tolist()
     [1.0, 1.0, 1.0]
     """
-    reach = (np.asarray(graph) > 0) | np.eye(len(graph), dtype=np.bool_)
-    for k in range(len(graph)):
-        reach |= np.outer(reach[:, k], reach[k])
+    size = graphs.shape[-1]
+    reach = (np.asarray(graphs) > 0) | np.eye(size, dtype=np.bool_)
+    for k in range(size):
+        reach |= reach[..., :, k, None] & reach[..., None, k, :]
     return reach.astype(np.float64)
 
 

@@ -8,6 +8,7 @@ $$\hat P(x_i) = \frac1T \sum_t P_i(x_i \mid \mathbf{pa}_i^{(t)})$$
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -33,6 +34,9 @@ NUM_BLOCKS = 20
 
 MOST_JOINT = 1 << 20
 """The largest number of joint states of the targets."""
+
+LARGEST_R_HAT = 1.5
+"""The R-hat of block means above which chains disagree; the largest of many is above one by chance."""
 
 ESTIMATED: Guarantees = {"marginals": Guarantee.ESTIMATE}
 
@@ -203,11 +207,18 @@ class Chains(IterativeResult):
         blocks, chains = parts.shape[:2]
         flat = parts.reshape(blocks * chains, -1)
         errors = flat.std(0, ddof=1) / np.sqrt(len(flat)) if len(flat) > 1 else np.full(flat.shape[1], np.nan)
-        hats = [r_hat(parts[:, :, k].T) for k in np.argsort(-errors)[:50]]
+        hat = max((r_hat(parts[:, :, k].T) for k in np.argsort(-errors)[:50]), default=math.nan)
+        if hat > LARGEST_R_HAT:
+            warnings.warn(
+                f"The chains disagree (R-hat {hat:.2f}): pseudo-Gibbs sampling moves slowly here, and standard errors "
+                "are too small. Increase PseudoGibbs(num_sweeps=, burn_in=).",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         block = self.settings.num_sweeps // NUM_BLOCKS
         return {
             "standard_error": float(errors.max(initial=0.0)),
-            "r_hat": max(hats, default=math.nan),
+            "r_hat": hat,
             "sweeps": blocks * block * chains,
             "standard_errors": errors,
         }

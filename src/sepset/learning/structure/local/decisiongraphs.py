@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import number
 from sepset.cpds.contexts import Node
 from sepset.cpds.partition import PartitionCPD
-from sepset.errors import ArgumentError, TooLarge
+from sepset.errors import TooLarge
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import TOLERANCE, FamilyScore
 from sepset.learning.structure.local.leaves import LeafScore
+from sepset.learning.structure.local.localscore import LocalScore, check_local
 from sepset.learning.structure.local.trees import Tree, grown_tree
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.variables.variable import Discrete
@@ -177,7 +177,7 @@ def _leaf_of_each(tree: Tree, parents: tuple[int, ...], contexts: Contexts) -> I
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionGraphScore:
+class DecisionGraphScore(LocalScore):
     r"""The score of a family at a decision graph over its parents, for any search over structures.
 
     $$\text{FamScore}(X \mid \mathbf U) = \max_{\mathcal P} \sum_{\ell \in \mathcal P} \text{leaf}(\ell)
@@ -185,6 +185,7 @@ class DecisionGraphScore:
 
     over partitions $\mathcal P$ of the parents' joint states. Leaves are those of `TreeScore`, and two may be merged
     wherever they are: their counts and their pseudo-counts add up. `Learned.fit` gives a network of `PartitionCPD`s.
+    Searches add no parent beyond 65,536 joint states.
 
     Args:
         score: of leaves: `BIC()`, `AIC()`, `LogLikelihood()`, `BDeu(10)`, `K2()` or `BDe(network, 10)`.
@@ -205,19 +206,11 @@ class DecisionGraphScore:
     per_leaf: float = 1.0
 
     def __post_init__(self) -> None:
-        number("DecisionGraphScore(per_leaf=)", self.per_leaf, above=0)
-        if not isinstance(self.score, FamilyScore):
-            raise ArgumentError(f"DecisionGraphScore takes a score such as BIC() or BDeu(10); found {self.score!r}.")
+        check_local("DecisionGraphScore", self.score, self.per_leaf)
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores: they have not."""
-        return False
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    def fits(self, child: int, parents: tuple[int, ...], columns: Columns) -> bool:
+        """Whether the parents have few enough joint states."""
+        return math.prod(int(columns.cards[p]) for p in parents) <= MOST_CONTEXTS
 
     def parts(self, child: int, parents: tuple[int, ...], columns: Columns) -> Parts:
         """The partition of the parents' joint states, and its score."""

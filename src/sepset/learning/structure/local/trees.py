@@ -150,12 +150,12 @@ def best_tree(
     Cost: $\prod_i (|Y_i| + 1)$ partial assignments times the parents and the child's states.
     """
     given = tuple(parents)
-    contexts = math.prod(int(columns.cards[p]) + 1 for p in given)
-    if contexts * leaf.r > MOST_CONTEXTS:
+    cells = num_leaf_cells(child, given, columns)
+    if cells > MOST_CONTEXTS:
         raise TooLarge(
-            f"The best tree over {len(given)} parents has {contexts:,} partial assignments of {leaf.r} states each; "
-            f'the most is {MOST_CONTEXTS:,} numbers. Use Constraints(max_parents=...), or TreeScore(search="greedy") '
-            "with BDeu."
+            f"The best tree over {len(given)} parents has {cells // leaf.r:,} partial assignments of {leaf.r} states "
+            f"each; the most is {MOST_CONTEXTS:,} numbers. Use Constraints(max_parents=...), or "
+            'TreeScore(search="greedy") with BDeu.'
         )
     leaves = _leaf_table(child, given, columns, leaf)
     values, chosen = leaves.copy(), np.full(leaves.shape, -1)
@@ -164,6 +164,11 @@ def best_tree(
             _choose(leaves, values, chosen, fixed, is_greedy)
     whole = tuple(int(columns.cards[p]) for p in given)
     return ScoredTree(_chosen_tree(chosen, whole, given, itertools.count()), float(values[whole]))
+
+
+def num_leaf_cells(child: int, parents: Sequence[int], columns: Columns) -> int:
+    """The number of partial assignments of some parents, times the states of the child."""
+    return int(columns.cards[child]) * math.prod(int(columns.cards[p]) + 1 for p in parents)
 
 
 def _leaf_table(child: int, parents: tuple[int, ...], columns: Columns, leaf: LeafScore) -> Floats:

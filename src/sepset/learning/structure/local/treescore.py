@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 
-from sepset.base.checks import number, one_of
+from sepset.base.checks import one_of
 from sepset.cpds.tree import TreeCPD
 from sepset.errors import ArgumentError
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import FamilyScore
 from sepset.learning.structure.local.leaves import LeafScore
-from sepset.learning.structure.local.trees import ScoredTree, best_tree, grown_tree, tree_cpd
+from sepset.learning.structure.local.localscore import LocalScore, check_local
+from sepset.learning.structure.local.trees import (
+    MOST_CONTEXTS,
+    ScoredTree,
+    best_tree,
+    grown_tree,
+    num_leaf_cells,
+    tree_cpd,
+)
 from sepset.learning.structure.scores.likelihood import BIC
 
 
 @dataclass(frozen=True, slots=True)
-class TreeScore:
+class TreeScore(LocalScore):
     r"""The score of a family at the best decision tree over its parents, for any search over structures.
 
     $$\text{FamScore}(X \mid \mathbf U) = \max_T \sum_{\ell \in T} \text{leaf}(\ell) + |T| \log c$$
@@ -28,7 +36,7 @@ class TreeScore:
     Args:
         score: of leaves: `BIC()`, `AIC()`, `LogLikelihood()`, `BDeu(10)`, `K2()` or `BDe(network, 10)`.
         search: "greedy" grows a tree by the best single splits, and prunes it; "exact" finds the best tree, for few
-            parents.
+            parents: searches add no parent beyond four million leaves times states of the child.
         splits: "complete" tests have a branch for each state; "value" also tests one value against the rest.
         per_leaf: $c$ of the prior $P(T) \propto c^{|T|}$, where $|T|$ is the number of leaves; 1 is the uniform prior.
 
@@ -54,21 +62,14 @@ class TreeScore:
     def __post_init__(self) -> None:
         one_of("TreeScore(search=)", self.search, ("greedy", "exact"))
         one_of("TreeScore(splits=)", self.splits, ("complete", "value"))
-        number("TreeScore(per_leaf=)", self.per_leaf, above=0)
+        check_local("TreeScore", self.score, self.per_leaf)
         if self.search == "exact" and self.splits == "value":
             raise ArgumentError('TreeScore(search="exact") has complete splits. Use splits="complete", or "greedy".')
-        if not isinstance(self.score, FamilyScore):
-            raise ArgumentError(f"TreeScore takes a score such as BIC() or BDeu(10); found {self.score!r}.")
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores: they have not."""
-        return False
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    def fits(self, child: int, parents: tuple[int, ...], columns: Columns) -> bool:
+        """Whether the parents have few enough partial assignments, where all of those are listed."""
+        is_listed = self.search == "exact" or self.leaf(child, columns).prior is not None
+        return not is_listed or num_leaf_cells(child, parents, columns) <= MOST_CONTEXTS
 
     def leaf(self, child: int, columns: Columns) -> LeafScore:
         """The score of leaves for one child."""

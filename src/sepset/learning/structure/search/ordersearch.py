@@ -218,7 +218,7 @@ def order_of(parents: Sequence[Sequence[int]]) -> list[int]:
 
 
 def random_order(task: StructureTask, rng: np.random.Generator) -> list[int]:
-    """A random order in which required edges, and those between tiers, point forward."""
+    """A random order in which required edges point forward; tiers need not follow each other."""
     rank = rng.permutation(len(task.columns))
     parents = [np.flatnonzero(task.allowed.required[:, y]).tolist() for y in range(len(rank))]
     left, order = set(range(len(rank))), list[int]()

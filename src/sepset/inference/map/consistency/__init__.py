@@ -1,0 +1,1 @@
+"""Cost function networks: their reduction, soft local consistency, and searches that prove an assignment optimal."""

@@ -1,0 +1,129 @@
+"""The search for the best assignments of one connected part, best first among open nodes, depth first below each."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.threads import interruptible
+from sepset.inference.map.consistency.wholecosts import WholeCosts
+from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER, UPPER
+from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, Search, depth_first
+from sepset.kernels.map.softarcs import consistent
+
+SHORT, CROWD = 32, 4096
+"""The backtracks of a depth-first search from one open node, which grow as the open nodes exceed the second number."""
+
+Node = tuple[int, int, Ints]
+"""A lower bound, a number that says which of equal ones is taken first, and decisions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How far the search of a part is.
+
+    Attributes:
+        best: the units of the best assignments, in increasing order; as many as forbid an assignment where fewer are
+            known.
+        found: their codes, one row after the other.
+        nodes: the open nodes, as a heap.
+        lower: a lower bound of all assignments.
+        activity, supports: what choices depend on.
+        counters: the numbers of backtracks and nodes so far, and the variable of the last conflict.
+    """
+
+    best: Ints
+    found: Ints
+    nodes: tuple[Node, ...]
+    lower: int
+    activity: Floats
+    supports: Ints
+    counters: Ints
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no node is open."""
+        return not self.nodes
+
+
+class Part:
+    """A network of whole costs, made consistent, and the room for its search.
+
+    Args:
+        costs: the network.
+        k: the number of best assignments.
+        codes: an assignment that is known, in the order of the network.
+        sweeps: the most sweeps of messages.
+    """
+
+    def __init__(self, costs: WholeCosts, k: int, codes: Ints, sweeps: int) -> None:
+        n, size = len(costs.variables), len(costs.unary) + 3
+        self.costs, self.state = costs, costs.state()
+        best, found = np.full(k, costs.most, np.int64), np.tile(codes, k)
+        decisions, bounds, heights, lowers = np.zeros((4, size), np.int64)
+        counters = np.array([0, 0, -1], np.int64)
+        room = np.zeros(n, np.int64), np.zeros(n)
+        self.search = Search(decisions, bounds, heights, lowers, best, found, *room, counters)
+        if k == 1:
+            best[0] = costs.cost(codes)
+            self.state.numbers[UPPER] = best[0]
+        self.is_open = bool(interruptible(lambda cancel: consistent(costs.network, self.state, sweeps, cancel)))
+        self.state.numbers[HEIGHT] = 0
+        self.search.lowers[-1] = self.root = int(self.state.numbers[LOWER])
+
+    def begun(self) -> Progress:
+        """The search before its first node."""
+        search = self.search
+        is_open = self.is_open and self.root < search.best[-1]
+        nodes = ((self.root, 0, np.zeros(0, np.int64)),) if is_open else ()
+        lower = self.root if is_open else int(search.best[0])
+        return self._progress(nodes, lower)
+
+    def advanced(self, progress: Progress, backtracks: int, cancel: Bytes) -> Progress:
+        """The search after some more backtracks."""
+        search, heap = self.search, list(progress.nodes)
+        self._restore(progress)
+        limit = search.counters[BACKTRACKS] + backtracks
+        while heap and heap[0][0] < search.best[-1] and search.counters[BACKTRACKS] < limit and not cancel[0]:
+            bound, _, path = heapq.heappop(heap)
+            short = SHORT * max(1, len(heap) // CROWD)
+            depth = depth_first(self.costs.network, self.state, search, path, short, cancel)
+            for node in self._opened(path, bound, depth):
+                heapq.heappush(heap, node)
+            search.counters[BACKTRACKS] += 1
+        heap = heap if heap and heap[0][0] < search.best[-1] else []
+        lower = max(progress.lower, min(heap[0][0] if heap else FORBIDDEN, int(search.best[0])))
+        return self._progress(tuple(heap), lower)
+
+    def _progress(self, nodes: tuple[Node, ...], lower: int) -> Progress:
+        """A copy of all that a search depends on."""
+        search, state = self.search, self.state
+        best, found, counters = search.best.copy(), search.found.copy(), search.counters.copy()
+        return Progress(best, found, nodes, lower, state.activity.copy(), state.supports.copy(), counters)
+
+    def _restore(self, progress: Progress) -> None:
+        """Set all that a search depends on."""
+        self.search.best[:], self.search.found[:] = progress.best, progress.found
+        self.search.counters[:] = progress.counters
+        self.state.activity[:], self.state.supports[:] = progress.activity, progress.supports
+        self.state.numbers[UPPER] = min(self.costs.most, int(progress.best[-1]))
+
+    def _opened(self, path: Ints, bound: int, depth: int) -> list[Node]:
+        """The nodes that a depth-first search has left open."""
+        decisions, found = self.search.decisions[:depth].copy(), []
+        for d in np.flatnonzero(decisions % 2 == 0).tolist():
+            other = np.concatenate([path, decisions[:d], [decisions[d] + 1]])
+            found.append((max(bound, int(self.search.bounds[d])), other))
+        if depth:
+            found.append((max(bound, int(self.search.bounds[depth - 1])), np.concatenate([path, decisions])))
+        first = int(self.search.counters[NODES]) * 1000
+        return [(lower, -first - number, way) for number, (lower, way) in enumerate(found)]
+
+
+def rows(progress: Progress, costs: WholeCosts) -> Ints:
+    """The best assignments that are known, one per row, in the order of the network."""
+    known = max(1, int((progress.best < costs.most).sum()))
+    return progress.found.reshape(len(progress.best), -1)[:known]

@@ -1,0 +1,109 @@
+"""Hybrid best-first search finds the best assignments, and its bound holds wherever it stops."""
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.assignment import assign
+from sepset.inference.map.consistency import bestfirst, part
+from sepset.inference.wiring import Wiring
+from support.cost_networks import random_wiring, ranked
+from support.wired import random_problem, task_of
+
+
+def solved(wiring, rng, k):
+    method = ss.inference.HybridBestFirst(entries=int(rng.integers(1, 17)), sweeps=int(rng.integers(0, 4)))
+    start = np.array([rng.integers(c) for c in wiring.plugs.cards], np.int64) if rng.random() < 0.5 else None
+    task, values = task_of(wiring, k=k, start=start), ranked(wiring)
+    if values[0] == -np.inf:
+        with pytest.raises(ss.ImpossibleEvidence):
+            assign(method, task)
+        return
+    found = assign(method, task)
+    possible = [v for v in values[:k] if v > -np.inf]
+    np.testing.assert_allclose(found.log_values, possible, atol=1e-8)
+    assert len({tuple(codes) for codes in found.codes.tolist()}) == len(possible)
+    assert found.guarantee is ss.Guarantee.EXACT
+    if rng.random() < 0.1:
+        assert found.certificate.check()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_assignments_by_enumeration(seed):
+    for each in range(12):
+        rng = np.random.default_rng([seed, each])
+        solved(random_wiring(rng), rng, int(rng.integers(1, 5)) if each % 3 == 0 else 1)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_named_potentials_and_shared_tables_by_enumeration(seed):
+    for each in range(6):
+        rng = np.random.default_rng([7, seed, each])
+        solved(Wiring.of(random_problem(rng)), rng, int(rng.integers(1, 3)))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_hold_wherever_a_search_stops(seed, monkeypatch):
+    monkeypatch.setattr(bestfirst, "LEAST", 1)
+    monkeypatch.setattr(bestfirst, "MOST", 1)
+    monkeypatch.setattr(part, "SHORT", 1)
+    rng = np.random.default_rng(seed)
+    variables = [ss.Discrete(f"v{i}", 3) for i in range(7)]
+    scopes = [[variables[i] for i in rng.permutation(7)[:3]] for _ in range(12)]
+    whole_numbers = rng.integers(0 if seed % 2 else 1, 4, (12, 3, 3, 3)).astype(float)  # ties and zeros
+    net = ss.MarkovNet(*(ss.Table(s, t) for s, t in zip(scopes, whole_numbers, strict=True)), variables=variables)
+    wiring = Wiring.of(net.problem())
+    best = ranked(wiring)[0]
+    if best == -np.inf:
+        return
+    method, bounds = ss.inference.HybridBestFirst(entries=1, sweeps=0), []
+    for steps in range(0, 20, 2):
+        found = assign(method, task_of(wiring, until=ss.Until(steps=steps, tolerance=None)))
+        assert found.log_values[0] <= best + 1e-9 <= found.bound + 2e-9
+        assert found.certificate.check()
+        bounds.append(found.bound)
+    assert (np.diff(bounds) <= 1e-9).all()
+    assert assign(method, task_of(wiring)).log_values[0] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_order_of_factors_and_variables_does_not_matter(seed):
+    rng = np.random.default_rng([2, seed])
+    names = [f"v{i}" for i in range(8)]
+    tables = [(rng.permutation(8)[:3], rng.integers(0, 4, (2, 2, 2)).astype(float) + 0.1) for _ in range(10)]
+    values = []
+    for _ in range(3):
+        order, place = rng.permutation(8), rng.permutation(10)
+        variables = {int(i): ss.Discrete(names[i]) for i in order}
+        factors = [ss.Table([variables[int(i)] for i in tables[f][0]], tables[f][1]) for f in place]
+        net = ss.MarkovNet(*factors, variables=list(variables.values()))
+        values.append(ss.map_assignment(net, method=ss.inference.HybridBestFirst()).log_value)
+    assert values == pytest.approx([values[0]] * 3)
+    assert values[0] == pytest.approx(ss.map_assignment(net).log_value)
+
+
+def test_runs_resume_and_bad_questions_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(bestfirst, "LEAST", 1)
+    monkeypatch.setattr(bestfirst, "MOST", 1)
+    monkeypatch.setattr(part, "SHORT", 1)
+    rng = np.random.default_rng(0)
+    spin = ss.Discrete.array("spin", (7, 7), states=(-1, 1))
+    glass = ss.MarkovNet.ising(spin, rng.normal(size=len(spin.grid_edges())))
+    method, path = ss.inference.HybridBestFirst(entries=1, sweeps=0), tmp_path / "c"
+    whole = ss.map_assignment(glass, method=method)
+    assert len(whole.trace) > 3
+    ss.map_assignment(glass, method=method, until=ss.Until(steps=2, tolerance=None), checkpoint=path)
+    rest = ss.map_assignment(glass, method=method, checkpoint=path)
+    np.testing.assert_array_equal(rest.trace, whole.trace)
+    assert whole.log_value == pytest.approx(ss.map_assignment(glass).log_value)
+    assert whole.guarantees["assignment"] is ss.Guarantee.EXACT
+    with pytest.raises(ss.errors.NotApplicable, match="HybridBestFirst maximizes over all"):
+        ss.map_assignment(glass, over=[spin[0, 0]], method=method)
+    with pytest.raises(ss.errors.ArgumentError, match="entries"):
+        ss.inference.HybridBestFirst(entries=0)
+    bit = ss.Discrete.array("bit", (30,))
+    parity = ss.factors.FactorBlock([list(range(30))], (2,) * 30, ss.potentials.Parity())
+    with pytest.raises(ss.errors.NotApplicable, match="factor 0 has 30 variables"):
+        ss.map_assignment(ss.MarkovNet(parity, variables=[bit]), method=method)
+    for k in (1, 2):
+        assert ss.map_assignment(ss.MarkovNet(), k=k, method=method).log_value == 0.0

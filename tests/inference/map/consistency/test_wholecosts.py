@@ -1,0 +1,45 @@
+"""Whole units are at most the costs, and close to them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sepset.inference.map.consistency.functions import CostFunctions
+from sepset.inference.map.consistency.wholecosts import WholeCosts
+from support.cost_networks import random_wiring
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_units_bound_the_costs(seed):
+    rng = np.random.default_rng(seed)
+    functions = CostFunctions.of(random_wiring(rng, most=5))
+    if not functions.cards or not functions.is_possible:
+        return
+    every = {codes: functions.cost(codes) for codes in itertools.product(*map(range, functions.cards))}
+    finite = [cost for cost in every.values() if cost < np.inf]
+    below = float(rng.choice(finite)) - functions.constant if finite and rng.random() < 0.5 else np.inf
+    costs = WholeCosts.of(functions, range(len(functions.cards)), below=below)
+    for codes, cost in every.items():
+        placed = np.array(codes)[costs.variables]
+        units, real = costs.cost(placed), cost - functions.constant
+        if real <= below and real < np.inf:
+            assert units < costs.most
+            assert costs.real(units) <= real + 1e-12 * max(1.0, abs(real))
+            assert real <= costs.real(units + len(functions.tables) + 1) + 1e-12 * max(1.0, abs(real))
+        elif units < costs.most:
+            assert real >= costs.real(units) - 1e-12 * max(1.0, abs(real))
+
+
+def test_huge_and_equal_costs():
+    functions = CostFunctions((2, 2))
+    functions.add((0, 1), np.array([[0.0, 1e300], [np.inf, 3.0]]))
+    costs = WholeCosts.of(functions, (0, 1))
+    assert costs.cost(np.zeros(2, np.int64)) == 0
+    near = WholeCosts.of(functions, (0, 1), below=4.0)
+    at = np.argsort(near.variables)
+    assert near.real(near.cost(np.array([1, 1])[at])) == pytest.approx(3.0)
+    assert near.is_limited
+    flat = CostFunctions((2,))
+    flat.add((0,), np.zeros(2))
+    assert WholeCosts.of(flat, (0,)).cost(np.array([1])) == 0

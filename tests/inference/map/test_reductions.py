@@ -1,0 +1,200 @@
+"""Larger factors as pairs with auxiliary variables: energies, cuts, roof duality and moves by enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.factors.block import FactorBlock
+from sepset.factors.potentials import Cardinality, RobustPotts
+from sepset.inference.assignment import assign
+from sepset.inference.map.binary import BinaryEnergy
+from sepset.inference.map.moves import fused, move_energy
+from sepset.inference.map.reductions import Terms, choice_terms
+from sepset.inference.wiring import Wiring
+from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
+from sepset.variables.universe import Variables
+from support.wired import best_value, task_of
+
+
+def least_energies(energy, n):
+    """The least energy over auxiliary variables at each assignment of the first n, by enumeration."""
+    others = energy.unary.shape[1] - n
+    rest = np.array(list(itertools.product(range(2), repeat=others)), np.int64).reshape(2**others, others)
+    for codes in itertools.product(range(2), repeat=n):
+        yield np.array(codes, np.int64), min(energy.value(np.concatenate([codes, r]).astype(np.int64)) for r in rest)
+
+
+def convex(rng, size):
+    return np.concatenate([[0.0], np.cumsum(np.sort(rng.normal(size=size)))])
+
+
+def group(rng, arity, *, friendly):
+    weight = abs(rng.normal()) if friendly else rng.normal()
+    return RobustPotts(weight, rng.uniform(0.4, arity / 2))
+
+
+def random_groups(rng, *, states=2, kinds="tgc", friendly=False, n=5):
+    variables = [ss.Discrete(f"v{i}", states) for i in range(n)]
+    blocks = [FactorBlock([[i]], (states,), rng.normal(size=states), space="log") for i in range(n)]
+    for _ in range(int(rng.integers(1, 4))):
+        arity = int(rng.integers(3, min(n, 5) + 1))
+        scope, shape = rng.permutation(n)[:arity].tolist(), (states,) * arity
+        kind = kinds[rng.integers(len(kinds))]
+        if kind == "g":
+            blocks.append(FactorBlock([scope], shape, group(rng, arity, friendly=True)))
+        elif kind == "c":
+            numbers = convex(rng, arity) if friendly else rng.normal(size=arity + 1)
+            blocks.append(FactorBlock([scope], shape, Cardinality(numbers)))
+        elif not friendly:
+            blocks.append(FactorBlock([scope], shape, rng.normal(size=shape), space="log"))
+        if rng.random() < 0.5:
+            pair = rng.permutation(n)[:2].tolist()
+            blocks.append(FactorBlock([pair], (states, states), ss.potentials.Potts(abs(rng.normal()))))
+    return Problem(Variables(variables), tuple(blocks))
+
+
+@pytest.mark.parametrize("degree", range(7))
+@pytest.mark.parametrize("number", [-1.7, 0.6])
+def test_products_are_minima_over_auxiliaries(degree, number):
+    scope, table = list(range(max(degree, 3))), np.zeros((2,) * max(degree, 3))
+    table[(1,) * degree + (slice(None),) * (max(degree, 3) - degree)] = -number
+    variables = [ss.Discrete(f"v{i}") for i in scope]
+    problem = Problem(Variables(variables), (FactorBlock([scope], table.shape, table, space="log"),))
+    energy = BinaryEnergy.of(Wiring.of(problem), ss.QPBO())
+    assert energy.unary.shape[1] - len(scope) == (0 if degree < 3 else 1 if number < 0 else (degree - 1) // 2)
+    for codes, least in least_energies(energy, len(scope)):
+        assert least == pytest.approx(number * float(codes[:degree].all()), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_minima_over_auxiliaries_are_the_energies(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_groups(rng, n=4)
+    seen = {int(rng.integers(4)): int(rng.integers(2))} if seed % 3 == 0 else {}
+    wiring = Wiring.of(problem, Evidence(seen))
+    energy = BinaryEnergy.of(wiring, ss.QPBO())
+    if energy.unary.shape[1] > 14:
+        return
+    for codes, least in least_energies(energy, wiring.num_variables):
+        assert least == pytest.approx(-wiring.log_value(codes), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_moves_of_groups_have_the_energies_of_their_choices(seed):
+    rng = np.random.default_rng([seed, 1])
+    wiring = Wiring.of(random_groups(rng, states=3, kinds="gt", n=4))
+    keep, take = rng.integers(3, size=(2, 4))
+    energy = move_energy(wiring, keep, take)
+    if energy.unary.shape[1] > 14:
+        return
+    for chosen, least in least_energies(energy, 4):
+        if not chosen[keep == take].any():
+            assert least == pytest.approx(-wiring.log_value(np.where(chosen, take, keep)), abs=1e-9)
+    found = fused(wiring, keep, take)
+    assert wiring.log_value(found) >= wiring.log_value(keep)
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_friendly_groups_and_convex_counts_are_cut_exactly(seed):
+    rng = np.random.default_rng([seed, 2])
+    wiring = Wiring.of(random_groups(rng, kinds="gc", friendly=True, n=6))
+    found = assign(ss.MinCut(), task_of(wiring))
+    assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-9)
+    assert found.guarantee is ss.Guarantee.EXACT
+    assert found.certificate.check()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_submodular_tables_of_three_are_cut_exactly(seed):
+    rng = np.random.default_rng([seed, 3])
+    grid = np.indices((2, 2, 2)).sum(axis=0)
+    variables, blocks, n = [ss.Discrete(f"v{i}") for i in range(5)], [], 5
+    for _ in range(4):
+        logs = convex(rng, 3)[grid]  # a convex function of the sum, and pairs that favor equal states
+        for axes in itertools.combinations(range(3), 2):
+            logs = logs + abs(rng.normal()) * np.eye(2).reshape([2 if a in axes else 1 for a in range(3)])
+        blocks.append(FactorBlock([rng.permutation(n)[:3].tolist()], (2, 2, 2), logs, space="log"))
+    blocks += [FactorBlock([[i]], (2,), rng.normal(size=2) * 2, space="log") for i in range(n)]
+    wiring = Wiring.of(Problem(Variables(variables), tuple(blocks)))
+    found = assign(ss.MinCut(), task_of(wiring))
+    assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_roof_duality_of_larger_factors(seed):
+    rng = np.random.default_rng([seed, 4])
+    wiring = Wiring.of(random_groups(rng))
+    joint = [np.array(c, np.int64) for c in itertools.product(range(2), repeat=5)]
+    values = [wiring.log_value(codes) for codes in joint]
+    found = assign(ss.QPBO(), task_of(wiring))
+    assert found.log_values[0] <= max(values) + 1e-9 <= found.bound + 2e-9
+    assert found.certificate.check()
+    for codes, value in zip(joint, values, strict=True):
+        assert wiring.log_value(np.where(found.persistent, found.codes[0], codes)) >= value - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_expansions_of_groups_are_best_by_enumeration(seed):
+    rng = np.random.default_rng([seed, 5])
+    wiring = Wiring.of(random_groups(rng, states=3, kinds="g", n=5))
+    codes = rng.integers(3, size=5)
+    for alpha in range(3):
+        energy = move_energy(wiring, codes, np.full(5, alpha))
+        assert energy.is_submodular
+        found = fused(wiring, codes, np.full(5, alpha))
+        choices = (np.where(chosen, alpha, codes) for chosen in itertools.product([False, True], repeat=5))
+        assert wiring.log_value(found) == pytest.approx(max(wiring.log_value(c) for c in choices), abs=1e-9)
+
+
+def grouped(logs, num, weight, limit):
+    """Variables with their own log values in groups of a number each, and the best log value by hand."""
+    n, states = logs.shape
+    pixel = ss.Discrete.array("pixel", (n,), states=states)
+    groups = FactorBlock(np.arange(n).reshape(-1, num), (states,) * num, RobustPotts(weight, limit))
+    net = ss.MarkovNet(FactorBlock(np.arange(n)[:, None], (states,), logs, space="log"), groups, variables=[pixel])
+    best = 0.0
+    for part in logs.reshape(-1, num, states):
+        free = part.max(axis=1).sum()
+        losses = [np.sort(part.max(axis=1) - part[:, state])[::-1] for state in range(states)]
+        kept = [free - loss[k:].sum() + weight * (1 - k / limit) for loss in losses for k in range(limit)]
+        best += max([free, *kept])  # the exceptions are those that lose most
+    return net, best
+
+
+def test_groups_of_hundreds_need_no_table():
+    net, expected = grouped(np.random.default_rng(6).normal(size=(400, 4)), 200, 60.0, 40)
+    found = ss.map_assignment(net, method=ss.AlphaExpansion())
+    assert expected - 0.02 * abs(expected) <= found.log_value <= expected + 1e-9
+    with pytest.raises(ss.errors.NotApplicable, match=r"which has 2.58e\+120 entries over 200 variables"):
+        ss.map_assignment(net, method=ss.MPLP())
+    small, expected = grouped(np.random.default_rng(7).normal(size=(80, 3)), 40, 25.0, 2)
+    assert ss.map_assignment(small, method=ss.CliqueTree()).log_value == pytest.approx(expected, abs=1e-8)
+    assert ss.map_assignment(small, method=ss.AlphaExpansion()).log_value <= expected + 1e-9
+
+
+def test_what_does_not_reduce_is_named():
+    bits = [ss.Discrete(f"b{i}") for i in range(4)]
+    hard = FactorBlock([[0, 1, 2]], (2, 2, 2), np.r_[0.0, np.ones(7)])
+    with pytest.raises(
+        ss.errors.NotApplicable, match=r"factor 0 over 3 variables \('b0', 'b1', 'b2', ...\) has impossib"
+    ):
+        ss.map_assignment(ss.MarkovNet(hard, variables=bits), method=ss.QPBO())
+    apart = FactorBlock([[0, 1, 2, 3]], (2,) * 4, RobustPotts(-1.0))
+    with pytest.raises(ss.errors.NotApplicable, match="favors unequal states"):
+        ss.map_assignment(ss.MarkovNet(apart, variables=bits), method=ss.MinCut())
+    odd = FactorBlock([[0, 1, 2]], (2,) * 3, Cardinality((0.0, -np.inf, 0.0, 1.0)))
+    with pytest.raises(ss.errors.NotApplicable, match="impossible sums"):
+        ss.map_assignment(ss.MarkovNet(odd, variables=bits), method=ss.QPBO())
+
+
+def test_pairs_that_meet_twice_are_one():
+    terms = Terms(3)
+    terms.join(np.array([0, 2]), np.array([1, 1]), np.array([1.0, 2.0]))
+    terms.join(np.array([1]), np.array([0]), np.array([-4.0]))
+    pairs, numbers = terms.joined()
+    assert pairs.tolist() == [[0, 1], [1, 2]]
+    assert numbers.tolist() == [-3.0, 2.0]
+    assert choice_terms(Wiring.of(Problem(Variables([]), ())), np.zeros(0, int), np.zeros(0, int), None).constant == 0.0

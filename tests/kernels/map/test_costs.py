@@ -1,0 +1,50 @@
+"""Whole costs move between functions, and a trail takes every change back."""
+
+import numpy as np
+import pytest
+
+from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LEVEL, LOWER, gather, minima, put, remove, settle, undo
+from support.cost_networks import assignments, is_live, moved_cost, random_costs
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_minima_of_functions_by_enumeration(seed):
+    costs, _ = random_costs(np.random.default_rng(seed))
+    net, state = costs.network, costs.state()
+    for s in range(len(net.scope)):
+        f = int(net.owner[s])
+        for apart in (-1, s):
+            gather(net, state, f, apart)
+            minima(net, state, f, s - int(net.starts[f]))
+            wanted = np.full(int(net.states[net.scope[s] + 1] - net.states[net.scope[s]]), FORBIDDEN)
+            for codes in assignments(costs):
+                slots = range(net.starts[f], net.starts[f + 1])
+                value = int(net.tables[net.places[f] + sum(int(net.steps[t]) * codes[net.scope[t]] for t in slots)])
+                lent = [t for t in slots if apart >= 0 and t != apart]
+                value += sum(int(state.cells[net.states[net.scope[t]] + codes[net.scope[t]]]) for t in lent)
+                wanted[codes[net.scope[s]]] = min(wanted[codes[net.scope[s]]], value)
+            assert state.least[: len(wanted)].tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nodes_keep_costs_and_changes_are_taken_back(seed):
+    rng = np.random.default_rng([5, seed])
+    costs, _ = random_costs(rng)
+    net, state = costs.network, costs.state()
+    state.numbers[LEVEL] = 1
+    before = [np.array(a) for a in (state.cells, state.live, state.left)]
+    original = {codes: moved_cost(costs, state, codes)[0] for codes in assignments(costs)}
+    for i in rng.permutation(len(state.left)):
+        settle(net, state, i)
+        if state.left[i] > 1:
+            remove(net, state, i, net.states[i] + int(np.flatnonzero(state.live[net.states[i] :])[0]))
+    put(state, len(state.cells) - 1, 7)
+    put(state, len(state.cells) - 1, int(before[0][-1]))
+    for codes, cost in original.items():
+        if cost < FORBIDDEN and is_live(costs, state, codes):
+            assert moved_cost(costs, state, codes)[0] == cost
+    assert state.numbers[LOWER] <= min(original.values())
+    undo(net, state, 0)
+    for found, wanted in zip((state.cells, state.live, state.left), before, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert state.numbers[HEIGHT] == 0
