@@ -130,6 +130,9 @@ from sepset.inference.map.qpbo import (
 from sepset.inference.map.relaxation.linearprogram import (
     LinearProgram as LinearProgram,
 )
+from sepset.inference.map.search.neighborhoods import (
+    LargeNeighborhood as LargeNeighborhood,
+)
 from sepset.inference.map.trws import (
     TRWS as TRWS,
 )
@@ -269,6 +272,7 @@ __all__ = [
     "ImpossibleEvidence",
     "K2",
     "KernelCPD",
+    "LargeNeighborhood",
     "Likelihood",
     "LinearGaussian",
     "LinearProgram",

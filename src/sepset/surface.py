@@ -19,8 +19,8 @@ FLAT = (
     "Dataset "
     "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
     "cross_validate read write sensitivity value_of_information "
-    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound LoopyBP "
-    "TreeReweighted LinearProgram "
+    "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound "
+    "LargeNeighborhood LoopyBP TreeReweighted LinearProgram "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
     "learn_structure structure_posterior GES HillClimb ExactSearch ChowLiu OrderMCMC PartitionMCMC StructureMCMC "
     "PC FCI MMHC GraphicalLasso StructuralEM "
@@ -152,8 +152,10 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",
         "inference.map.mplp": "MPLP",
         "inference.map.qpbo": "QPBO",
+        "inference.map.relaxation.decomposition": "DualDecomposition",
         "inference.map.relaxation.linearprogram": "LinearProgram",
         "inference.map.relaxation.pursuit": "ClusterPursuit",
+        "inference.map.search.neighborhoods": "LargeNeighborhood",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
         "inference.propagation.convexbp": "ConvexBP",
@@ -223,6 +225,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",
+        "learning.structure.countplan": "CountPlan PlannedCounts",
         "learning.structure.edgerecovery": "EdgeRecoveryResult edge_recovery",
         "learning.structure.dependency.conversion": "Conversion",
         "learning.structure.dependency.gibbs": "PseudoGibbs",

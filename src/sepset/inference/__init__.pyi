@@ -88,11 +88,17 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.decomposition import (
+    DualDecomposition as DualDecomposition,
+)
 from sepset.inference.map.relaxation.linearprogram import (
     LinearProgram as LinearProgram,
 )
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
+)
+from sepset.inference.map.search.neighborhoods import (
+    LargeNeighborhood as LargeNeighborhood,
 )
 from sepset.inference.map.trws import (
     TRWS as TRWS,
@@ -165,6 +171,7 @@ __all__ = [
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
+    "DualDecomposition",
     "EliminationPlan",
     "Engine",
     "FlowGraph",
@@ -173,6 +180,7 @@ __all__ = [
     "HybridBestFirst",
     "ICM",
     "InformationValues",
+    "LargeNeighborhood",
     "LinearProgram",
     "LogProbabilityResult",
     "LoopyBP",

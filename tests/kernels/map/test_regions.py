@@ -1,0 +1,39 @@
+"""Regions grow breadth first, interpreted kernels answer like compiled ones, and cancelled ones change nothing."""
+
+import numpy as np
+import pytest
+
+from sepset.inference.map.search.workspace import Workspace
+from sepset.inference.wiring import Wiring
+from sepset.kernels.kernel import Kernel, plain
+from sepset.kernels.map import regions
+from support.wired import random_problem
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_states_that_are_possible_given_the_others(seed):
+    rng = np.random.default_rng(seed)
+    wiring = Wiring.of(random_problem(rng))
+    codes = (rng.random(wiring.num_variables) * wiring.plugs.cards).astype(np.int64)
+    out = np.zeros(len(codes), np.int64)
+    regions.free_states(wiring.wires, wiring.unary, wiring.factors, codes, np.empty(4), out)
+    for i, count in enumerate(out.tolist()):
+        touching = [f for f in range(wiring.num_factors) if i in wiring.scope(f)]
+        states = 0
+        for x in range(int(wiring.plugs.cards[i])):
+            codes_x = np.where(np.arange(len(codes)) == i, x, codes)
+            values = [wiring.table(f)[tuple(codes_x[wiring.scope(f)])] for f in touching]
+            states += min([*values, wiring.logs(i)[x]]) > -np.inf
+        assert count == states
+
+
+def test_cancelled_work_changes_nothing():
+    rng = np.random.default_rng(3)
+    wiring = Wiring.of(random_problem(rng))
+    space = Workspace(wiring, 64)
+    codes = wiring.modes.copy()
+    solve = regions.solve_region if not isinstance(regions.solve_region, Kernel) else plain(regions.solve_region)
+    draws = rng.random(len(codes))
+    count = solve(*space.model, space.region, space.free, draws, draws, codes, space.loss, 64, np.ones(1, np.uint8))
+    assert count == 0
+    np.testing.assert_array_equal(codes, wiring.modes)
