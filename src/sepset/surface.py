@@ -158,6 +158,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.search.neighborhoods": "LargeNeighborhood",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",
+        "inference.propagation.clusterbp": "ClusterBP",
         "inference.propagation.convexbp": "ConvexBP",
         "inference.propagation.loopybp": "LoopyBP",
         "inference.propagation.neighborhoods": "StrongLocalMaximum",

@@ -110,6 +110,9 @@ from sepset.inference.mapresult import (
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
 )
+from sepset.inference.propagation.clusterbp import (
+    ClusterBP as ClusterBP,
+)
 from sepset.inference.propagation.convexbp import (
     ConvexBP as ConvexBP,
 )
@@ -165,6 +168,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterBP",
     "ClusterPursuit",
     "ConditioningPlan",
     "ConvexBP",
