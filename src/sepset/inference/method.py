@@ -323,6 +323,14 @@ class CompletesRows(Protocol):
 
 
 @runtime_checkable
+class PlansRows(Protocol):
+    """A prepared method that plans a batch of rows before it runs."""
+
+    def plan_rows(self, rows: EvidenceRows) -> None:
+        """Plan the sums of factor marginals over these rows, which later runs use; raises if a row is too large."""
+
+
+@runtime_checkable
 class CountsRows(Protocol):
     r"""A prepared method that computes the marginal over each factor's scope: expected counts, and the gradient
 
@@ -367,6 +375,14 @@ class Rewrites(Protocol):
 
     def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
         """The method prepared for a query of `targets`."""
+
+
+@runtime_checkable
+class TimesBest(Protocol):
+    """A prepared method that can tell how long the best assignment takes."""
+
+    def best_seconds(self, evidence: Evidence) -> float:
+        """The estimated seconds of the best assignment of all unobserved variables, after planning."""
 
 
 class Calibrated(Protocol):
