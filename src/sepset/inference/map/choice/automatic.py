@@ -21,8 +21,8 @@ from sepset.kernels.propagation.wires import QUADRATIC
 SECONDS = 30.0
 """The time that bounds and moves take together if no budget is given."""
 
-RESTARTS = 1
-"""The further starts of large neighborhoods, if there is time."""
+RESTARTS, TIMED_RESTARTS = 1, 1000
+"""The further starts of large neighborhoods, if there is time; many if the time was given."""
 
 SMALL, WIDEST, NEAR, TINY = 20000, 12, 0.05, 2000
 """A search for a proof follows for models of so many states, factors of so many variables, and gaps of this part of the
@@ -130,7 +130,8 @@ def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
 
 def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that large neighborhoods made better."""
-    method, rest = LargeNeighborhood(restarts=RESTARTS), budget.left(2 / 3 if _is_near(task, found) else 1.0)
+    restarts = RESTARTS if task.until is None or budget.rule.seconds is None else TIMED_RESTARTS
+    method, rest = LargeNeighborhood(restarts=restarts), budget.left(2 / 3 if _is_near(task, found) else 1.0)
     moved = method.assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
     better = replace(found, codes=moved.codes, log_values=moved.log_values)
     if moved.bound <= found.bound:
