@@ -294,8 +294,8 @@ class Wiring:
         plugs, chosen = self.plugs, np.flatnonzero(self.plugs.kinds >= GROUP)
         if not len(chosen):
             return self
-        sizes = np.array([np.prod(plugs.cards[self.scope(f)], dtype=np.float64) for f in chosen.tolist()])
-        if (sizes > MOST_TABLED).any():
+        sizes = self._table_sizes
+        if not self.has_tables:
             f = int(chosen[np.argmax(sizes)])
             raise NotApplicable(
                 f"Messages and bounds need a table of factor {self.numbers[f]}, which has {sizes.max():.3g} entries "
@@ -306,6 +306,17 @@ class Wiring:
         kinds[chosen], places[chosen] = TABLE, len(plugs.tables) + _starts(sizes)[:-1]
         joined = np.concatenate([plugs.tables, *tables])
         return replace(self, plugs=plugs._replace(kinds=kinds, places=places, tables=joined))
+
+    @lazy
+    def _table_sizes(self) -> Floats:
+        """The number of entries of the table of each group and count."""
+        chosen = np.flatnonzero(self.plugs.kinds >= GROUP).tolist()
+        return np.array([np.prod(self.plugs.cards[self.scope(f)], dtype=np.float64) for f in chosen])
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether every group and count can become a table, for messages and bounds."""
+        return bool((self._table_sizes <= MOST_TABLED).all())
 
     @property
     def is_possible(self) -> bool:
