@@ -55,6 +55,10 @@ from sepset.learning.structure.comparison import (
 from sepset.learning.structure.constraints import (
     Constraints as Constraints,
 )
+from sepset.learning.structure.countplan import (
+    CountPlan as CountPlan,
+    PlannedCounts as PlannedCounts,
+)
 from sepset.learning.structure.dependency.conversion import (
     Conversion as Conversion,
 )
@@ -349,6 +353,7 @@ __all__ = [
     "Consistency",
     "Constraints",
     "Conversion",
+    "CountPlan",
     "CrossValidated",
     "DSeparation",
     "DataPerturbation",
@@ -425,6 +430,7 @@ __all__ = [
     "PathPoint",
     "Pearson",
     "Permutation",
+    "PlannedCounts",
     "PlateauWalk",
     "PriorNetwork",
     "PseudoGibbs",

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import betaln
 from scipy.stats import chi2
 
 import sepset as ss
@@ -94,3 +95,37 @@ def test_a_step_of_hill_climbing_scores_the_families_it_changed():
     assert moves > 30
     assert found.num_scores <= n * n + 2 * n * moves
     assert found.num_scores < n * n * moves / 5
+
+
+def test_missing_cells_couple_the_parameters_of_a_family():
+    """Eight rows of X -> Y, 0, 2 or 3 values of X missing: the two rows of P(Y | X) depend on each other.
+
+    The posterior is a mixture over completions of products of Beta distributions; its correlation is summed by hand,
+    and its evidence is that of the library.
+    """
+    x, y = [1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0, 1]
+    found = []
+    for missing in ((), (0, 4), (0, 3, 4)):
+        logs, means, squares = [], [], []
+        for filled in itertools.product((0, 1), repeat=len(missing)):
+            full = list(x)
+            for row, value in zip(missing, filled, strict=True):
+                full[row] = value
+            counts = np.zeros((2, 2))
+            np.add.at(counts, (full, y), 1)
+            heads = counts.sum(1)
+            logs.append(betaln(*(1 + heads)) + sum(betaln(*(1 + row)) for row in counts))
+            a, b = 1 + counts[:, 1], 1 + counts[:, 0]
+            means.append(a / (a + b))
+            squares.append(a * (a + 1) / (a + b) / (a + b + 1))
+        weights = np.exp(logs) / np.exp(logs).sum()
+        mean, square = weights @ np.array(means), weights @ np.array(squares)
+        product = weights @ np.prod(means, axis=1)  # independent given a completion
+        found.append((product - mean.prod()) / np.sqrt((square - mean**2).prod()))
+        rows = {"x": [None if k in missing else v for k, v in enumerate(x)], "y": y}
+        both = [ss.Discrete("x", 2), ss.Discrete("y", 2)]
+        exact = ss.structure.CompletionSum(ss.K2())
+        answer = ss.structure.log_evidence(ss.DAG.parse("x -> y"), rows, method=exact, variables=both)
+        assert answer.value == pytest.approx(np.log(np.exp(logs).sum()), abs=1e-9)
+    assert found[0] == pytest.approx(0.0, abs=1e-12)
+    assert found[2] < found[1] < -0.01

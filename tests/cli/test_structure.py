@@ -117,7 +117,7 @@ def test_hidden_variables(tmp_path: Path, method: str) -> None:
 
 
 def test_rows_with_missing_cells(tmp_path: Path) -> None:
-    rows = ss.datasets.load("asia").sample(300, seed=1).to_frame()
+    rows = ss.datasets.load("asia").sample(300, seed=2).to_frame()
     rows.loc[::7, "smoke"] = None
     csv, out = tmp_path / "asia.csv", tmp_path / "model.json"
     rows.to_csv(csv, index=False)

@@ -27,6 +27,8 @@ from sepset.learning.structure.learned import G, Learned, StructureMethod, Struc
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
+from sepset.learning.structure.uninformative import check_informative
+from sepset.variables.universe import Variables
 
 MOST_ORDERED = 250
 """The largest number of columns whose orders are searched where no method is named."""
@@ -128,14 +130,16 @@ def learn_structure(
     (('rain', 'wet'),)
     """
     handled = takes_missing(method)
+    given = None if variables is None else Variables(variables)
     columns = Columns.of(
         data,
-        variables=variables,
+        variables=given,
         weights=weights,
         interventions=interventions,
         missing="available" if handled else missing,
         hidden=handled,
     )
+    check_informative(columns, data, given)
     chosen: StructureMethod[Any] = default_method(len(columns)) if method is None else method
     task = StructureTask(
         columns,
@@ -292,8 +296,11 @@ def structure_posterior(
     >>> round(structure_posterior(rows, method=Exhaustive()).probability("rain -> wet"), 2)
     0.5
     """
+    given = None if variables is None else Variables(variables)
+    columns = Columns.of(data, variables=given, weights=weights, interventions=interventions, missing=missing)
+    check_informative(columns, data, given)
     task = StructureTask(
-        Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing),
+        columns,
         BDeu(1.0) if score is None else score,
         structure_prior,
         Constraints() if constraints is None else constraints,

@@ -91,6 +91,9 @@ from sepset.inference.map.mplp import (
 from sepset.inference.map.qpbo import (
     QPBO as QPBO,
 )
+from sepset.inference.map.relaxation.decomposition import (
+    DualDecomposition as DualDecomposition,
+)
 from sepset.inference.map.relaxation.linearprogram import (
     LinearProgram as LinearProgram,
 )
@@ -171,6 +174,7 @@ __all__ = [
     "Cut",
     "CutsetConditioning",
     "CutsetPlan",
+    "DualDecomposition",
     "EliminationPlan",
     "Engine",
     "FlowGraph",

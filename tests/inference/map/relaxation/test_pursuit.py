@@ -66,7 +66,7 @@ def test_messages_are_carried_to_scopes_that_occur_once():
     wiring = Wiring.of(net.as_written())
     model = Clustered.of(wiring, np.zeros((0, 3), np.int64))
     assert (wiring.num_factors, model.wiring.num_factors) == (2, 1)
-    np.testing.assert_array_equal(carried(wiring, model.wiring, np.arange(10.0)), [0 + 8, 1 + 9, 2 + 5, 3 + 6, 4 + 7])
+    np.testing.assert_array_equal(carried(wiring, model, np.arange(10.0)), [0 + 8, 1 + 9, 2 + 5, 3 + 6, 4 + 7])
 
 
 def test_a_glass_with_a_gap_is_proved():
@@ -101,3 +101,16 @@ def test_runs_resume_and_bad_questions_are_refused(tmp_path):
     for bad in ({"cycles": 0}, {"decode_every": 0}):
         with pytest.raises(ss.errors.ArgumentError, match="ClusterPursuit"):
             ClusterPursuit(**bad)
+
+
+def test_long_constraints_stay_as_they_are():
+    rng = np.random.default_rng(2)
+    bit = ss.Discrete.array("bit", (40,))
+    checks = ss.factors.FactorBlock([list(range(40)), list(range(40))], (2,) * 40, ss.potentials.Parity())
+    logs = ss.factors.FactorBlock(np.arange(40)[:, None], (2,), rng.normal(size=(40, 2)), space="log")
+    near = ss.factors.FactorBlock([[i, (i + 1) % 40] for i in range(40)], (2, 2), ss.potentials.Potts(-0.4))
+    net = ss.MarkovNet(logs, checks, near, variables=[bit])
+    found = ss.map_assignment(net, method=ClusterPursuit(), until=30)
+    assert found[bit].sum() % 2 == 0
+    assert found.log_value <= found.bound + 1e-9
+    assert found.certificate.check()

@@ -21,7 +21,7 @@ def test_values_are_those_of_the_model(seed):
     clusters = np.array([sorted(rng.permutation(n)[:3].tolist()) for _ in range(2 if n > 2 else 0)], np.int64)
     regions = Regions.of(wiring, clusters.reshape(-1, 3))
     moved = regions.moved(rng.normal(size=int(regions.moves[-1])))
-    paired = with_pairs(wiring, clusters.reshape(-1, 3))
+    paired = with_pairs(wiring, clusters.reshape(-1, 3)).wiring
     for _ in range(10):
         codes = (rng.random(n) * wiring.plugs.cards).astype(int)
         expected = wiring.log_value(codes)

@@ -14,9 +14,17 @@ from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.dynamic import best_dag, dense_scores
-from sepset.learning.structure.exact.families import bound_above, dense_families, num_families, score_table
+from sepset.learning.structure.exact.families import (
+    bound_above,
+    dense_families,
+    num_families,
+    score_table,
+    useful_parents,
+)
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
+from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.familyscores import Scorer
+from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
 from sepset.learning.structure.structureprior import EdgePenalty, PriorNetwork, UniformSizes
 from support.score_tables import dependent_rows
@@ -116,7 +124,41 @@ def test_too_many_columns_or_sets(monkeypatch):
     data = Columns.of({f"x{i}": [0, 1] for i in range(63)})
     with pytest.raises(TooLarge, match="up to 62 columns; found 63"):
         score_table(Scorer(data, BIC()), Constraints().bind(data.names))
-    monkeypatch.setattr(families, "MOST_SETS", 5)
     small = columns()
-    with pytest.raises(TooLarge, match="A column with 3 possible parents has 8 parent sets"):
-        score_table(Scorer(small, BIC()), Constraints().bind(small.names))
+    free = Constraints().bind(small.names)
+    monkeypatch.setattr(families, "MOST_FAMILIES", 31)
+    with pytest.raises(TooLarge, match=r"4 columns have 32 parent sets .* about 512 B and 6.4e-05 s.*max_parents="):
+        score_table(Scorer(small, BIC()), free)
+    monkeypatch.setattr(families, "MOST_SETS", 5)
+    monkeypatch.setattr(families, "MOST_ASKED", 15)
+    for is_pruned in (False, True):
+        with pytest.raises(TooLarge, match=r"parent sets that may be the best.*the limit is 15 sets"):
+            score_table(Scorer(small, BIC()), free, pruned=is_pruned)
+
+
+def test_more_parents_are_of_no_use():
+    """No set larger than the bound is better than its best subset, with and without required parents."""
+    data = Columns.of(dependent_rows(1, 7, 40, states=3))
+    scorer = Scorer(data, BIC())
+    for constraints in (Constraints(), Constraints(required=[("x0", "x1")], forbidden=[("x2", "x1")])):
+        allowed = constraints.bind(data.names)
+        for child in (0, 1):
+            most = useful_parents(scorer, allowed, child)
+            assert 1 < most < 5
+            masks, scores = score_table(scorer, allowed).of(child)
+            sizes = np.bitwise_count(np.asarray(masks))
+            assert scores[sizes > most].max() < scores[sizes == allowed.required[:, child].sum()].max()
+        assert ExactSearch("astar").learn(StructureTask(data, BIC(), None, constraints)).score == pytest.approx(
+            ExactSearch("dynamic").learn(StructureTask(data, BIC(), None, constraints)).score
+        )
+    assert useful_parents(Scorer(data, BDeu(1.0)), Constraints(max_parents=3).bind(data.names), 0) == 3
+
+
+def test_too_many_parent_sets_are_refused_before_they_are_scored():
+    """60 columns, any parents: the evidence excludes few sets, and that is known after those of two parents."""
+    rng = np.random.default_rng(0)
+    data = Columns.of({f"x{i}": rng.integers(0, 2, 100) for i in range(60)})
+    task = StructureTask(data, BDeu(1.0))
+    with pytest.raises(TooLarge, match=r"60 columns have about .* parent sets .* s; the limit is"):
+        ExactSearch().learn(task)
+    assert task.scorer.num_scores < 2_000

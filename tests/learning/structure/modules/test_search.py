@@ -119,7 +119,8 @@ def test_constraints_hold() -> None:
 def test_few_columns() -> None:
     alone = ss.learn_structure({"x": [0, 1, 1]}, method=ModuleSearch(5), score=ss.K2())
     assert [m.members for m in alone.modules] == [("x",)]
-    constant = ss.learn_structure({"x": [0, 0], "y": [0, 0]}, method=ModuleSearch(2), score=ss.K2())
+    zeros = ss.Dataset({"x": [0, 0], "y": [0, 0]})
+    constant = ss.learn_structure(zeros, method=ModuleSearch(2), score=ss.K2())
     assert constant.score == pytest.approx(0.0)
 
 

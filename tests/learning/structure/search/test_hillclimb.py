@@ -120,7 +120,8 @@ def test_a_limit_ends_with_the_best_so_far() -> None:
 
 
 def test_degenerate_columns() -> None:
-    constant = ss.learn_structure({"a": ["x"] * 5, "b": [0, 1, 0, 1, 1]})
+    one_state = [ss.Discrete("a", ("x",))]
+    constant = ss.learn_structure({"a": ["x"] * 5, "b": [0, 1, 0, 1, 1]}, variables=one_state)
     assert constant.graph.num_edges == 0
     alone = ss.learn_structure({"a": [0, 1, 1]})
     assert alone.graph.num_edges == 0

@@ -15,14 +15,14 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import one_of, whole
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Until, as_until
+from sepset.inference.iterate import Info, Interrupted, Until, as_until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.cycles import as_clusters, triangles, violated_triplets
 from sepset.inference.map.relaxation.highs import integer_optimum, linear_optimum
-from sepset.inference.map.relaxation.polytope import Polytope, require_columns
-from sepset.inference.map.relaxation.regions import NO_CLUSTERS, Regions
+from sepset.inference.map.relaxation.polytope import Polytope, num_columns, require_columns
+from sepset.inference.map.relaxation.regions import MAX_COLUMNS, NO_CLUSTERS, Regions, fitting
 from sepset.inference.map.relaxation.rounding import CERTAIN, fractional, rounded
 from sepset.inference.map.relaxation.survival import surviving
 from sepset.inference.result import Guarantee, Status
@@ -50,6 +50,7 @@ class Relaxed:
         num_clusters: the number of triplets of that program.
         marginals: the pseudo-marginals of its states.
         rounds: the number of linear programs that were solved.
+        is_tight: whether the last of them was.
         is_whole: whether the integer program decided.
     """
 
@@ -62,6 +63,7 @@ class Relaxed:
     num_clusters: int
     marginals: Floats
     rounds: int = 0
+    is_tight: bool = False
     is_whole: bool = False
 
     def dual(self, wiring: Wiring) -> tuple[Regions, Wiring]:
@@ -115,7 +117,8 @@ class LinearProgram:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment found, the bound, and the dual that proves it."""
         task.require_all(self)
-        require_columns(Regions.of(task.wiring))
+        require_columns(task.wiring)
+        require_columns(Regions.of(task.wiring).wiring)
         default = Until(steps=None, tolerance=0.0)
         search = _Programs(self, as_until(task.until, default))
         done = task.iterated(search, until=default, codec=_RelaxedCodec())
@@ -164,13 +167,16 @@ class _Programs:
             messages = passed.messages
         bound = bound_of(regions.wiring, messages)
         none = np.zeros(len(wiring.unary))
-        return Relaxed(bound, passed.codes, passed.value, NO_CLUSTERS, lambdas, messages, 0, none)
+        state = Relaxed(bound, passed.codes, passed.value, NO_CLUSTERS, lambdas, messages, 0, none)
+        if first.status is Status.INTERRUPTED:
+            raise Interrupted(state)
+        return state
 
     def step(self, task: AssignmentTask, state: Relaxed, rng: np.random.Generator) -> tuple[Relaxed, Info]:
         """One linear program; after the last one, the integer program."""
         if state.bound == -math.inf or is_proved(state.value, state.bound):
             return state, Info(-state.bound, 0.0, is_done=True)
-        if state.rounds >= self.method.rounds:
+        if state.is_tight:
             return self._integer(task, state)
         regions = Regions.of(task.wiring, state.clusters)
         polytope = Polytope.of(regions)
@@ -195,8 +201,7 @@ class _Programs:
         more = self._clusters(state, polytope, columns)
         if len(more) and state.rounds < self.method.rounds:
             return replace(state, clusters=np.concatenate([state.clusters, more])), Info(-state.bound, math.inf)
-        done = replace(state, rounds=max(state.rounds, self.method.rounds))
-        return done, Info(-state.bound, math.inf, is_done=not self.method.integer)
+        return replace(state, is_tight=True), Info(-state.bound, math.inf, is_done=not self.method.integer)
 
     def _clusters(self, state: Relaxed, polytope: Polytope, columns: Floats) -> Ints:
         """Triplets that are new."""
@@ -209,8 +214,9 @@ class _Programs:
             pairs = wiring.plugs.scope[np.repeat(np.diff(wiring.plugs.starts) == 2, np.diff(wiring.plugs.starts))]
             ends = [(i, j) for i, j in pairs.reshape(-1, 2).tolist() if {i, j} <= open_ones]
             found = as_clusters(triangles(ends))
-        known = set(map(tuple, state.clusters.tolist()))
-        return as_clusters(t for t in found.tolist() if tuple(t) not in known)
+        known, wiring = set(map(tuple, state.clusters.tolist())), polytope.regions.wiring
+        more = as_clusters(t for t in found.tolist() if tuple(t) not in known)
+        return fitting(more, wiring.plugs.cards, axes=3, room=(MAX_COLUMNS - num_columns(wiring)) / 2.0)
 
     def _integer(self, task: AssignmentTask, state: Relaxed) -> tuple[Relaxed, Info]:
         """The integer program of what can still be better than the best assignment."""

@@ -20,6 +20,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
 from sepset.errors import TooLarge
 from sepset.inference.map.relaxation.regions import MAX_COLUMNS, Inside, Regions
+from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import POTTS
 
 
@@ -124,19 +125,20 @@ def is_compact(regions: Regions, r: int) -> bool:
     return bool(plugs.kinds[r] == POTTS and plugs.weights[r] >= 0.0)
 
 
-def num_columns(regions: Regions) -> float:
-    """The number of columns of the linear program at most."""
-    cards = regions.wiring.plugs.cards.astype(np.float64)
-    sizes = [
-        float(cards[regions.wiring.scope(r)[0]] if is_compact(regions, r) else np.prod(cards[regions.wiring.scope(r)]))
-        for r in range(regions.wiring.num_factors)
-    ]
-    return float(cards.sum()) + sum(sizes)
+def num_columns(wiring: Wiring) -> float:
+    """The number of columns of the linear program of some factors at most."""
+    plugs = wiring.plugs
+    cards = plugs.cards.astype(np.float64)
+    if not wiring.num_factors:
+        return float(cards.sum())
+    sizes = np.multiply.reduceat(cards[plugs.scope], plugs.starts[:-1])
+    compact = (plugs.kinds == POTTS) & (plugs.weights >= 0.0)
+    return float(cards.sum() + np.where(compact, cards[plugs.scope[plugs.starts[:-1]]], sizes).sum())
 
 
-def require_columns(regions: Regions) -> None:
+def require_columns(wiring: Wiring) -> None:
     """Raise if the linear program is too large."""
-    size = num_columns(regions)
+    size = num_columns(wiring)
     if size > MAX_COLUMNS:
         raise TooLarge(f"The linear program has {size:.3g} columns, more than {MAX_COLUMNS:.3g}. Use MPLP() or TRWS().")
 
@@ -169,7 +171,7 @@ class _Builder:
     """Collects the columns and rows of a linear program."""
 
     def __init__(self, regions: Regions, live: Bools | None) -> None:
-        require_columns(regions)
+        require_columns(regions.wiring)
         wiring = regions.wiring
         self.regions, self.wiring = regions, wiring
         self.live = wiring.unary > -np.inf if live is None else live & (wiring.unary > -np.inf)

@@ -18,7 +18,6 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
-from sepset.errors import TooLarge
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
 from sepset.inference.iterate import Info, Interrupted, Until, as_until
 from sepset.inference.map.coordinates import improved
@@ -26,7 +25,7 @@ from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP, Rooms
 from sepset.inference.map.relaxation.cycles import as_clusters, triangulated
 from sepset.inference.map.relaxation.frustration import Dual, frustrated_cycles
-from sepset.inference.map.relaxation.regions import NO_CLUSTERS, with_pairs
+from sepset.inference.map.relaxation.regions import NO_CLUSTERS, fitting, with_pairs
 from sepset.inference.map.rounds import DualRounds
 from sepset.inference.map.trws import TRWS
 from sepset.inference.result import Guarantee, Status
@@ -52,21 +51,20 @@ class Clustered:
     """A model with tables for the pairs of clusters.
 
     Attributes:
-        wiring: one factor per scope, and the pairs of the clusters.
+        wiring: one factor per pair of variables, with the pairs of the clusters.
+        numbers: the number of each factor of the model among these.
         clusters: the triplets.
     """
 
     wiring: Wiring
+    numbers: Ints
     clusters: Ints
 
     @classmethod
     def of(cls, wiring: Wiring, clusters: Ints) -> Clustered:
         """The model with these triplets."""
-        cards = wiring.plugs.cards.astype(np.float64)[clusters]
-        size = float((cards * np.roll(cards, 1, axis=1)).sum())
-        if size > MAX_VALUES:
-            raise TooLarge(f"Triplets exchange {size:.3g} numbers with their pairs, more than {MAX_VALUES:.3g}.")
-        return cls(with_pairs(wiring, clusters), clusters)
+        paired = with_pairs(wiring, clusters)
+        return cls(paired.wiring, paired.numbers, clusters)
 
     @lazy
     def members(self) -> Ints:
@@ -247,7 +245,7 @@ class _Pursuit:
         first = task.again(until=until, checkpoint=None, progress=False).iterated(method, until=until)
         passed = method.decoded(wiring, first.state)
         model = self.model(task, NO_CLUSTERS)
-        messages = carried(wiring, model.wiring, method.proof(wiring, passed.messages))
+        messages = carried(wiring, model, method.proof(wiring, passed.messages))
         bound = min(passed.bound, model.bound(np.zeros(0), messages))
         state = Pursued(messages, np.zeros(0), NO_CLUSTERS, bound, passed.codes, passed.value)
         if first.status is Status.INTERRUPTED:
@@ -284,7 +282,8 @@ class _Pursuit:
         most = self.method.cycles + len(known)
         cycles = frustrated_cycles(Dual.of(moved, state.messages), most=most, least=least)
         fresh = (t for cycle in cycles for t in triangulated(cycle) if tuple(sorted(t)) not in known)
-        more = as_clusters(fresh)[: 2 * self.method.cycles]
+        room = MAX_VALUES - len(state.lambdas)
+        more = fitting(as_clusters(fresh)[: 2 * self.method.cycles], task.wiring.plugs.cards, axes=2, room=room)
         if not len(more):
             return replace(state, is_complete=True, searches=state.searches + 1)
         model = self.model(task, np.concatenate([state.clusters, more]))
@@ -294,16 +293,15 @@ class _Pursuit:
         return replace(state, messages=messages, lambdas=lambdas, clusters=model.clusters, searches=searches)
 
 
-def carried(wiring: Wiring, other: Wiring, messages: Floats) -> Floats:
-    """The messages of a model whose factors of one scope are one, from those of the model; zero for further pairs."""
-    slots = {tuple(other.scope(r).tolist()): int(other.plugs.starts[r]) for r in range(other.num_factors)}
-    found, starts, ends = np.zeros(int(other.wires.messages[-1])), wiring.wires.messages, other.wires.messages
-    for f in range(wiring.num_factors):
-        scope = sorted(wiring.scope(f).tolist())
-        first = slots[tuple(scope)]
+def carried(wiring: Wiring, model: Clustered, messages: Floats) -> Floats:
+    """The messages of a model with one factor per pair, from those of the model; zero for further pairs."""
+    ends, other = wiring.wires.messages.tolist(), model.wiring.wires
+    found, starts, goals = np.zeros(int(other.messages[-1])), wiring.plugs.starts.tolist(), other.messages.tolist()
+    for f, r in enumerate(model.numbers.tolist()):
+        scope = model.wiring.scope(r).tolist()
         for axis, i in enumerate(wiring.scope(f).tolist()):
-            s, t = int(wiring.plugs.starts[f]) + axis, first + scope.index(i)
-            found[ends[t] : ends[t + 1]] += messages[starts[s] : starts[s + 1]]
+            s, t = starts[f] + axis, int(other.starts[r]) + scope.index(i)
+            found[goals[t] : goals[t + 1]] += messages[ends[s] : ends[s + 1]]
     return found
 
 

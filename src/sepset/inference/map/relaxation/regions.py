@@ -22,7 +22,8 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.inference.wiring import Plugs, Wiring
+from sepset.inference.plugs import Plugs
+from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import TABLE
 
 MAX_COLUMNS = 2**22
@@ -71,6 +72,8 @@ class Regions:
             clusters: one row of three variables, in increasing order, per cluster.
         """
         possible = wiring.consistent
+        if not len(clusters) and _are_distinct_pairs(possible):
+            return cls(possible, possible.num_factors, ())
         scopes = [tuple(sorted(possible.scope(f).tolist())) for f in range(possible.num_factors)]
         shared = _shared(scopes)
         if not len(clusters) and not shared:
@@ -131,20 +134,41 @@ class Regions:
         return _with_tables(self.wiring, tables)
 
 
-def with_pairs(wiring: Wiring, clusters: Ints) -> Wiring:
-    """The same log values with one factor per scope, and a table for each pair of the clusters.
+class Paired(NamedTuple):
+    """A model with one factor per pair of variables.
 
-    Scopes come in the order of the factors, then further pairs in that of the clusters; entries of impossible states
-    are -inf.
+    Attributes:
+        wiring: the same log values.
+        numbers: the number of each factor of the model among these.
+    """
+
+    wiring: Wiring
+    numbers: Ints
+
+
+def with_pairs(wiring: Wiring, clusters: Ints) -> Paired:
+    """The same log values with one factor per pair of variables, and a table for each pair of the clusters.
+
+    Pairs have their variables in increasing order, and entries of -inf at impossible states; further pairs follow the
+    factors in the order of the clusters.
     """
     possible = wiring.consistent
-    members = _grouped([tuple(sorted(possible.scope(f).tolist())) for f in range(possible.num_factors)])
+    scopes = [tuple(sorted(possible.scope(f).tolist())) for f in range(possible.num_factors)]
+    members: dict[tuple[int, ...], list[int]] = {}
+    keys = [scope if len(scope) == 2 else (*scope, -1, f) for f, scope in enumerate(scopes)]
+    for f, key in enumerate(keys):
+        members.setdefault(key, []).append(f)
     pairs = dict.fromkeys(_pairs(clusters))
     for pair in pairs:
         members.setdefault(pair, [])
     _require_room(possible, pairs)
-    parts = [_masked(possible, s, _part(possible, s, fs, s in pairs)) for s, fs in members.items()]
-    return _assembled(possible, list(members), parts)
+    listed = [key if not fs or len(scopes[fs[0]]) == 2 else scopes[fs[0]] for key, fs in members.items()]
+    parts = [
+        _masked(possible, scope, _part(possible, scope, fs, scope in pairs))
+        for scope, fs in zip(listed, members.values(), strict=True)
+    ]
+    places = {key: at for at, key in enumerate(members)}
+    return Paired(_assembled(possible, listed, parts), np.array([places[key] for key in keys], np.int64))
 
 
 def _masked(wiring: Wiring, scope: tuple[int, ...], part: _Part) -> _Part:
@@ -163,6 +187,14 @@ def _spread(values: Any, axes: Sequence[int], ndim: int) -> Any:
     for axis, size in zip(axes, values.shape, strict=True):
         shape[axis] = size
     return values.transpose(order).reshape(shape)
+
+
+def _are_distinct_pairs(wiring: Wiring) -> bool:
+    """Whether all factors are pairs, of different variables."""
+    if not wiring.is_pairwise:
+        return False
+    ends = np.sort(wiring.plugs.scope.reshape(-1, 2), axis=1)
+    return len(np.unique(ends[:, 0] * (wiring.num_variables + 1) + ends[:, 1])) == len(ends)
 
 
 def _shared(scopes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
@@ -207,6 +239,17 @@ def _inside(scopes: Sequence[tuple[int, ...]]) -> tuple[Inside, ...]:
         largest = [k for k in within if not any(set(scopes[k]) < set(scopes[j]) for j in within)]
         found += [Inside(outer, k, tuple(scope.index(v) for v in scopes[k])) for k in sorted(largest)]
     return tuple(found)
+
+
+def fitting(clusters: Ints, cards: Ints, *, axes: int, room: float) -> Ints:
+    """The first clusters whose tables over all of their variables, or those of their pairs, fit in some room.
+
+    Args:
+        axes: 3 for tables over all variables, 2 for those of the three pairs.
+    """
+    sizes = cards[clusters].astype(np.float64)
+    each = sizes.prod(axis=1) if axes == 3 else (sizes * np.roll(sizes, 1, axis=1)).sum(axis=1)
+    return clusters[np.cumsum(each) <= room]
 
 
 def _require_room(wiring: Wiring, scopes: Iterable[tuple[int, ...]]) -> None:

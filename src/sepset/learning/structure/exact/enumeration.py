@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
@@ -42,8 +43,8 @@ def all_parents(num_nodes: int) -> Ints:
     """Every DAG over so many nodes as a row of parent masks, in the order of those masks."""
     if num_nodes > MOST_ENUMERATED:
         raise TooLarge(
-            f"There are {num_dags(num_nodes):,} DAGs over {num_nodes} columns; they are listed for up to "
-            f"{MOST_ENUMERATED}. ExactSearch finds the best of them, and OrderMCMC averages over them."
+            f"There are about {Decimal(num_dags(num_nodes)):.4g} DAGs over {num_nodes} columns; they are listed for up "
+            f"to {MOST_ENUMERATED}. ExactSearch finds the best of them, and OrderMCMC averages over them."
         )
     found = np.zeros((1, 0), np.int64)
     for node in range(num_nodes):

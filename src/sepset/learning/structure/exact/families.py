@@ -16,11 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.text import readable
 from sepset.base.threads import interruptible
 from sepset.errors import TooLarge
 from sepset.kernels.structure.familyscores import EVIDENCE, LIKELIHOOD
@@ -32,6 +33,21 @@ from sepset.learning.structure.familyscores import CountSum, Scorer, count_sum
 
 MOST_SETS = 1 << 26
 """The largest number of sets of columns whose sums are kept."""
+
+MOST_COUNTED = 1 << 36
+"""Sets times rows that are counted for sums, at 4 to 8 ns each; beyond, sets that a bound excludes are left out."""
+
+MOST_FAMILIES = 1 << 28
+"""The largest number of families of a table."""
+
+MOST_ASKED = 1 << 23
+"""The largest number of families that are scored one by one."""
+
+SECONDS_LISTED, SECONDS_ASKED = 2e-6, 1e-4
+"""About what a family takes in a table of sums, and one by one."""
+
+FAMILY_BYTES = 16
+"""The memory of a family in a table."""
 
 
 def num_families(num_columns: int, max_parents: int) -> int:
@@ -58,15 +74,57 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> Sc
     """
     check_columns(scorer.n)
     sums = _Sums.of(scorer)
+    if pruned:
+        allowed = allowed._replace(max_parents=max(useful_parents(scorer, allowed, v) for v in range(scorer.n)))
     sets = sum(math.comb(scorer.n, k) for k in range(min(allowed.max_parents + 1, scorer.n) + 1))
-    if sums is not None and sets <= MOST_SETS and (not pruned or sets * scorer.columns.num_rows < 1 << 32):
+    count = sum(num_sets(allowed, child) for child in range(scorer.n))
+    if sums is not None and sets <= MOST_SETS and (not pruned or sets * scorer.columns.num_rows < MOST_COUNTED):
+        _require(count, MOST_FAMILIES, scorer.n, SECONDS_LISTED)
         families = _summed_families(scorer, sums, allowed)
     elif pruned and bound_above(scorer, 0, ()) < np.inf:
         families = (_bounded_families(scorer, allowed, child) for child in range(scorer.n))
     else:
+        _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED)
         families = (_listed_families(scorer, allowed, child) for child in range(scorer.n))
     found = ScoreTable.of_children(scorer.columns.names, families)
     return found.pruned() if pruned else found
+
+
+def _require(count: int, most: int, num_columns: int, seconds: float, least: str = "") -> None:
+    """Raise if there are more families than a table holds, or than can be scored one by one."""
+    if count > most:
+        raise TooLarge(
+            f"{num_columns} columns have {least}{count:.4g} parent sets that may be the best, which take about "
+            f"{readable(count * FAMILY_BYTES)} and {count * seconds:.2g} s; the limit is {most:,} sets. Set "
+            "max_parents= in the constraints, or use BOSS() or GES(), which prove nothing."
+        )
+
+
+def num_sets(allowed: Allowed, child: int) -> int:
+    """The number of allowed parent sets of a child."""
+    base = int(allowed.required[:, child].sum())
+    free = len(allowed.required) - int(allowed.forbidden[:, child].sum()) - base
+    return sum(math.comb(free, k) for k in range(min(allowed.max_parents - base, free) + 1))
+
+
+def useful_parents(scorer: Scorer, allowed: Allowed, child: int) -> int:
+    """The largest number of parents with which a family can be better than with the required ones only.
+
+    Reference: de Campos & Ji (2011).
+    Guarantee: a bound.
+    Tested by: learning/structure/exact/test_families.py::test_more_parents_are_of_no_use
+    """
+    form = count_sum(scorer.score, scorer.columns)
+    if scorer.log_odds is not None or form is None or form.kind != LIKELIHOOD or not scorer.columns.is_complete:
+        return allowed.max_parents
+    base = np.flatnonzero(allowed.required[:, child]).tolist()
+    free = [p for p in range(scorer.n) if not allowed.forbidden[p, child] and p not in base]
+    free.sort(key=lambda p: int(scorer.columns.cards[p]))  # any other parents have at least as many contexts
+    least = scorer.family(child, base)
+    for k in range(min(allowed.max_parents - len(base), len(free))):
+        if bound_above(scorer, child, (*base, *free[: k + 1])) <= least:
+            return len(base) + k
+    return allowed.max_parents
 
 
 def check_columns(num_columns: int) -> None:
@@ -132,12 +190,6 @@ def _sets_of(allowed: Allowed, child: int) -> Ints:
     base = _mask(allowed.required[:, child])
     free = [p for p in range(n) if not allowed.forbidden[p, child] and not base >> p & 1]
     room = min(allowed.max_parents - base.bit_count(), len(free))
-    count = sum(math.comb(len(free), k) for k in range(room + 1))
-    if count > MOST_SETS:
-        raise TooLarge(
-            f"A column with {len(free)} possible parents has {count:.4g} parent sets of up to {allowed.max_parents}; "
-            f"the limit is {MOST_SETS:,}. Set max_parents= in the constraints."
-        )
     sets = [base | sum(1 << p for p in chosen) for k in range(room + 1) for chosen in combinations(free, k)]
     return np.array(sets, np.int64)
 
@@ -161,16 +213,34 @@ def _bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Int
     best = {base: scorer.family(child, base)}  # the best score of any subset, itself included
     masks, scores = [sum(1 << p for p in base)], [best[base]]
     level = [base]
-    for _ in range(allowed.max_parents - len(base)):
-        level = [u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base)]
+    for size in range(1, allowed.max_parents - len(base) + 1):
+        if size > 2:
+            room = min(allowed.max_parents - len(base), len(free))
+            count = _num_left(scorer, child, base, free[:], max(scores), room)
+            _require(count * scorer.n, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
+        useful = (u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base))
+        level = list(islice(useful, MOST_ASKED // scorer.n + 1))
         if not level:
             break
+        _require((len(masks) + len(level)) * scorer.n, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
         found = scorer.families(child, level).tolist()
         for parents, score in zip(level, found, strict=True):
             best[parents] = max(score, _best_below(parents, best, base))
             masks.append(sum(1 << p for p in parents))
             scores.append(score)
     return np.array(masks, np.int64), np.array(scores)
+
+
+def _num_left(scorer: Scorer, child: int, base: tuple[int, ...], free: list[int], best: float, most: int) -> int:
+    """How many sets no bound excludes, if no parent set scores above `best`: all of the sizes of which none is."""
+    cards = scorer.columns.cards
+    free.sort(key=lambda p: -int(cards[p]))
+    count = 0
+    for k in range(most + 1):
+        if bound_by_size(scorer, child, float(np.prod(cards[[*base, *free[:k]]], dtype=np.float64))) <= best:
+            break
+        count += math.comb(len(free), k)
+    return count
 
 
 def _extended(level: list[tuple[int, ...]], base: tuple[int, ...], free: list[int]) -> Iterator[tuple[int, ...]]:
@@ -204,19 +274,26 @@ def bound_above(scorer: Scorer, child: int, parents: tuple[int, ...]) -> float:
     """
     columns = scorer.columns
     form = count_sum(scorer.score, columns)
-    if form is None or not columns.is_complete or form.kind not in (LIKELIHOOD, EVIDENCE):
-        return np.inf
-    r = int(columns.cards[child])
-    if form.kind == LIKELIHOOD:
-        q = float(np.prod(columns.cards[list(parents)], dtype=np.float64))
-        found = -float(form.penalties(np.array([q]), r, columns.total)[0])
-    else:
-        found = -columns.contexts(parents).size * math.log(r) if columns.weights.min() >= 1 else 0.0
+    is_sparse = form is not None and form.kind == EVIDENCE and columns.is_complete
+    q = columns.contexts(parents).size if is_sparse else np.prod(columns.cards[list(parents)], dtype=np.float64)
+    found = bound_by_size(scorer, child, float(q))
     if scorer.log_odds is None or scorer.log_sizes is None:
         return found
     others = [p for p in range(scorer.n) if p != child and p not in parents]
     odds = scorer.log_odds[:, child]
     return found + float(odds[list(parents)].sum() + np.maximum(odds[others], 0).sum() + scorer.log_sizes.max())
+
+
+def bound_by_size(scorer: Scorer, child: int, num_contexts: float) -> float:
+    """The bound of `bound_above` for parents with so many contexts (with rows, for the evidence), without the prior."""
+    columns = scorer.columns
+    form = count_sum(scorer.score, columns)
+    if form is None or not columns.is_complete or form.kind not in (LIKELIHOOD, EVIDENCE):
+        return np.inf
+    r = int(columns.cards[child])
+    if form.kind == LIKELIHOOD:
+        return -float(form.penalties(np.array([num_contexts]), r, columns.total)[0])
+    return -min(num_contexts, columns.num_rows) * math.log(r) if columns.weights.min() >= 1 else 0.0
 
 
 @dataclass
