@@ -33,6 +33,7 @@ SUITES = (
     "trees",
     "memory",
     "roofline",
+    "threads",
     "cuts",
     "assignments",
     "refusals",

@@ -127,6 +127,8 @@ def graph(model: Graph | PAG | ClusterGraph | NamedModel, ax: Any = None) -> Any
 def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
     """A plot of two graphs over the same nodes: edges of both, and those that are missing, extra or directed otherwise.
 
+    Where both join a pair, the edge is drawn as in the truth.
+
     Args:
         truth: the graph to compare with.
         learned: a graph over the same nodes.

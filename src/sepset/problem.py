@@ -274,13 +274,15 @@ class Problem:
         """For each factor the number of states of each variable of its scope; 0 for continuous ones."""
         start, members = self.scopes
         cards = self.variables.cards[members].tolist()
-        return tuple(tuple(cards[i:j]) for i, j in itertools.pairwise(start.tolist()))
+        return tuple([tuple(cards[i:j]) for i, j in itertools.pairwise(start.tolist())])
 
     @lazy
     def single_conditionals(self) -> tuple[tuple[int, int, int], ...]:
         """The conditionals that are one factor: its number, the child, and the axis of the child."""
-        alone = [(group.factors[0], group.child) for group in self.conditionals if _is_single(group)]
-        return tuple((number, child, self.scope(number).index(child)) for number, child in alone)
+        start, members = (part.tolist() for part in self.scopes)
+        single = [group for group in self.conditionals if len(group.factors) == 1 and not group.auxiliaries]
+        rows = [(group.child, group.factors[0]) for group in single]
+        return tuple([(i, child, members[start[i] : start[i + 1]].index(child)) for child, i in rows])
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
@@ -314,7 +316,8 @@ class Problem:
         """
         from sepset.kernels.graphs.reachability import relevant_parts
 
-        asked, found, soft = (np.array(list(part), np.int64) for part in (targets, observed, touched))
+        asked, found = np.array([*targets], np.int64), np.array([*observed], np.int64)
+        soft = np.array([*touched], np.int64)
         if not prune:
             used = np.zeros(len(self.variables), bool)
             for part in (self.scopes[1], asked, self._isolated):
@@ -354,12 +357,7 @@ class Problem:
     @lazy
     def _ungrouped_variables(self) -> Ints:
         """The variables of factors that belong to no conditional: their parts are never barren."""
-        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, self._arities)]))
-
-    @lazy
-    def _arities(self) -> Ints:
-        """The number of variables of each factor."""
-        return np.diff(self.scopes[0])
+        return np.flatnonzero(np.bincount(self.scopes[1][np.repeat(self._families[2] < 0, np.diff(self.scopes[0]))]))
 
     @lazy
     def _homes(self) -> tuple[Ints, Ints]:
@@ -370,10 +368,6 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"
-
-
-def _is_single(group: ConditionalGroup) -> bool:
-    return len(group.factors) == 1 and not group.auxiliaries
 
 
 def positions(variables: Variables, scope: Sequence[object]) -> Ints:

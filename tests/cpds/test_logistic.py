@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -147,3 +148,19 @@ def test_unseen_states_follow_the_policy():
 def test_bad_weights_are_refused(make, message):
     with pytest.raises(ModelError, match=message):
         make()
+
+
+@pytest.mark.parametrize("observed", [{}, {1: 2}, {0: 1, 2: 0}, {0: 0, 1: 1, 2: 1}])
+def test_the_table_of_some_parents_is_that_of_each_joint_state(observed):
+    rng = np.random.default_rng(5)
+    child, parents = Discrete("y", 3), [Discrete("a", 2), Discrete("b", 4), Discrete("c", 2)]
+    weights = {p: rng.normal(size=(p.num_states, 3)) for p in parents}
+    bias = rng.normal(size=3)
+    cpd = LogisticCPD(child, weights, bias=bias)
+    rest = cpd.conditioned({parents[i]: code for i, code in observed.items()}).to_table()
+    assert rest.parents == tuple(p for i, p in enumerate(parents) if i not in observed)
+    free = [i for i in range(3) if i not in observed]
+    for codes in itertools.product(*(range(parents[i].num_states) for i in free)):
+        state = observed | dict(zip(free, codes, strict=True))
+        odds = np.exp(bias + sum(weights[parents[i]][code] for i, code in state.items()))
+        np.testing.assert_allclose(rest.values[codes], odds / odds.sum(), rtol=1e-12)

@@ -235,3 +235,14 @@ def test_frames_without_the_labels_are_refused():
         TableCPD(c, pd.DataFrame([[0.5, 0.5], [0.2, 0.8]], columns=["no", "yes"]), given=a)
     with pytest.raises(ModelError, match="twice"):
         TableCPD(c, pd.DataFrame([[0.5, 0.5]] * 3, columns=["no", "yes"], index=["x", "y", "x"]), given=a)
+
+
+def test_uniform_tables_are_those_of_equal_weights():
+    a, b, x = Discrete("a", 2), Discrete("b", 3), Discrete("x", 4)
+    found = TableCPD.uniform(x, given=(a, b))
+    same = TableCPD.normalized(x, np.ones((2, 3, 4)), given=(a, b))
+    assert (found.scope, found.block, found.num_parameters) == (same.scope, same.block, same.num_parameters)
+    np.testing.assert_array_equal(found.values, same.values)
+    assert TableCPD.uniform(x).values.tolist() == [0.25] * 4
+    with pytest.raises(ScopeError, match="twice"):
+        TableCPD.uniform(x, given=(a, a))

@@ -40,6 +40,7 @@ def test_lines_arrows_and_circles(axes):
     draw(ss.graphs.PAG.parse("A o-> B <-> C; C o-o D; D -o E"), other)
     assert sorted(heads(other)) == ["Curve", "Curve", "CurveFilledAB", "CurveFilledB"]
     assert len(other.lines) == 4
+    assert min(line.get_zorder() for line in other.lines) > max(text.get_zorder() for text in other.texts)
     other.figure.canvas.draw()
 
 

@@ -109,8 +109,9 @@ def one_of(name: str, value: T, options: Iterable[object], *, otherwise: str = "
     'map'
     """
     known = tuple(options)
-    if any(isinstance(value, type(option)) and value == option for option in known):
-        return value
+    for option in known:
+        if isinstance(value, type(option)) and value == option:
+            return value
     may = alternatives(known) if not otherwise else f"{', '.join(map(repr, known))} or {otherwise}"
     raise ArgumentError(f"{_argument(name)} is {may}; found {brief(value)}.{nearest(value, known)}")
 

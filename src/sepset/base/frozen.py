@@ -57,7 +57,8 @@ def setters(kind: type, *names: str) -> tuple[Callable[[Any, Any], None], ...]:
 
 def made(kind: type[T], /, **fields: object) -> T:
     """A value of this type with these fields, which are not checked."""
-    return fill(object.__new__(kind), **fields)
+    value = object.__new__(kind)
+    return fill(value, **fields) if fields else value
 
 
 def changed(value: T, /, **fields: object) -> T:

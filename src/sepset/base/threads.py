@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import itertools
 import os
 import threading
 from collections import deque
@@ -99,7 +100,17 @@ def in_order(
     >>> list(in_order([lambda cancel: 1, lambda cancel: 2], 2))
     [1, 2]
     """
-    team = _Team(iter(tasks), threads, is_short)
+    source = iter(tasks)
+    first = _next(source)
+    if first is None:
+        return
+    if is_short(first):
+        second = _next(source)
+        if second is None:
+            yield first(NEVER)
+            return
+        source = itertools.chain((second,), source)
+    team = _Team(itertools.chain((first,), source), threads, is_short)
     try:
         while (found := team.next_result()) is not None:
             yield found[0]
@@ -118,6 +129,14 @@ def interruptible(task: Callable[[Bytes], T]) -> T:
     if threading.current_thread() is not threading.main_thread():
         return task(NEVER)
     return next(in_order([task], 1))
+
+
+def _next(tasks: Iterator[Callable[[Bytes], T]]) -> Callable[[Bytes], T] | None:
+    """The next task, or None after the last; one that raises the error where making it failed."""
+    try:
+        return next(tasks, None)
+    except Exception as error:
+        return partial(_fail, error)
 
 
 class _Team(Generic[T]):

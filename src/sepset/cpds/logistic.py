@@ -16,14 +16,15 @@ from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, discrete_scope
+from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
 from sepset.cpds.jointstates import JointStates
 from sepset.cpds.parameters import ImaginaryRows, PriorTerm
 from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, registered
+from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable
-from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.variables.matching import Match, state_order
@@ -100,6 +101,18 @@ class LogisticCPD(DiscreteCPD):
         bias = self.bias + sum((w[given[p]] for p, w in pairs if p in given), np.zeros_like(self.bias))
         rest = [(p, w) for p, w in pairs if p not in given]
         return self._over(tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
+
+    def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
+        """The table over some parents: the log-odds of all joint states, with each parent's weights added at once."""
+        check_size((*free, self.child))
+        rest = self.conditioned({p: given[p] for p in self.parents if p not in free})
+        rows = np.array(rest.bias[None])
+        for parent in free:
+            weights = rest.weights[rest.parents.index(parent)]
+            rows = (rows[:, None, :] + weights[None]).reshape(-1, self.child.num_states)
+        for part in chunks(len(rows)):
+            rows[part] = softmax(rows[part])
+        return TableCPD.unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
 
     def concave(self, given: Mapping[Any, int]) -> Concave:
         r"""$s_x - \log \sum_c e^{s_c}$, concave in the log-odds $s_c = b_c + \sum_i w_{i,u_i,c}$."""

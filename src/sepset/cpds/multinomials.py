@@ -249,10 +249,11 @@ class Multinomials(DiscreteParameters[D, Floats]):
 
     def for_rows(self, columns: Columns) -> Self:
         """The same parameters, with the cell of each joint state, or of each entry of its factors, computed once."""
+        if self.is_table:
+            return super().for_rows(columns)
         if self.is_factored:
             return replace(self, entry_cells=self._marked())
-        ready = super().for_rows(columns)
-        return ready if self.is_table else replace(ready, cell_of=self._cell_of)
+        return replace(super().for_rows(columns), cell_of=self._cell_of)
 
     @property
     def is_factored(self) -> bool:
@@ -322,8 +323,6 @@ class Multinomials(DiscreteParameters[D, Floats]):
         self, columns: Columns, weights: Floats | None, rng: np.random.Generator, prior: PriorTerm | None = None
     ) -> D:
         """The estimate from complete rows, with a random pseudo-count in every cell."""
-        if not self.cpd.num_parameters:
-            return self.cpd
         rows, share = complete_rows(columns, weights, self.cpd.scope)
         noise = rng.uniform(0.5, 1.5, len(self.probabilities))
         return self.from_probabilities(self.ratios(self.statistics(rows, share) + noise))

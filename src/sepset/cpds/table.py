@@ -12,16 +12,14 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
 from sepset.base.frames import library_name
-from sepset.base.frozen import fill, made
+from sepset.base.frozen import changed, fill, made
 from sepset.base.text import listing
-from sepset.cpds.counts import (
-    decode,
-    joint_codes,
-)
+from sepset.cpds.counts import decode, joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.jointstates import LARGEST
 from sepset.cpds.multinomials import Rows
-from sepset.cpds.parameters import ROUNDING
+from sepset.cpds.parameters import ROUNDING, PriorTerm
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError, StateError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
@@ -102,6 +100,27 @@ class TableCPD(DiscreteCPD):
         scaled = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])  # exact, and no sum overflows
         return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), given=bare.parents, block=block)
 
+    @classmethod
+    def uniform(cls, child: Discrete, *, given: Discrete | Iterable[Discrete] = ()) -> Self:
+        """The CPD whose rows are all uniform.
+
+        >>> TableCPD.uniform(Discrete("coin")).values
+        array([0.5, 0.5])
+        """
+        bare = made(cls)
+        bare._init(child, given, None)
+        values = np.full(check_size(bare.scope), 1.0 / child.num_states)
+        return fill(bare, table=Table._make(bare.scope, values))
+
+    @classmethod
+    def unchecked(
+        cls, child: Discrete, values: Floats, *, given: Iterable[Discrete], block: ParameterBlock | None = None
+    ) -> Self:
+        """The CPD with these entries in C order, which were computed and are known to be distributions."""
+        bare = made(cls)
+        bare._init(child, given, block)
+        return fill(bare, table=Table._make(bare.scope, values))
+
     @property
     def values(self) -> Floats:
         """The probabilities, with axes `(*parents, child)`; read-only."""
@@ -172,7 +191,12 @@ class TableRows(Rows[TableCPD]):
     @property
     def rows(self) -> Floats:
         """The entries, `[joint states of the parents, states of the child]`."""
-        return self.cpd._matrix()
+        return self.cpd.table.flat.reshape(-1, self.cpd.child.num_states)
+
+    @property
+    def probabilities(self) -> Floats:
+        """The entries, flat."""
+        return self.cpd.table.flat
 
     @property
     def context_sizes(self) -> Floats:
@@ -184,6 +208,15 @@ class TableRows(Rows[TableCPD]):
         """True: the parameters are the entries of the table."""
         return True
 
+    @property
+    def engine_form(self) -> TableCPD:
+        """The CPD itself."""
+        return self.cpd
+
+    def for_rows(self, columns: Columns) -> Self:
+        """The entries themselves; too many of them raise an error."""
+        return self if self.cpd.table.flat.size <= LARGEST else super().for_rows(columns)
+
     def tells(self, parent: Discrete) -> bool:
         """Whether the child's distribution differs between the states of a parent."""
         values = np.moveaxis(self.cpd.values, self.cpd.scope.index(parent), 0)
@@ -191,7 +224,18 @@ class TableRows(Rows[TableCPD]):
 
     def from_rows(self, rows: Floats) -> TableCPD:
         """The table with these rows."""
-        return self.cpd._with(table=Table._make(self.cpd.scope, np.abs(rows.reshape(-1))))
+        return self.from_probabilities(rows.reshape(-1))
+
+    def from_probabilities(self, probabilities: Floats) -> TableCPD:
+        """The table with these entries, flat."""
+        return changed(self.cpd, table=Table._make(self.cpd.scope, np.abs(probabilities)))
+
+    def start(
+        self, columns: Columns, weights: Floats | None, rng: np.random.Generator, prior: PriorTerm | None = None
+    ) -> TableCPD:
+        """The estimate from complete rows, with a random pseudo-count in every cell."""
+        noise = rng.uniform(0.5, 1.5, self.cpd.table.flat.size)
+        return self.from_probabilities(self.ratios(_complete_counts(columns, weights, self.cpd.scope) + noise))
 
     @property
     def engine_values(self) -> Sequence[Floats]:
@@ -238,6 +282,21 @@ class TableRows(Rows[TableCPD]):
         """The table with the states of one axis in another order."""
         values = np.take(self.cpd.values, order, self.cpd.scope.index(variable))
         return self.from_rows(values.reshape(self.rows.shape))
+
+
+def _complete_counts(columns: Columns, weights: Floats | None, scope: Sequence[Discrete]) -> Floats:
+    """The count of each joint state, in C order, of the rows in which no variable of the scope is missing.
+
+    Args:
+        columns: codes within the states, -1 where missing.
+    """
+    num_rows = len(columns[scope[0]])
+    place, size, whole = np.zeros(num_rows, np.int64), 1, np.ones(num_rows, np.bool_)
+    for variable in scope:
+        codes = columns[variable]
+        place, size = place * variable.num_states + codes, size * variable.num_states
+        whole &= codes >= 0
+    return np.bincount(place[whole], None if weights is None else weights[whole], size).astype(np.float64, copy=False)
 
 
 def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats:

@@ -11,6 +11,7 @@ from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.text import listing, nearest
 from sepset.data.columns import (
     MISSING,
+    TEXT,
     Cells,
     Column,
     Levels,
@@ -55,6 +56,9 @@ def infer_variable(name: str, column: Column) -> Discrete | Real:
         whole = whole_numbers(column)
         return Real(name) if whole is None or not 1 < len(whole) <= FEW else Discrete(name, whole)
     levels = levels_of(column)
+    if levels.values and TEXT.issuperset(map(type, levels.values)):
+        texts = dict.fromkeys(levels.values)
+        return Discrete(name, texts if levels.fixed else sorted(texts))  # type: ignore[arg-type]  # strings
     _refuse_strange(name, levels)
     if not levels.fixed and levels.values and all(isinstance(value, bool) for value in levels.values):
         return Discrete(name, (False, True))
@@ -79,11 +83,14 @@ def inference_note(variable: Discrete | Real, column: Column) -> str | None:
     "Column 'x' holds whole numbers as floats, with 2 distinct values: taken as states. If they are measurements, \
 give variables=[Real('x')]."
     """
-    name, is_float = variable.name, has_floats(column)
-    doubtful = [s for s in variable.states if s in READ_AS_MISSING] if isinstance(variable, Discrete) else []
-    if doubtful:
+    name = variable.name
+    if isinstance(variable, Discrete) and not READ_AS_MISSING.isdisjoint(variable.domain.states):
+        doubtful = [state for state in variable.states if state in READ_AS_MISSING]
         found = f"Column {name!r} holds the text {listing(doubtful)}: taken as a state."
         return f"{found} If it means a missing cell, put None there, or use read_dataset(path, missing=...)."
+    if isinstance(variable, Discrete) and TEXT.issuperset(variable.domain.types):
+        return None
+    is_float = has_floats(column)
     whole = whole_numbers(column) if is_float else None
     if isinstance(variable, Discrete) and is_float:
         found = f"holds whole numbers as floats, with {variable.num_states} distinct values: taken as states"
@@ -101,7 +108,9 @@ def has_floats(column: Column) -> bool:
     """Whether the cells are floats: by the column's type, or by the numbers in it."""
     if isinstance(column, Cells):
         return column.values.dtype.kind == "f"
-    return not column.fixed and any(isinstance(v, float) for v in column.values) and all(map(is_number, column.values))
+    if column.fixed or TEXT.issuperset(map(type, column.values)):
+        return False
+    return any(isinstance(v, float) for v in column.values) and all(map(is_number, column.values))
 
 
 def _are_integers(variable: Discrete) -> bool:
@@ -143,7 +152,7 @@ def _as_texts(variable: Discrete, column: Column) -> Levels:
     guessed: the column has a type, as readers give it one, and each of its values is what one state is read as.
     """
     levels = levels_of(column)
-    is_typed = isinstance(column, Cells) or all(isinstance(value, bool) for value in levels.values)
+    is_typed = isinstance(column, Cells) or {bool}.issuperset(map(type, levels.values))
     if not levels.values or not is_typed:
         return levels
     texts = {str(state): state for state in variable.states if isinstance(state, str)}

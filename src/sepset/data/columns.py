@@ -6,6 +6,7 @@ in Python is done once for each distinct value, never once for each cell.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from sepset.variables.variable import plain
 
 MISSING = -1
 """The code of a missing cell."""
+
+TEXT = frozenset((str,))
+PRESENT = frozenset((str, int, bool))
+"""The types whose values are never missing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +155,7 @@ def _from_few(cells: Sequence[object], rows: Ints | None = None) -> Levels:
     index = {key: code for code, key in enumerate(distinct)}
     codes = np.fromiter(map(index.__getitem__, keys), np.int32, len(cells))
     values = distinct if keys is cells else [key[1] for key in distinct]  # type: ignore[index]  # pairs, as made above
-    return drop_missing(codes, [value if type(value) is str else plain(value) for value in values])
+    return drop_missing(codes, values if TEXT.issuperset(map(type, values)) else list(map(plain, values)))
 
 
 def _unhashable(cells: Sequence[object], rows: Ints | None) -> str:
@@ -165,12 +170,14 @@ def _unhashable(cells: Sequence[object], rows: Ints | None) -> str:
 
 def drop_missing(codes: AnyInts, values: Sequence[object], fixed: bool = False) -> Levels:
     """The same column with missing values among `values` turned into the code -1."""
-    kept = [not is_missing(value) for value in values]
-    if all(kept):
+    if PRESENT.issuperset(map(type, values)):
+        return Levels(codes, tuple(values), fixed)
+    gone = np.fromiter(map(is_missing, values), np.bool_, len(values))
+    if not gone.any():
         return Levels(codes, tuple(values), fixed)
     table = np.full(len(values) + 1, MISSING, np.int32)
-    table[:-1][kept] = np.arange(sum(kept), dtype=np.int32)
-    return Levels(table[codes], tuple(v for v, keep in zip(values, kept, strict=True) if keep), fixed)
+    table[:-1][~gone] = np.arange(np.count_nonzero(~gone), dtype=np.int32)
+    return Levels(table[codes], tuple(itertools.compress(values, ~gone)), fixed)
 
 
 def levels_of(column: Column) -> Levels:

@@ -15,7 +15,7 @@ from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objec
 from sepset.base.checks import generator, one_of, row_weights
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind
-from sepset.base.frozen import Frozen, fill, made, read_only
+from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import listing
 from sepset.data.binding import REMEDY, bind_frame, missing_message
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
@@ -67,12 +67,14 @@ class Dataset(Frozen, Tabulated):
     (Dataset(3 rows, 2 variables: 'grade', 'score'), [1, 0, -1], {'grade': None, 'score': 3.0})
     """
 
-    __slots__ = ("_columns", "notes", "num_rows", "variables", "weights")
+    __slots__ = ("_num_missing", "columns", "notes", "num_rows", "variables", "weights")
     variables: Variables
     num_rows: int
     weights: Floats | None
     notes: tuple[str, ...]
-    _columns: tuple[AnyInts | Floats, ...]
+    columns: tuple[AnyInts | Floats, ...]
+    """The stored columns in order, read-only."""
+    _num_missing: dict[str, int] | None
 
     def __init__(
         self,
@@ -103,7 +105,9 @@ class Dataset(Frozen, Tabulated):
         source = frame._plain_columns() if isinstance(frame, Dataset) else frame
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
-        bound, columns, notes = bind_frame(opened.without(by_name), scope, missing_columns)
+        bound, columns, notes = bind_frame(
+            opened if by_name is None else opened.without(by_name), scope, missing_columns
+        )
         given = weights if by_name is None else opened.numbers(by_name)
         kept = frame.weights if isinstance(frame, Dataset) and given is None else given
         inherited = frame.notes if isinstance(frame, Dataset) and scope is None else notes
@@ -117,8 +121,18 @@ class Dataset(Frozen, Tabulated):
         weights: Floats | None,
         notes: tuple[str, ...] = (),
     ) -> None:
-        kept = tuple(map(read_only, columns))
-        fill(self, variables=variables, num_rows=num_rows, _columns=kept, weights=weights, notes=notes)
+        kept = tuple(columns)
+        for column in kept:
+            column.setflags(write=False)
+        fill(
+            self,
+            variables=variables,
+            num_rows=num_rows,
+            columns=kept,
+            weights=weights,
+            notes=notes,
+            _num_missing=None,
+        )
 
     @classmethod
     def _make(
@@ -167,7 +181,7 @@ class Dataset(Frozen, Tabulated):
         2.5
         """
         checked = None if weights is None else row_weights(weights, self.num_rows)
-        return self._make(self.variables, self._columns, self.num_rows, checked, self.notes)
+        return self._make(self.variables, self.columns, self.num_rows, checked, self.notes)
 
     @property
     def total_weight(self) -> float:
@@ -175,19 +189,14 @@ class Dataset(Frozen, Tabulated):
         return float(self.num_rows if self.weights is None else self.weights.sum())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.variables.parts, self._columns, self.num_rows, self.weights, self.notes)
+        return _rebuild, (self.variables.parts, self.columns, self.num_rows, self.weights, self.notes)
 
     def __len__(self) -> int:
         return self.num_rows
 
-    @property
-    def columns(self) -> tuple[AnyInts | Floats, ...]:
-        """The stored columns in order, read-only."""
-        return self._columns
-
     def column(self, variable: VariableLike) -> AnyInts | Floats:
         """The stored column, read-only: codes of a discrete variable, numbers of a real one."""
-        return self._columns[self.variables.id(variable)]
+        return self.columns[self.variables.id(variable)]
 
     def codes(self, variable: VariableLike) -> AnyInts:
         """The codes of a discrete variable, read-only; -1 where missing."""
@@ -219,7 +228,7 @@ class Dataset(Frozen, Tabulated):
         if isinstance(key, slice):
             weights = None if self.weights is None else self.weights[key].copy()
             size = len(range(self.num_rows)[key])
-            return self._make(self.variables, (c[key].copy() for c in self._columns), size, weights, self.notes)
+            return self._make(self.variables, (c[key].copy() for c in self.columns), size, weights, self.notes)
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
     def matrix(self, variables: Iterable[VariableLike] | None = None) -> AnyInts:
@@ -262,7 +271,7 @@ class Dataset(Frozen, Tabulated):
             raise DataError(f"A mask has one entry per row; found {chosen.shape} for {self.num_rows} rows.")
         places = np.flatnonzero(chosen) if chosen.dtype.kind == "b" else positions(chosen, self.num_rows)
         weights = None if self.weights is None else self.weights[places]
-        return self._make(self.variables, (c[places] for c in self._columns), len(places), weights, self.notes)
+        return self._make(self.variables, (c[places] for c in self.columns), len(places), weights, self.notes)
 
     def select(self, variables: Iterable[VariableLike]) -> Dataset:
         """The same rows over these variables, in this order."""
@@ -277,7 +286,7 @@ class Dataset(Frozen, Tabulated):
             raise DataError(f"Columns must have one length; found {self.num_rows} and {other.num_rows} rows.")
         weights = self.weights if other.weights is None else other.weights
         together = Variables((*self.variables, *other.variables))
-        return self._make(together, (*self._columns, *other.columns), self.num_rows, weights)
+        return self._make(together, (*self.columns, *other.columns), self.num_rows, weights)
 
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
@@ -314,9 +323,9 @@ class Dataset(Frozen, Tabulated):
         >>> rows.states("coin").tolist(), rows.weights.tolist()
         (['head', 'tail'], [2.0, 1.0])
         """
-        firsts, groups = group_rows(self._columns, self.variables.cards.tolist(), self.num_rows)
+        firsts, groups = group_rows(self.columns, self.variables.cards.tolist(), self.num_rows)
         weights = np.bincount(groups, self.weights, len(firsts)).astype(np.float64)
-        return self._make(self.variables, (c[firsts] for c in self._columns), len(firsts), weights)
+        return self._make(self.variables, (c[firsts] for c in self.columns), len(firsts), weights)
 
     def split(
         self,
@@ -378,7 +387,7 @@ class Dataset(Frozen, Tabulated):
     def mask(self) -> Bools:
         """Which cells are missing, one row per case and one column per variable, in the order of `variables`."""
         out = np.empty((self.num_rows, len(self.variables)), np.bool_)
-        for place, column in enumerate(self._columns):
+        for place, column in enumerate(self.columns):
             out[:, place] = absent(column)
         return out
 
@@ -403,12 +412,15 @@ class Dataset(Frozen, Tabulated):
     @property
     def num_missing(self) -> dict[str, int]:
         """The number of missing cells of each variable."""
-        return {v.name: int(np.count_nonzero(absent(c))) for v, c in zip(self.variables, self._columns, strict=True)}
+        if self._num_missing is None:
+            counts = [int(np.count_nonzero(c != c if c.dtype.kind == "f" else c < 0)) for c in self.columns]
+            fill(self, _num_missing=dict(zip(self.variables.names, counts, strict=True)))
+        return dict(self._num_missing or {})
 
     @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
-        return not any(has_absent(column) for column in self._columns)
+        return not any(has_absent(column) for column in self.columns)
 
     def equals(self, other: Dataset) -> bool:
         """Whether the other has the same variables in the same order, the same rows and the same weights."""
@@ -418,7 +430,7 @@ class Dataset(Frozen, Tabulated):
             return False
         if self.weights is not None and not np.array_equal(self.weights, other.weights):  # type: ignore[arg-type]
             return False
-        pairs = zip(self._columns, other._columns, strict=True)
+        pairs = zip(self.columns, other.columns, strict=True)
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
     @overload
@@ -437,10 +449,10 @@ class Dataset(Frozen, Tabulated):
         >>> Dataset({"coin": ["head", "tail", None]}).to_frame("pandas")["coin"].tolist()
         ['head', 'tail', nan]
         """
-        return EXPORTS[one_of("kind", kind, EXPORTS)](self.variables, self._columns, self.num_rows)
+        return EXPORTS[one_of("kind", kind, EXPORTS)](self.variables, self.columns, self.num_rows)
 
     def _plain_columns(self) -> dict[str, Levels | Cells]:
-        pairs = zip(self.variables, self._columns, strict=True)
+        pairs = zip(self.variables, self.columns, strict=True)
         return {v.name: Levels(c, v.states, True) if isinstance(v, Discrete) else Cells(c) for v, c in pairs}  # type: ignore[arg-type]
 
     def __repr__(self) -> str:

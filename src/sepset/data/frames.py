@@ -41,9 +41,9 @@ class Frame:
         except DataError as error:
             raise DataError(f"Column {name!r}: {error}") from error
 
-    def without(self, name: str | None) -> Frame:
-        """The same frame less one column, if one is named."""
-        return self if name is None else replace(self, names=tuple(n for n in self.names if n != name))
+    def without(self, name: str) -> Frame:
+        """The same frame less one column."""
+        return replace(self, names=tuple(n for n in self.names if n != name))
 
     def numbers(self, name: str) -> Floats:
         """One column as numbers."""
@@ -155,13 +155,13 @@ def _names(names: Iterable[object]) -> tuple[str, ...]:
 def _mapping_frame(columns: Mapping[Any, object], wanted: Iterable[str] | None = None) -> Frame:
     names = _names(columns)
     known = None if wanted is None else set(wanted)
-    asked = [name for name in names if known is None or name in known] or names[:1]  # one tells how many rows
+    asked = names if known is None else [name for name in names if name in known] or names[:1]  # one: how many rows
     plain = {name: _checked_column(name, columns[name]) for name in asked}
-    sizes = {name: len(column) for name, column in plain.items()}
-    if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{name!r}: {size}" for name, size in list(sizes.items())[:8])
+    sizes = list(map(len, plain.values()))
+    if len(set(sizes)) > 1:
+        found = ", ".join(f"{name!r}: {size}" for name, size in list(zip(plain, sizes, strict=True))[:8])
         raise DataError(f"Columns must have one length; found {found}.")
-    return Frame(names, next(iter(sizes.values()), 0), plain.__getitem__)
+    return Frame(names, sizes[0] if sizes else 0, plain.__getitem__)
 
 
 def _checked_column(name: str, cells: object) -> Column:

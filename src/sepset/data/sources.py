@@ -66,7 +66,7 @@ def replayable(data: object, names: Iterable[str] | None = None) -> object:
     """
     if isinstance(data, str | os.PathLike) and names is not None:
         return file_rows(data, names) or data
-    if not isinstance(data, Mapping) or not any(isinstance(column, Iterator) for column in data.values()):
+    if not isinstance(data, Mapping) or True not in [isinstance(column, Iterator) for column in data.values()]:
         return data
     return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}
 
@@ -218,7 +218,9 @@ def require_columns(data: object, rows: Dataset, weights: Weights = None) -> Non
     >>> require_columns({"coin": [1, 0]}, bind({"coin": [1, 0]}, [Discrete("coin"), Discrete("kind")]))
     """
     empty = [name for name, missing in rows.num_missing.items() if missing == rows.num_rows]
-    names = names_of(data) if empty else []
+    if not empty:
+        return
+    names = names_of(data)
     absent = without(empty, names)
     if absent and len(absent) == len(rows.variables):
         found = f"columns are {listing(names)}" if names else "there are no columns"

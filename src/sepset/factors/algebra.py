@@ -223,8 +223,8 @@ def num_entries(scope: Iterable[AnyVariable]) -> int:
     return entries
 
 
-def check_size(scope: Sequence[AnyVariable]) -> None:
-    """Raise if a dense table over `scope` would not fit, before anything is allocated."""
+def check_size(scope: Sequence[AnyVariable]) -> int:
+    """The number of entries of a dense table over `scope`; raises if it would not fit, before it is allocated."""
     entries = num_entries(scope)
     if entries > MAX_ENTRIES:
         raise TooLarge(
@@ -232,3 +232,4 @@ def check_size(scope: Sequence[AnyVariable]) -> None:
             f"({readable(8 * entries)}); "
             f"the limit is {MAX_ENTRIES:.3g}. Use SparseTable, a structured CPD, or an approximate method."
         )
+    return entries

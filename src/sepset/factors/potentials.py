@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
+from sepset.base.frozen import fill
 from sepset.errors import ModelError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 
@@ -369,7 +370,7 @@ class Cardinality(Potential):
             raise ModelError(
                 f"Cardinality takes two or more log values, none of them NaN or inf; found {self.log_numbers!r}."
             )
-        object.__setattr__(self, "log_numbers", tuple(found.tolist()))
+        fill(self, log_numbers=tuple(found.tolist()))
 
     def check(self, cards: Sequence[int]) -> None:
         """Raise unless there is one log value for each number of ones."""

@@ -185,7 +185,7 @@ class Table(DiscreteFactor):
         if exponent or is_log:
             with np.errstate(over="ignore", under="ignore"):
                 flat = np.exp(flat) if is_log else np.ldexp(flat, exponent)
-        return flat.reshape(self.shape) if len(self.scope) <= MAX_AXES else flat
+        return flat.reshape([v.num_states for v in self.scope]) if len(self.scope) <= MAX_AXES else flat
 
     @property
     def log_values(self) -> Floats:

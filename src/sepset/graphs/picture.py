@@ -197,7 +197,7 @@ def _draw_edge(axes: Any, curve: _Curve, kind: str, style: EdgeStyle, size: floa
     axes.add_patch(arrow)
     circles = [curve.points[k] for k in (0, -1) if kind[k] == "o"]
     for x, y in circles:
-        axes.plot(x, y, "o", markersize=size * 0.45, markerfacecolor="white", markeredgecolor=style.color, zorder=2)
+        axes.plot(x, y, "o", markersize=size * 0.45, markerfacecolor="white", markeredgecolor=style.color, zorder=4)
     if style.label:
         clear = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8}
         about = {"ha": "center", "va": "center", "fontsize": size * 0.8, "color": style.color}

@@ -7,6 +7,7 @@ are those found when the budget is spent, and an exact search that does not fit 
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from sepset.errors import TooLarge
 from sepset.graphs.graph import Graph, UndirectedGraph
 from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import MinFill, MinNeighbors, Portfolio, elimination_order
+
+Rows: TypeAlias = dict[int, set[int]]
+"""The neighbors of each node."""
 
 __all__ = ["treewidth", "treewidth_bounds"]
 
@@ -90,73 +94,68 @@ def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     (2, 2)
     """
     graph = undirected(graph)
-    rows = _rows(graph)
-    lower = _minor_min_width({v: row.copy() for v, row in rows.items()})
-    upper = min(_min_degree_width(rows), _swept_width(graph))
+    lower = _minor_min_width(_rows(graph))
+    upper = min(_min_degree_width(_rows(graph)), _swept_width(graph))
     if lower < upper and len(graph) * upper**2 <= _MOST_READS:
         methods = (MinFill(), MinNeighbors(), Portfolio())
         upper = min(upper, *(elimination_order(graph, method=method).width for method in methods))
     return lower, upper
 
 
-def _rows(graph: UndirectedGraph) -> dict[int, set[int]]:
+def _rows(graph: UndirectedGraph) -> Rows:
     indptr, indices = (array.tolist() for array in graph.neighbor_csr)
     return {v: set(indices[indptr[v] : indptr[v + 1]]) for v in range(len(graph))}
 
 
-class _Smallest:
-    """The nodes of a graph that changes, always next the one of smallest degree, and of these the first."""
-
-    def __init__(self, rows: dict[int, set[int]]) -> None:
-        self.rows, self.base = rows, len(rows)
-        self.heap = [len(row) * self.base + v for v, row in rows.items()]  # a degree and a node in one number
-        heapify(self.heap)
-
-    def changed(self, v: int) -> None:
-        """Note that the degree of a node has changed."""
-        heappush(self.heap, len(self.rows[v]) * self.base + v)
-
-    def take(self) -> tuple[int, set[int]]:
-        """The node, which is removed from the rows, and its neighbors."""
-        degree, v = divmod(heappop(self.heap), self.base)
-        while v not in self.rows or len(self.rows[v]) != degree:
-            degree, v = divmod(heappop(self.heap), self.base)
-        neighbors = self.rows.pop(v)
-        for u in neighbors:
-            self.rows[u].discard(v)
-        return v, neighbors
+def _heap(rows: Rows) -> list[int]:
+    """The nodes by degree, and of equal degree by number: both in one number each, as a heap."""
+    heap = [len(row) * len(rows) + v for v, row in rows.items()]
+    heapify(heap)
+    return heap
 
 
-def _minor_min_width(rows: dict[int, set[int]], budget: int = BUDGET) -> int:
+def _minor_min_width(rows: Rows, budget: int = BUDGET) -> int:
     """The largest of the smallest degrees while nodes are contracted; the largest so far when the budget is spent."""
-    smallest, best, base = _Smallest(rows), 0, len(rows)
+    heap, best, base = _heap(rows), 0, len(rows)
     while len(rows) > best + 1 and budget > 0:
-        _, neighbors = smallest.take()
-        best = max(best, len(neighbors))
-        budget -= 4 * len(neighbors) if len(neighbors) > FREE else 0
+        degree, v = divmod(heappop(heap), base)
+        if v not in rows or len(rows[v]) != degree:
+            continue  # its degree has changed since, and it is in the heap again
+        neighbors = rows.pop(v)
+        best = max(best, degree)
+        budget -= 4 * degree if degree > FREE else 0
         if neighbors:
+            ends = [rows[u] for u in neighbors]
+            for row in ends:
+                row.discard(v)
             into = min([len(rows[u]) * base + u for u in neighbors]) % base
-            for u in neighbors & rows[into]:  # the others have a new neighbor in place of the old one
-                smallest.changed(u)
-            for u in neighbors - rows[into] - {into}:
-                rows[u].add(into)
-            rows[into] |= neighbors
-            rows[into].discard(into)
-            smallest.changed(into)
+            target = rows[into]
+            for u, row in zip(neighbors, ends, strict=True):
+                if u in target:  # the others have a new neighbor in place of the old one
+                    heappush(heap, len(row) * base + u)
+                elif u != into:
+                    row.add(into)
+            target |= neighbors
+            target.discard(into)
+            heappush(heap, len(target) * base + into)
     return best
 
 
-def _min_degree_width(rows: dict[int, set[int]], budget: int = BUDGET) -> int:
+def _min_degree_width(rows: Rows, budget: int = BUDGET) -> int:
     """The width of eliminating a node of smallest degree each time; without budget, what is left goes as one clique."""
-    smallest, best = _Smallest(rows), 0
+    heap, best, base = _heap(rows), 0, len(rows)
     while len(rows) > best + 1 and budget > 0:
-        _, neighbors = smallest.take()
-        best = max(best, len(neighbors))
-        budget -= len(neighbors) ** 2 if len(neighbors) > FREE else 0
+        degree, v = divmod(heappop(heap), base)
+        if v not in rows or len(rows[v]) != degree:
+            continue
+        neighbors = rows.pop(v)
+        best = max(best, degree)
+        budget -= degree**2 if degree > FREE else 0
         for u in neighbors:
-            rows[u] |= neighbors
-            rows[u].discard(u)
-            smallest.changed(u)
+            row = rows[u]
+            row |= neighbors
+            row -= {u, v}
+            heappush(heap, len(row) * base + u)
     return max(best, len(rows) - 1)
 
 
@@ -182,7 +181,7 @@ def _swept_width(graph: UndirectedGraph) -> int:
     return int(np.cumsum(steps).max())
 
 
-def _reduced(rows: dict[int, set[int]], lower: int, budget: int = BUDGET) -> tuple[int, dict[int, set[int]] | None]:
+def _reduced(rows: Rows, lower: int, budget: int = BUDGET) -> tuple[int, Rows | None]:
     """The lower bound after safe eliminations, and the rows that are left; None if the budget was spent before."""
     waiting = sorted(rows, reverse=True)
     while waiting:
@@ -207,7 +206,7 @@ def _reduced(rows: dict[int, set[int]], lower: int, budget: int = BUDGET) -> tup
     return lower, rows
 
 
-def _special(rows: dict[int, set[int]], members: set[int]) -> int | None:
+def _special(rows: Rows, members: set[int]) -> int | None:
     """-1 if the members form a clique; the member without which they would form one, if there is one; else None."""
     if len(members) < 3:
         return -1 if all(members - rows[u] == {u} for u in members) else min(members)
@@ -221,7 +220,7 @@ def _special(rows: dict[int, set[int]], members: set[int]) -> int | None:
     return None
 
 
-def _parts(rows: dict[int, set[int]]) -> list[dict[int, set[int]]]:
+def _parts(rows: Rows) -> list[Rows]:
     """The rows of each connected component."""
     found, waiting = [], set(rows)
     while waiting:
@@ -234,7 +233,7 @@ def _parts(rows: dict[int, set[int]]) -> list[dict[int, set[int]]]:
     return found
 
 
-def _has_width(rows: dict[int, set[int]], k: int) -> bool:
+def _has_width(rows: Rows, k: int) -> bool:
     from sepset.kernels.graphs.treewidth import has_width
 
     number = {v: i for i, v in enumerate(rows)}

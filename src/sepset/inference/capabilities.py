@@ -28,6 +28,7 @@ from sepset.inference.method import (
     ContextMoments,
     CountsRows,
     FindsMoments,
+    PlansRows,
     Prepared,
     TakesValues,
     can,
@@ -148,6 +149,12 @@ def summed_marginals(prepared: Prepared, rows: EvidenceRows, weights: Floats, wo
                 total += weights[row] * marginal
         workers.report(row + 1, len(rows))
     return RowCounts(totals, log_partition)
+
+
+def plan_rows(prepared: Prepared, rows: EvidenceRows) -> None:
+    """Plan `summed_marginals` of these rows, where the method can: one that is too large is refused before any work."""
+    if can(prepared, PlansRows):
+        prepared.plan_rows(rows)
 
 
 def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:

@@ -153,17 +153,21 @@ class EvidenceRows:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
         from sepset.data.dataset import side_by_side
 
-        skipped = set(without)
-        known = {name: i for i, name in enumerate(variables.names)}
-        parts = [(known.get(v.name, -1), v, c) for v, c in zip(dataset.variables, dataset.columns, strict=True)]
-        used = [part for part in parts if part[0] >= 0 and part[0] not in skipped]
-        discrete = [(i, c) for i, v, c in used if isinstance(v, Discrete) and _has_finding(c)]
-        real = [(i, c) for i, v, c in used if not isinstance(v, Discrete) and not np.isnan(c).all()]
-        columns = np.empty((len(discrete), dataset.num_rows), np.int32)
-        for place, (_, column) in enumerate(discrete):
-            columns[place] = column
-        reals = side_by_side([c for _, c in real], dataset.num_rows, np.float64)
-        return cls(tuple(i for i, _ in discrete), columns.T, tuple(i for i, _ in real), reals)
+        known, skipped = variables.positions, set(without)
+        discrete: dict[int, AnyArray] = {}
+        real: dict[int, AnyArray] = {}
+        for v, column in zip(dataset.variables, dataset.columns, strict=True):
+            place = known.get(v.name, -1)
+            if place >= 0 and place not in skipped:
+                if not isinstance(v, Discrete) and not np.isnan(column).all():
+                    real[place] = column
+                elif isinstance(v, Discrete) and _has_finding(column):
+                    discrete[place] = column
+        codes = np.empty((len(discrete), dataset.num_rows), np.int32)
+        for row, column in zip(codes, discrete.values(), strict=True):
+            row[:] = column
+        reals = side_by_side(list(real.values()), dataset.num_rows, np.float64)
+        return cls(tuple(discrete), codes.T, tuple(real), reals)
 
     @classmethod
     def one(cls, evidence: Evidence) -> EvidenceRows:
@@ -228,12 +232,12 @@ class EvidenceRows:
 
     def distinct(self) -> tuple[EvidenceRows, Ints]:
         """The distinct rows, and for every row the index of its distinct row."""
-        first, which = self.patterns
-        if len(first) == len(self):
+        (first, which), num_rows = self.patterns, len(self.codes)
+        if len(first) == num_rows:
             return self, which
         bits = np.ascontiguousarray(np.where(np.isnan(self.reals), np.nan, self.reals)).view(np.int32)
         first, which = distinct_rows(np.concatenate([self.codes, bits], axis=1) if bits.size else self.codes)
-        return self if len(first) == len(self) else self.take(first), which
+        return self if len(first) == num_rows else self.take(first), which
 
     @lazy
     def patterns(self) -> tuple[Ints, Ints]:

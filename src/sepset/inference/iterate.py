@@ -302,8 +302,9 @@ def run(
             while keeper.goes_on(rule):
                 info = keeper.advance(method, task)
                 limit = rule.steps if rule.tolerance is None else None  # what converges does not arrive at its limit
-                bar.report(keeper.num_steps, limit, f"step {keeper.num_steps}: {info.objective:.8g}")
-                if callback is not None and callback(keeper.num_steps, info, keeper.state) is True:
+                number = len(keeper.trace)
+                bar.report(number, limit, f"step {number}: {info.objective:.8g}")
+                if callback is not None and callback(number, info, keeper.state) is True:
                     keeper.status = Status.COMPLETED
         except (KeyboardInterrupt, SystemError) as error:
             if not was_interrupted(error):
@@ -361,10 +362,6 @@ class _Keeper(Generic[S]):
         self.generator = rng.bit_generator.state
 
     @property
-    def num_steps(self) -> int:
-        return len(self.trace)
-
-    @property
     def seconds(self) -> float:
         return self.before + time.monotonic() - self.since
 
@@ -382,7 +379,7 @@ class _Keeper(Generic[S]):
 
     def goes_on(self, rule: Until) -> bool:
         if self.status is None:
-            self.status = rule.status(self.num_steps, self.seconds, self.info)
+            self.status = rule.status(len(self.trace), self.seconds, self.info)
         return self.status is None
 
     def advance(self, method: Iterative[T, S], task: T) -> Info:

@@ -323,6 +323,14 @@ class CompletesRows(Protocol):
 
 
 @runtime_checkable
+class PlansRows(Protocol):
+    """A prepared method that plans a batch of rows before it runs."""
+
+    def plan_rows(self, rows: EvidenceRows) -> None:
+        """Plan the sums of factor marginals over these rows, which later runs use; raises if a row is too large."""
+
+
+@runtime_checkable
 class CountsRows(Protocol):
     r"""A prepared method that computes the marginal over each factor's scope: expected counts, and the gradient
 

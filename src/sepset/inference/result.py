@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -106,7 +107,7 @@ class IterativeResult(Result):
         state: where the method stopped, to resume from.
     """
 
-    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
+    trace: Floats = field(default_factory=partial(np.zeros, 0), kw_only=True, repr=False)
     state: object = field(default=None, kw_only=True, repr=False)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,8 @@ from sepset.inference.plugs import (
     require_discrete,
     starts_of,
 )
+from sepset.inference.traversal import Traversal
 from sepset.kernels.map.consistency import prune
-from sepset.kernels.propagation.traversal import traverse
 from sepset.kernels.propagation.wires import (
     AT_LEAST_ONE,
     GROUP,
@@ -51,20 +50,6 @@ from sepset.variables.universe import Variables
 
 MOST_TABLED = 2**16
 """The most entries of a table that a group or a count is made into."""
-
-
-class Traversal(NamedTuple):
-    """The factors breadth first.
-
-    Attributes:
-        order: the factors in this order.
-        up: for each slot, whether the factor was reached from its variable.
-        is_forest: whether the graph of variables and factors has no cycle.
-    """
-
-    order: Ints
-    up: Bytes
-    is_forest: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,12 +171,7 @@ class Wiring:
 
     def traversal_of(self, left_out: Bytes) -> Traversal:
         """The traversal of the factors that are not marked."""
-        n, left = self.num_variables, left_out == 0
-        num, slots = int(left.sum()), int(left[self.factors].sum())
-        order, up, queue = np.zeros(num, np.int64), np.zeros(len(self.factors), np.uint8), np.zeros(max(n, 1), np.int64)
-        room = np.zeros(n, np.uint8), left_out.copy(), queue
-        components = int(traverse(self.wires, self.factors, *room, order, up))
-        return Traversal(order, up, n + num - slots == components)
+        return Traversal.of(self.wires, self.factors, left_out)
 
     @lazy
     def widest(self) -> int:

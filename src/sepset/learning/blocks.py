@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,13 +48,18 @@ def blocks_of(net: BayesNet) -> dict[ParameterBlock, tuple[CPD, ...]]:
     >>> {block.name: len(cpds) for block, cpds in blocks_of(net).items()}
     {'coin': 2}
     """
-    found: dict[ParameterBlock, list[CPD]] = {}
-    for cpd in net.cpds:
-        found.setdefault(cpd.block, []).append(cpd)
-    for block, cpds in found.items():
-        for other in cpds[1:]:
-            _check_tied(block, cpds[0], other)
-    return {block: tuple(cpds) for block, cpds in found.items()}
+    return {net.cpds[block[0]].block: tuple(net.cpds[i] for i in block) for block in _members(net)}
+
+
+def _members(net: BayesNet) -> tuple[tuple[int, ...], ...]:
+    """The positions of the CPDs of each parameter block; raises if CPDs cannot share one."""
+    found: dict[ParameterBlock, list[int]] = {}
+    for i, cpd in enumerate(net.cpds):
+        own = found.setdefault(cpd.block, [i])
+        if own[0] != i:
+            _check_tied(cpd.block, net.cpds[own[0]], cpd)
+            own.append(i)
+    return tuple(map(tuple, found.values()))
 
 
 def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet:
@@ -140,14 +144,14 @@ class Blocks:
         Args:
             columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
         """
-        place = {cpd.child.name: i for i, cpd in enumerate(template.cpds)}
-        members = tuple(tuple(place[c.child.name] for c in cpds) for cpds in blocks_of(template).values())
-        forms: dict[int, AnyParameters] = {}
+        forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in template.cpds]
+        members = _members(template)
         for block in members:
-            own, *others = [template.cpds[i].parameters.for_rows(columns) for i in block]
-            first = reduce(lambda one, other: one.including(other), others, own)
-            forms |= {block[0]: first, **{i: other.about(first) for i, other in zip(block[1:], others, strict=True)}}
-        return cls(template, tuple(forms[i] for i in range(len(place))), members)
+            for i in block[1:]:
+                forms[block[0]] = forms[block[0]].including(forms[i])
+            for i in block[1:]:
+                forms[i] = forms[i].about(forms[block[0]])
+        return cls(template, tuple(forms), members)
 
     def parameters(self, model: BayesNet) -> list[AnyParameters]:
         """The parameters of each CPD of a network of this form."""
@@ -157,16 +161,14 @@ class Blocks:
         """The parameters of each block, as its first CPD has them."""
         return [self.forms[block[0]].of(model.cpds[block[0]]) for block in self.members]
 
-    def network(self, cpds: Iterable[CPD]) -> BayesNet:
-        """The network of this form with these CPDs."""
-        return self.template.with_parameters(cpds)
-
     def pooled(self, per_cpd: Sequence[Any], total: float) -> FlatStatistics:
         """The statistics of each block from those of its CPDs; counts negligible among `total` rows are zero."""
         made = []
         for block in self.members:
             form = self.forms[block[0]]
-            stats = np.array(sum(per_cpd[i] for i in block))
+            stats = np.array(per_cpd[block[0]])
+            for i in block[1:]:
+                stats += per_cpd[i]
             if form.is_counted:
                 stats[stats < NEGLIGIBLE * total] = 0.0
             stats.setflags(write=False)
@@ -175,11 +177,13 @@ class Blocks:
 
     def prior_terms(self, prior: object, *, is_theta: bool = False) -> tuple[PriorTerm | None, ...]:
         """The terms that a prior adds to each block; None without one, and for blocks without parameters."""
+        if prior is None:
+            return (None,) * len(self.members)
         return tuple(self._prior_term(block, prior, is_theta) for block in self.members)
 
     def _prior_term(self, block: tuple[int, ...], prior: object, is_theta: bool) -> PriorTerm | None:
         cpds = [self.template.cpds[i] for i in block]
-        if prior is None or not cpds[0].num_parameters:
+        if not cpds[0].num_parameters:
             return None
         chosen = prior_for(prior, cpds)
         return None if chosen is None else self.forms[block[0]].prior_term(chosen, cpds, is_theta=is_theta)
@@ -199,7 +203,7 @@ class Blocks:
         made: list[CPD] = list(model.cpds)
         own = self.parameters(model)
         for block, stats, term in zip(self.members, statistics, terms, strict=True):
-            first = own[block[0]].estimate(stats, term)
-            for i, cpd in zip(block, with_shared([model.cpds[i] for i in block], first), strict=True):
-                made[i] = cpd
+            made[block[0]] = own[block[0]].estimate(stats, term)
+            for i in block[1:]:
+                made[i] = model.cpds[i].parameters.like(made[block[0]])
         return model.with_parameters(made)

@@ -101,9 +101,9 @@ class CoverageResult(Tabulated):
     @classmethod
     def expected(cls, blocks: Blocks, statistics: Sequence[Floats]) -> CoverageResult:
         """The report of expected statistics: fractions of rows whose contexts are not all known."""
-        cpds = [tuple(blocks.template.cpds[i] for i in members) for members in blocks.members]
-        rows = zip(cpds, blocks.firsts(blocks.template), statistics, strict=True)
-        return cls._of([(tied, own.expected_contexts(stats)) for tied, own, stats in rows])
+        cpds, rows = blocks.template.cpds, zip(blocks.members, statistics, strict=True)
+        found = [(tied, blocks.forms[tied[0]].expected_contexts(stats)) for tied, stats in rows]
+        return cls._of([(tuple(map(cpds.__getitem__, tied)), contexts) for tied, contexts in found])
 
     @classmethod
     def _of(cls, parts: Iterable[tuple[tuple[CPD, ...], Contexts | None]]) -> CoverageResult:

@@ -91,14 +91,11 @@ class Task:
 
     @lazy
     def _rows(self) -> Dataset:
+        if self.coded is not None and self.weights is None and self.coded.variables is self.template.variables:
+            return self.coded  # all columns were there, since their states were inferred from them
         rows = bind(self.data, self.template.variables, self.weights, coded=self.coded)
         require_columns(self.data, rows, self.weights)
         return rows
-
-    @property
-    def row_weights(self) -> Floats | None:
-        """One weight per row, or None where all are one."""
-        return self.dataset.weights
 
     def complete(self, method: str) -> CompleteRows:
         """The rows as columns; raises where a cell is missing, naming EM in place of `method`."""

@@ -81,14 +81,21 @@ class BayesNet(NamedModel):
     _by_name: Mapping[str, CPD]
 
     @classmethod
-    def over(cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = ()) -> BayesNet:
+    def over(
+        cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = (), variables: Variables | None = None
+    ) -> BayesNet:
         """The network of CPDs that were made for the nodes of a graph, in order, and their parents: nothing is checked.
+
+        Args:
+            variables: the children in order, where they are at hand.
 
         >>> BayesNet.over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
         BayesNet(1 variables, 0 edges, 1 parameters)
         """
         own = tuple(cpds)
-        by_name, variables = dict(zip(dag.nodes, own, strict=True)), Variables([cpd.child for cpd in own])
+        by_name = dict(zip(dag.nodes, own, strict=True))
+        if variables is None:
+            variables = Variables([cpd.child for cpd in own])
         return made(
             cls, name="", notes=tuple(notes), cpds=own, dag=dag, variables=variables, drawing=BLANK, _by_name=by_name
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -18,10 +19,11 @@ from sepset.data.frames import is_lazy, opened_frame
 from sepset.data.sources import names_of
 from sepset.data.suggestions import suggested_variables
 from sepset.errors import DataError, ModelError, ScopeError
-from sepset.factors.algebra import AnyVariable, check_size, num_entries
+from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import way_to_graph
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
+from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 PURPOSE = "Learning from a graph"
@@ -63,7 +65,8 @@ class Template(NamedTuple):
             advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
         known, coded, notes = _variables(structure, data, variables or ())
-        return cls(default_network(structure, known, notes=notes), coded)
+        shared = coded.variables if coded is not None and coded.variables.names == structure.nodes else None
+        return cls(default_network(structure, known, notes=notes, shared=shared), coded)
 
 
 def template_of(structure: DAG | BayesNet, data: object, variables: Iterable[AnyVariable] | None = None) -> BayesNet:
@@ -83,14 +86,26 @@ def template_of(structure: DAG | BayesNet, data: object, variables: Iterable[Any
     return Template.of(structure, data, variables).network
 
 
-def default_network(dag: DAG, variables: Mapping[str, AnyVariable], *, notes: tuple[str, ...] = ()) -> BayesNet:
+def default_network(
+    dag: DAG,
+    variables: Mapping[str, AnyVariable],
+    *,
+    notes: tuple[str, ...] = (),
+    shared: Variables | None = None,
+) -> BayesNet:
     """The network over a graph with the default CPD of each variable.
+
+    Args:
+        shared: the variables in the order of the nodes, where a dataset has them.
 
     >>> default_network(DAG.parse("x -> y"), {"x": Discrete("x"), "y": Discrete("y")}).cpd("y").values.tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    cpds = [default_cpd(variables[n], [variables[p] for p in dag.parents(n)]) for n in dag.nodes]
-    return BayesNet.over(dag, cpds, notes=notes)
+    own = list(map(variables.__getitem__, dag.nodes))
+    start, parents = dag.parent_csr
+    families = zip(own, itertools.pairwise(start.tolist()), strict=True)
+    cpds = [default_cpd(child, map(own.__getitem__, parents[i:j].tolist())) for child, (i, j) in families]
+    return BayesNet.over(dag, cpds, notes=notes, variables=shared)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
@@ -100,8 +115,7 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
     [0.25, 0.25, 0.25, 0.25]
     """
     known = tuple(parents)
-    states = tuple(p for p in known if isinstance(p, Discrete))
-    reals = tuple(p for p in known if isinstance(p, Vector))
+    reals = [p for p in known if isinstance(p, Vector)]
     if isinstance(child, Discrete):
         if reals:
             raise ModelError(
@@ -109,28 +123,27 @@ def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:
                 "form. Discretize the parent, or reverse the edge; or, where its numbers are states, say which: "
                 f"variables=[Discrete({reals[0].name!r}, ...)]."
             )
-        check_size((*states, child))
-        return TableCPD(child, np.full(num_entries((*states, child)), 1.0 / child.num_states), given=states)
-    return LinearGaussian.standard(child, reals, by=states)
+        return TableCPD.uniform(child, given=known)  # type: ignore[arg-type]  # none is real
+    return LinearGaussian.standard(child, tuple(reals), by=tuple(p for p in known if isinstance(p, Discrete)))
 
 
 def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> Inferred:
     """The variable of each node: as given, of the dataset, or inferred from its column, which is then coded."""
     known = {v.name: v for v in given}
-    strange = [name for name in known if name not in dag.nodes]
-    if strange:
-        raise ScopeError(f"The graph has no node {strange[0]!r}.{nearest(strange[0], dag.nodes)}")
     names = [n for n in dag.nodes if n not in known]
+    if len(names) + len(known) > len(dag.nodes):
+        strange = next(name for name in known if name not in dag.nodes)
+        raise ScopeError(f"The graph has no node {strange!r}.{nearest(strange, dag.nodes)}")
     inferred, coded, notes = _inferred(data, names) if names else Inferred({}, None, ())
-    absent = [n for n in names if n not in inferred]
-    if absent:
+    if len(inferred) < len(names):
+        absent = [n for n in names if n not in inferred]
         names_found = names_of(data)
         found = f"columns are {listing(names_found)}" if names_found else "there are no columns"
         raise DataError(
             f"No column for {absent[0]!r}; {found}.{nearest(absent[0], names_found)} "
             "Rename the column; or, where it is hidden, say variables=[Discrete(...)] and use EM."
         )
-    return Inferred({n: known[n] if n in known else inferred[n] for n in dag.nodes}, coded, notes)
+    return Inferred(inferred | known, coded, notes)
 
 
 def _inferred(data: object, names: list[str]) -> Inferred:

@@ -14,7 +14,10 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError
 from sepset.variables.array import VariableArray
-from sepset.variables.variable import Discrete, VariableLike, Vector
+from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+
+SINGLE = frozenset((Discrete, Real, Vector))
+"""The kinds of parts that are one variable."""
 
 
 class Variables(Sequence[Discrete | Vector]):
@@ -30,12 +33,23 @@ class Variables(Sequence[Discrete | Vector]):
         if isinstance(parts, Discrete | Vector):
             raise ScopeError(f"Several variables were expected; found one. Use [{parts!r}].")
         self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
+        self._single: dict[str, int] = {}
+        self._arrays: dict[str, tuple[VariableArray, int]] = {}
+        self._is_flat = SINGLE.issuperset(map(type, self.parts))
+        if self._is_flat:
+            self._offsets = np.arange(len(self.parts) + 1)
+            self._length = len(self.parts)
+            self._single |= {part.name: i for i, part in enumerate(self.parts)}  # type: ignore[union-attr]  # no array
+        if len(self._single) < len(self.parts):
+            self._register_all()
+
+    def _register_all(self) -> None:
+        """The position of each name, where some parts are arrays or wrong."""
+        self._single.clear()
         sizes = [len(p) if isinstance(p, VariableArray) else 1 for p in self.parts]
         self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._length = int(self._offsets[-1])
         self._is_flat = not any(isinstance(p, VariableArray) for p in self.parts)
-        self._single: dict[str, int] = {}
-        self._arrays: dict[str, tuple[VariableArray, int]] = {}
         for part, offset in zip(self.parts, self._offsets.tolist(), strict=False):
             self._register(part, offset)
         self._refuse_shadowed()
@@ -193,7 +207,7 @@ class Variables(Sequence[Discrete | Vector]):
     @lazy
     def names(self) -> tuple[str, ...]:
         """The names in order."""
-        return tuple(v.name for v in self)
+        return tuple(self._single) if self._is_flat else tuple(v.name for v in self)
 
     @lazy
     def positions(self) -> Mapping[str, int]:

@@ -53,17 +53,18 @@ class Domain:
     @classmethod
     def of(cls, states: int | Iterable[State], owner: str) -> Domain:
         """The domain of `owner` with these states; an integer $k$ means the states $0, \\dots, k-1$."""
-        given = _counted(states, owner) if isinstance(states, int | np.integer) else tuple(plain(s) for s in states)
-        codes: dict[tuple[type, State], int] = {}
-        for state in given:
-            _check_state(state, owner)
-            if any((kind, state) in codes for kind in (bool, str, float)):
-                raise ModelError(f"{owner} has the state {state!r} twice among {listing(given)}. States must differ.")
-            codes[_kind(state), state] = len(codes)  # type: ignore[index]  # checked just above
-        if not codes:
+        given = _counted(states, owner) if isinstance(states, int | np.integer) else _plain_states(states)
+        types = tuple(map(type, given))
+        if not SIMPLE.issuperset(types):
+            _check_states(given, owner)
+        if len(set(given)) < len(given):
+            twice = next(state for i, state in enumerate(given) if state in given[:i])
+            raise ModelError(f"{owner} has the state {twice!r} twice among {listing(given)}. States must differ.")
+        if not given:
             raise ModelError(f"{owner} has no states. A discrete variable needs at least one.")
-        types = tuple(type(s) for s in given)
-        return cls(given, MappingProxyType(codes), types, hash((given, types)))  # type: ignore[arg-type]
+        kinds = [str] * len(given) if types == (str,) * len(given) else map(_kind, given)
+        codes = dict(zip(zip(kinds, given, strict=True), range(len(given)), strict=True))
+        return cls(given, MappingProxyType(codes), types, hash((given, types)))
 
     def find(self, state: object) -> int | None:
         """The code of `state`, or None if it is not a state."""
@@ -95,13 +96,23 @@ def _counted(states: int | np.integer, owner: str) -> tuple[State, ...]:
     return tuple(range(number))
 
 
-def _check_state(state: object, owner: str) -> None:
-    if not isinstance(state, str | int | float | bool):
-        raise ModelError(
-            f"{owner} has the state {state!r} ({type(state).__name__}). States are strings, ints, bools or floats."
-        )
-    if isinstance(state, float) and math.isnan(state):
-        raise ModelError(f"{owner} has NaN among its states. NaN means unobserved; give that state a name.")
+SIMPLE = frozenset((str, int, bool))
+"""The types of states that need no look at each of them."""
+
+
+def _plain_states(states: Iterable[State]) -> tuple[State, ...]:
+    given = tuple(states)
+    return given if SIMPLE.issuperset(map(type, given)) else tuple(map(plain, given))  # type: ignore[arg-type]
+
+
+def _check_states(states: Iterable[object], owner: str) -> None:
+    for state in states:
+        if not isinstance(state, str | int | float | bool):
+            raise ModelError(
+                f"{owner} has the state {state!r} ({type(state).__name__}). States are strings, ints, bools or floats."
+            )
+        if isinstance(state, float) and math.isnan(state):
+            raise ModelError(f"{owner} has NaN among its states. NaN means unobserved; give that state a name.")
 
 
 def check_name(name: object) -> None:

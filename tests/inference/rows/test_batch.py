@@ -145,7 +145,8 @@ def test_row_by_row_agrees_on_a_published_network(programs):
 @pytest.mark.parametrize("num_rows", [1, 31, 32, 33, 1000, 54_321])
 @pytest.mark.parametrize("counted", [False, True])
 def test_tasks_take_every_row_once_and_fewer_and_fewer(num_rows, counted):
-    program = SimpleNamespace(work=100, ops=[0] * 20, lanes=32)
+    seconds = 100 * costs.ROW_SECONDS_PER_MULTIPLICATION + 21 * costs.BLOCK_SECONDS_PER_INSTRUCTION / 32
+    program = SimpleNamespace(seconds=seconds, lanes=32)
     parts = list(batch._chunks_of(program, np.arange(num_rows), counted=counted))
     np.testing.assert_array_equal(np.concatenate(parts), np.arange(num_rows))
     sizes = [len(part) for part in parts]

@@ -19,6 +19,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, ImpossibleEvidence, NotClosed, TooLarge
 from sepset.graphs.graph import DAG
+from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.iterate import Until
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
@@ -407,3 +408,13 @@ def test_priors_hold_from_the_start_on():
     found = fit(DAG.parse("x -> y"), rows, EM(prior=NormalGamma(0.0, 1.0, 1.0, 1.0)), variables=reals)
     assert found.model.cpd("y").covariance.min() > 0
     assert np.diff(found.trace).min() >= -1e-12 * abs(found.trace[-1])
+
+
+def test_rows_that_are_too_large_are_refused_before_a_start_is_looked_for(monkeypatch):
+    from sepset.learning.incomplete import run
+
+    names = [f"v{i}" for i in range(14)]
+    net = BayesNet.random(DAG(names, list(itertools.combinations(names[:-1], 2))[::2]))
+    monkeypatch.setattr(run, "start_model", lambda *args: pytest.fail("a start was looked for"))
+    with pytest.raises(TooLarge, match="limit"):
+        fit(net, {"v0": [0, 1]}, EM(inference=CliqueTree(memory=2**10)))

@@ -35,6 +35,10 @@ class TableMethod(EliminationMethod, Protocol):
     def zeros(self) -> Zeros:
         """The treatment of zeros in the factors."""
 
+    @property
+    def threads(self) -> int | None:
+        """The number of threads of a large step; None for one per processor."""
+
 
 class PreparedTables:
     """Clique-tree inference bound to a discrete problem; it has every capability.
@@ -49,20 +53,28 @@ class PreparedTables:
         self.problem = tables.problem
         self.method = method
         self.tables = tables
-        self._row_compiler = compiler
+        if compiler is not None:
+            self.row_compiler = compiler
 
     @classmethod
     def of(cls, problem: Problem, method: TableMethod) -> PreparedTables:
         """The method bound to a problem, with nothing planned yet."""
-        return cls(method, TableEngine.of(problem, Settings(method.order, method.memory, method.zeros)))
+        settings = Settings(method.order, method.memory, method.zeros, method.threads)
+        return cls(method, TableEngine.of(problem, settings))
 
     @lazy
     def rows(self) -> RowTables:
         """The engine for batches of rows."""
-        from sepset.inference.rows.batch import RowCompiler, RowTables
+        from sepset.inference.rows.batch import RowTables
 
-        compiler = self._row_compiler
-        return RowTables(self.tables, RowCompiler(self.tables.compiler.planner) if compiler is None else compiler)
+        return RowTables(self.tables, self.row_compiler)
+
+    @lazy
+    def row_compiler(self) -> RowCompiler:
+        """The compiler of programs for batches, which are shared by all values of the factors."""
+        from sepset.inference.rows.batch import RowCompiler
+
+        return RowCompiler(self.tables.compiler.planner)
 
     def portable(self) -> PreparedTables:
         """Itself: what it holds can be pickled, workspaces are left out."""
@@ -117,7 +129,7 @@ class PreparedTables:
         Guarantee: as if prepared from scratch.
         Tested by: inference/test_values.py::test_as_if_prepared_anew
         """
-        return PreparedTables(self.method, self.tables.with_values(values), self.rows.compiler)
+        return PreparedTables(self.method, self.tables.with_values(values), self.row_compiler)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$.
@@ -141,6 +153,10 @@ class PreparedTables:
 
         totals, log_partition = self.rows.summed(rows, weights, workers)
         return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
+
+    def plan_rows(self, rows: EvidenceRows) -> None:
+        """Plan the sums of factor marginals over these rows; raises if a row is too large."""
+        self.rows.plan(rows)
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         """The targets, each missing cell at its own most probable state."""

@@ -111,8 +111,8 @@ class FactorStore:
 
     def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
         """Entries in the layout of the store, as one array per factor with an axis per variable of its scope."""
-        parts = np.split(flat, self.offsets[1:-1]) if self.num_factors else []
-        return tuple(part.reshape(shape) for part, shape in zip(parts, problem.shapes, strict=True))
+        places = zip(itertools.pairwise(self.offsets.tolist()), problem.shapes, strict=True)
+        return tuple([flat[start:end].reshape(shape) for (start, end), shape in places])
 
     @lazy
     def strides(self) -> tuple[dict[int, int], ...]:

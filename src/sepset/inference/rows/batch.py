@@ -76,7 +76,7 @@ class RowTables:
 
     def summed(self, rows: EvidenceRows, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, in the layout of the store, and the log partition of every row."""
-        log_partition, totals = np.empty(len(rows)), np.zeros(len(self._tables.store.values))
+        log_partition, totals = np.empty(len(rows.codes)), np.zeros(len(self._tables.store.values))
         for chunk in self._chunks(rows, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
             totals += chunk.totals
@@ -86,6 +86,13 @@ class RowTables:
                 if log_partition[row] > -np.inf:
                     totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
+
+    def plan(self, rows: EvidenceRows) -> None:
+        """Compile what `summed` needs; raises if rows without a program are too large on their own."""
+        for program, members in self._programs(rows, (), counted=True):
+            if program is None and len(members):
+                compiler = self._tables.compiler
+                compiler.question("factors", (), compiler.planner.pattern(rows.evidence(int(members[0]))))
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
         """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
@@ -107,11 +114,11 @@ class RowTables:
         self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers
     ) -> Iterator[Chunk]:
         """Chunks of rows with their answers, in an order that does not depend on the threads."""
-        done = 0
+        done, total = 0, len(rows.codes)
         for chunk in in_order(self._tasks(rows, targets, weights), num_threads(workers.threads), is_short=_is_short):
             yield chunk
             done += len(chunk.rows)
-            workers.report(done, len(rows))
+            workers.report(done, total)
 
     def _tasks(
         self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None
@@ -176,9 +183,7 @@ def _marginals_of(tables: TableEngine, evidence: Evidence) -> Floats:
 
 def _is_short(task: partial[Chunk]) -> bool:
     """Whether a task is too short to check for Ctrl-C."""
-    return (
-        task.func is not _run or len(task.args[-1]) * _row_seconds(task.args[0].program) <= costs.LONGEST_TASK_SECONDS
-    )
+    return task.func is not _run or len(task.args[-1]) * task.args[0].program.seconds <= costs.LONGEST_TASK_SECONDS
 
 
 def _left(problem: Problem, targets: Sequence[int], part: Ints, cancel: Bytes) -> Chunk:
@@ -187,18 +192,13 @@ def _left(problem: Problem, targets: Sequence[int], part: Ints, cancel: Bytes) -
     return Chunk(part, np.full(len(part), -np.inf), nothing, 0.0, np.ones(len(part), np.uint8))
 
 
-def _row_seconds(program: RowProgram) -> float:
-    instructions = costs.BLOCK_SECONDS_PER_INSTRUCTION * (len(program.ops) + 1) / program.lanes
-    return program.work * costs.ROW_SECONDS_PER_MULTIPLICATION + instructions
-
-
 def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator[Ints]:
     """The rows in tasks of decreasing size, so that no thread waits long for the last; each large enough for a thread
     (for counts, large enough that few totals are summed), and small enough to report progress.
 
     The tasks do not depend on the number of threads, and so neither does the order of summation.
     """
-    seconds, start = _row_seconds(program), 0
+    seconds, start = program.seconds, 0
     least = max(costs.SHORTEST_TASK_SECONDS / seconds, len(members) / costs.MOST_TASKS_OF_COUNTS if counted else 0)
     while start < len(members):
         wanted = max(least, min((len(members) - start) / costs.TASK_SHARE, costs.LONGEST_TASK_SECONDS / seconds))
@@ -212,12 +212,12 @@ def _deserving(plan: float, counts: Ints, common: RowProgram, make: Callable[[in
 
     The program of the pattern with the most rows gives the cost relative to the common one.
     """
-    usual = _row_seconds(common)
+    usual = common.seconds
     sample = make(int(counts.argmax())) if counts.max() * usual > plan else None
     if sample is None:
         return np.zeros(0, np.int64)
     blocks = -(-counts // sample.lanes) * sample.lanes
-    return np.flatnonzero(plan + blocks * _row_seconds(sample) < counts * usual)
+    return np.flatnonzero(plan + blocks * sample.seconds < counts * usual)
 
 
 class RowCompiler:
@@ -274,7 +274,7 @@ class RowCompiler:
     def _compiled(
         self, columns: Positions, targets: Positions, counted: bool, observed: Positions
     ) -> RowProgram | None:
-        seen = tuple(without(observed, targets))
+        seen = tuple(without(observed, targets)) if targets else observed
         masked = tuple(among(observed, targets)) if observed else columns
         try:
             return row_program(self._question(targets, counted, seen, masked), columns)
@@ -282,7 +282,8 @@ class RowCompiler:
             return None
 
     def _question(self, targets: Positions, counted: bool, observed: Positions, masked: Positions) -> Question:
-        problem, (order, memory, _) = self._planner.problem, self._planner.settings
+        problem, settings = self._planner.problem, self._planner.settings
+        order, memory = settings.order, settings.memory
         hidden = set(observed)
         asked = [v for v in range(len(problem.variables)) if v not in hidden] if counted else targets
         kept, limit = targets if len(targets) == 1 else (), memory // costs.LANES[-1]

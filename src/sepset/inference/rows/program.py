@@ -36,6 +36,7 @@ class RowProgram:
         roots, reads: the tensors of the partition function, and the marginals with their place in the answer.
         places: from variable position to its slice of the answer.
         work: multiplications per row.
+        seconds: about how long a row takes.
     """
 
     question: Question
@@ -54,6 +55,7 @@ class RowProgram:
     reads: Ints = field(repr=False)
     places: dict[int, slice] = field(repr=False)
     work: int
+    seconds: float
 
     @lazy
     def width(self) -> int:
@@ -93,6 +95,7 @@ def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
         _matrix([(offsets[t], sizes[t], varies[t], s) for (_, t), s in zip(singles, starts, strict=False)], 4),
         {v: slice(int(s), int(s + sizes[t])) for (v, t), s in zip(singles, starts, strict=False)},
         work,
+        work * costs.ROW_SECONDS_PER_MULTIPLICATION + costs.BLOCK_SECONDS_PER_INSTRUCTION * (len(ops) + 1) / lanes,
     )
 
 
@@ -101,8 +104,8 @@ def _matrix(rows: Sequence[Sequence[int]], width: int) -> Ints:
 
 
 def _lanes(entries: int) -> int:
-    most = costs.CACHED_WORKSPACE_BYTES
-    return next((n for n in costs.LANES if 8 * n * entries <= most), costs.LANES[-1])
+    fitting = [n for n in costs.LANES if 8 * n * entries <= costs.CACHED_WORKSPACE_BYTES]
+    return fitting[0] if fitting else costs.LANES[-1]
 
 
 def _varying(question: Question) -> Bools:
@@ -124,7 +127,7 @@ def _instructions(question: Question, varies: Bools, offsets: Ints, lanes: int) 
     from sepset.kernels.compiled import contraction as kernels
 
     ops = question.program.ops[varies[question.program.ops[:, kernels.TENSOR_D]]]
-    d, a, b = (ops[:, c] for c in (kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B))
+    d, a, b = ops[:, kernels.TENSOR_D], ops[:, kernels.TENSOR_A], ops[:, kernels.TENSOR_B]
     first, count = ops[:, kernels.FIRST], ops[:, kernels.COUNT]
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     which = np.repeat(first - start[:-1], count) + np.arange(start[-1])

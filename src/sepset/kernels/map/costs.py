@@ -73,7 +73,7 @@ class State(NamedTuple):
         activity: how often each variable was left without a state, or its cost ended a branch.
         codes, sums, places: room for one entry per variable of the largest scope and one more.
         added, least: room for as many numbers per variable of the largest scope as there are states.
-        lost: room for one entry per state of a variable.
+        lost: room for as many entries as `added`.
     """
 
     cells: Ints
@@ -237,3 +237,38 @@ def minima(network: Network, state: State, f: int, axis: int) -> None:
             total += network.tables[place]
             if total < state.least[codes[axis]]:
                 state.least[codes[axis]] = total
+
+
+@kernel(borrows=True)
+def is_free(network: Network, state: State, f: int) -> bool:
+    """Whether every state of a function's variables is in a joint state without cost, with what `gather` found."""
+    first, codes, sums, places = network.starts[f], state.codes, state.sums, state.places
+    last, missing, widest = network.starts[f + 1] - first - 1, 0, network.widest
+    for d in range(last + 1):
+        base = network.states[network.scope[first + d]]
+        for x in range(network.states[network.scope[first + d] + 1] - base):
+            state.lost[d * widest + x] = state.live[base + x]
+            missing += state.live[base + x]
+    d, sums[0], places[0], codes[0] = 0, 0, network.places[f], -1
+    while d >= 0:
+        i = network.scope[first + d]
+        base, size = network.states[i], network.states[i + 1] - network.states[i]
+        x = codes[d] + 1
+        while x < size and state.live[base + x] == 0:
+            x += 1
+        codes[d] = x
+        if x == size:
+            d -= 1
+            continue
+        total = sums[d] + state.added[d * widest + x]
+        place = places[d] + x * network.steps[first + d]
+        if d < last:
+            d += 1
+            sums[d], places[d], codes[d] = total, place, -1
+        elif network.tables[place] + total == 0:
+            for e in range(last + 1):
+                missing -= state.lost[e * widest + codes[e]]
+                state.lost[e * widest + codes[e]] = 0
+            if missing == 0:
+                return True
+    return False

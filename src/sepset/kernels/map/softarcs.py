@@ -25,6 +25,7 @@ from sepset.kernels.map.costs import (
     Network,
     State,
     gather,
+    is_free,
     minima,
     put,
     remove,
@@ -69,6 +70,9 @@ def receive(network: Network, state: State, s: int, gives_back: bool) -> bool:
 @kernel(borrows=True)
 def project(network: Network, state: State, f: int, apart: int) -> bool:
     """Move costs of a function to its variables, the first one first, but to that of one slot; False at the end."""
+    gather(network, state, f, -1)
+    if is_free(network, state, f):
+        return True
     for s in range(network.starts[f], network.starts[f + 1]):
         if s == apart or (state.left[network.scope[s]] == 1 and network.starts[f] != s):
             continue
@@ -118,6 +122,29 @@ def pull(network: Network, state: State, s: int) -> bool:
         if state.live[network.states[i] + x] and state.least[x] > 0:
             lend(network, state, f, s)
             return receive(network, state, s, False) and settle(network, state, i) and project(network, state, f, s)
+    return True
+
+
+@kernel(inline=True, borrows=True)
+def is_supported(network: Network, state: State, i: int) -> bool:
+    """Whether the last support of a variable is still one."""
+    x = state.supports[i]
+    if not state.live[network.states[i] + x] or state.cells[network.states[i] + x] > 0:
+        return False
+    for place in range(network.degrees[i], network.degrees[i + 1]):
+        s = network.slots[place]
+        f = network.owner[s]
+        at, cost = network.places[f], 0
+        for t in range(network.starts[f], network.starts[f + 1]):
+            y = state.supports[network.scope[t]]
+            cell = network.states[network.scope[t]] + y
+            cost += state.cells[cell] - state.cells[network.sent[t] + y] + (1 if state.live[cell] == 0 else 0)
+            at += y * network.steps[t]
+        if network.tables[at] + cost != 0:
+            gather(network, state, f, s)
+            minima(network, state, f, s - network.starts[f])
+            if state.least[x] > 0:
+                return False
     return True
 
 
@@ -188,7 +215,7 @@ def nodes(network: Network, state: State) -> bool:
 def existential(network: Network, state: State, i: int) -> bool:
     """Move costs to a variable without support; False at the end."""
     state.existing[i] = 0
-    if state.left[i] == 1 or has_support(network, state, i):
+    if state.left[i] == 1 or is_supported(network, state, i) or has_support(network, state, i):
         return True
     for place in range(network.degrees[i], network.degrees[i + 1]):
         if not pull(network, state, network.slots[place]):

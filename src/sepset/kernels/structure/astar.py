@@ -109,29 +109,33 @@ def _pop(heap: Floats, items: Ints, count: int) -> None:
     items[i] = item
 
 
+@kernel(inline=True)
+def _offer(
+    mask: int, column: int, cost: float, total: float, keys: Ints, costs: Floats, last: Bytes, heap: Floats,
+    items: Ints, counts: Ints,
+) -> None:  # fmt: skip
+    """Let a set wait to be expanded, unless it is known at no larger cost."""
+    to = _slot(keys, mask)
+    if keys[to] == 0:
+        keys[to] = mask + 1
+        counts[0] += 1
+    elif costs[to] <= cost:
+        return
+    costs[to] = cost
+    last[to] = column
+    _push(heap, items, counts[1], total, mask)
+    counts[1] += 1
+
+
 def _limit(*args: object) -> float:
     return float(50 * args[-2] * np.size(args[0]))  # type: ignore[operator, arg-type]  # a number and an array
 
 
 @kernel(work=_limit)
 def expand(
-    starts: Ints,
-    masks: Ints,
-    scores: Floats,
-    groups: Ints,
-    ends: Ints,
-    patterns: Floats,
-    offsets: Ints,
-    keys: Ints,
-    costs: Floats,
-    last: Bytes,
-    heap: Floats,
-    items: Ints,
-    counts: Ints,
-    ceiling: float,
-    limit: int,
-    cancel: Bytes,
-) -> int:
+    starts: Ints, masks: Ints, scores: Floats, groups: Ints, ends: Ints, patterns: Floats, offsets: Ints, keys: Ints,
+    costs: Floats, last: Bytes, heap: Floats, items: Ints, counts: Ints, ceiling: float, limit: int, cancel: Bytes,
+) -> int:  # fmt: skip
     """Expand sets in the order of their estimated total cost, at most `limit` of them.
 
     Args:
@@ -172,19 +176,8 @@ def expand(
             if left >> v & 1:
                 found = here + _cost(starts, masks, scores, v, mask)
                 total = found + _estimate(left ^ (1 << v), groups, ends, patterns, offsets)
-                if not total < ceiling:
-                    continue
-                child = mask | 1 << v
-                to = _slot(keys, child)
-                if keys[to] == 0:
-                    keys[to] = child + 1
-                    counts[0] += 1
-                elif costs[to] <= found:
-                    continue
-                costs[to] = found
-                last[to] = v
-                _push(heap, items, counts[1], total, child)
-                counts[1] += 1
+                if total < ceiling:
+                    _offer(mask | 1 << v, v, found, total, keys, costs, last, heap, items, counts)
     return PAUSED
 
 

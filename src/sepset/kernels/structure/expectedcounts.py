@@ -108,22 +108,9 @@ def fill_entries(
 
 @kernel(borrows=True)
 def add_candidate(
-    x: int,
-    codes: AnyInts,
-    cells: Int32s,
-    block_of: Int32s,
-    first: Ints,
-    code_at: Ints,
-    states: AnyInts,
-    chances: Floats,
-    blocks: Int32s,
-    row_of: Int32s,
-    keys: Ints,
-    mass: Floats,
-    chosen: Int32s,
-    size: int,
-    table: Floats,
-) -> None:
+    x: int, codes: AnyInts, cells: Int32s, block_of: Int32s, first: Ints, code_at: Ints, states: AnyInts,
+    chances: Floats, blocks: Int32s, row_of: Int32s, keys: Ints, mass: Floats, chosen: Int32s, size: int, table: Floats,
+) -> None:  # fmt: skip
     """Add all entries to the table whose contexts the column `x` splits; -1 for no split. See `fill_entries`."""
     for e in range(len(keys)):
         row = row_of[e]
@@ -147,29 +134,10 @@ def add_candidate(
 
 @kernel
 def score_expected(
-    codes: AnyInts,
-    cells: Int32s,
-    block_of: Int32s,
-    first: Ints,
-    code_at: Ints,
-    states: AnyInts,
-    chances: Floats,
-    blocks: Int32s,
-    row_of: Int32s,
-    keys: Ints,
-    mass: Floats,
-    chosen: Int32s,
-    num_contexts: int,
-    r: int,
-    cards: Ints,
-    candidates: Ints,
-    kind: int,
-    alphas: Floats,
-    logs: Floats,
-    room: Floats,
-    cancel: Bytes,
-    out: Floats,
-) -> None:
+    codes: AnyInts, cells: Int32s, block_of: Int32s, first: Ints, code_at: Ints, states: AnyInts, chances: Floats,
+    blocks: Int32s, row_of: Int32s, keys: Ints, mass: Floats, chosen: Int32s, num_contexts: int, r: int, cards: Ints,
+    candidates: Ints, kind: int, alphas: Floats, logs: Floats, room: Floats, cancel: Bytes, out: Floats,
+) -> None:  # fmt: skip
     """The score of each candidate's table of expected counts; see `fill_entries` and `familyscores.table_score`."""
     size = num_contexts * r
     for k in range(len(candidates)):

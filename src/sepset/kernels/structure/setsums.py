@@ -30,21 +30,23 @@ def _term(count: float, pseudo: float, below: float, logs: Floats) -> float:
     return count * math.log(count)
 
 
+@kernel
+def _whole(num_rows: int, max_size: int, num_kinds: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Room for the parts of each depth, with all rows in one part at first: rows, starts, numbers, and single rows."""
+    rows = np.empty((max_size + 1, num_rows), dtype=np.int64)
+    starts = np.zeros((max_size + 1, num_rows + 2), dtype=np.int64)
+    parts = np.zeros(max_size + 1, dtype=np.int64)
+    rows[0] = np.arange(num_rows)
+    parts[0] = 1 if num_rows else 0
+    starts[0, 1] = num_rows
+    return rows, starts, parts, np.zeros((max_size + 1, num_kinds), dtype=np.int64)
+
+
 @kernel(work=_work)
 def set_sums(
-    codes: AnyInts,
-    cards: Ints,
-    weights: Floats,
-    kinds: Ints,
-    kind_weights: Floats,
-    logs: Floats,
-    alpha: float,
-    is_divided: bool,
-    max_size: int,
-    masks: Ints,
-    values: Floats,
-    cancel: Bytes,
-) -> None:
+    codes: AnyInts, cards: Ints, weights: Floats, kinds: Ints, kind_weights: Floats, logs: Floats, alpha: float,
+    is_divided: bool, max_size: int, masks: Ints, values: Floats, cancel: Bytes,
+) -> None:  # fmt: skip
     """The sum over joint states of m log m, or of log Gamma(a + m) - log Gamma(a), for every set up to `max_size`.
 
     Args:
@@ -62,66 +64,39 @@ def set_sums(
         cancel: a flag that ends the work.
     """
     n, num_rows = codes.shape
-    rows = np.empty((max_size + 1, num_rows), dtype=np.int64)
-    starts = np.zeros((max_size + 1, num_rows + 2), dtype=np.int64)
-    parts = np.zeros(max_size + 1, dtype=np.int64)
-    singles = np.zeros((max_size + 1, kind_weights.size), dtype=np.int64)
-    column = np.full(max_size + 2, -1, dtype=np.int64)
-    mask = np.zeros(max_size + 1, dtype=np.int64)
-    cells = np.ones(max_size + 1)
-    tally = np.zeros(cards.max() + 1, dtype=np.int64)
-    sums = np.zeros(cards.max() + 1)
-    terms = np.zeros(kind_weights.size)
-    rows[0] = np.arange(num_rows)
-    parts[0] = 1 if num_rows else 0
-    starts[0, 1] = num_rows
-    total = 0
-    depth = 0
-    values[0] = _value(rows[0], starts[0], parts[0], singles[0], kind_weights, weights, logs, alpha)
+    rows, starts, parts, singles = _whole(num_rows, max_size, kind_weights.size)
+    column, mask = np.full(max_size + 2, -1, dtype=np.int64), np.zeros(max_size + 1, dtype=np.int64)
+    cells, terms = np.ones(max_size + 1), np.zeros(kind_weights.size)
+    tally, sums = np.zeros(cards.max() + 1, dtype=np.int64), np.zeros(cards.max() + 1)
     masks[0] = 0
-    total = 1
-    column[0] = -1
-    column[1] = -1
-    while depth >= 0:
+    values[0] = _value(rows[0], starts[0], parts[0], singles[0], kind_weights, weights, logs, alpha)
+    total, depth = 1, 0
+    while depth >= 0 and not cancel[0]:
         column[depth + 1] += 1
         j = column[depth + 1]
         if j >= n or depth == max_size:
             depth -= 1
             continue
-        if cancel[0]:
-            return
-        here = mask[depth] | (1 << j)
         size = cells[depth] * cards[j]
         pseudo = alpha / size if is_divided else alpha
-        masks[total] = here
+        masks[total] = mask[depth] | (1 << j)
         if j == n - 1 or depth + 1 == max_size:  # the last column on this path: counts alone are needed
             values[total] = _split_value(
                 rows[depth], starts[depth], parts[depth], codes[j], cards[j], kinds, kind_weights, weights, logs,
                 pseudo, singles[depth], sums, terms,
             )  # fmt: skip
-            total += 1
-            continue
-        depth += 1
-        singles[depth] = singles[depth - 1]
-        parts[depth] = _refine(
-            rows[depth - 1],
-            starts[depth - 1],
-            parts[depth - 1],
-            codes[j],
-            cards[j],
-            kinds,
-            tally,
-            rows[depth],
-            starts[depth],
-            singles[depth],
-        )
-        mask[depth] = here
-        cells[depth] = size
-        values[total] = _value(
-            rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, logs, pseudo
-        )
+        else:
+            depth += 1
+            singles[depth] = singles[depth - 1]
+            parts[depth] = _refine(
+                rows[depth - 1], starts[depth - 1], parts[depth - 1], codes[j], cards[j], kinds, tally, rows[depth],
+                starts[depth], singles[depth],
+            )  # fmt: skip
+            mask[depth], cells[depth], column[depth + 1] = masks[total], size, j
+            values[total] = _value(
+                rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, logs, pseudo
+            )
         total += 1
-        column[depth + 1] = j
 
 
 @kernel

@@ -219,7 +219,7 @@ class IterateCodec:
 
     def _network(self, content: Any) -> BayesNet:
         pairs = zip(self.blocks.template.cpds, content, strict=True)
-        return self.blocks.network(_restored(cpd, dict(arrays)) for cpd, arrays in pairs)
+        return self.blocks.template.with_parameters(_restored(cpd, dict(arrays)) for cpd, arrays in pairs)
 
 
 def _restored(cpd: CPD, arrays: dict[str, Any]) -> CPD:

@@ -24,7 +24,7 @@ from sepset.data.scatter import check_range
 from sepset.engine.bound import Bound
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
-from sepset.inference.capabilities import summed_marginals, with_values
+from sepset.inference.capabilities import plan_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
@@ -86,28 +86,26 @@ class Expectation:
         [1.5, 0.5]
         """
         template = task.template
-        _check_no_vectors(template)
+        if not template.variables.all_discrete:
+            _check_no_vectors(template)
+            _check_numbers(task.dataset)
         dataset = task.dataset
-        _check_numbers(dataset)
-        numbers: Columns = {v: dataset.values(v) for v in template.variables if not isinstance(v, Discrete)}
-        origin = {v: _mean(column) for v, column in numbers.items()}
-        codes: Columns = {v: dataset.codes(v) for v in template.variables if isinstance(v, Discrete)}
-        blocks = Blocks.of(template, numbers | codes)
+        columns: Columns = dict(zip(dataset.variables, dataset.columns, strict=True))
+        origin = {v: _mean(column) for v, column in columns.items() if not isinstance(v, Discrete)}
+        blocks = Blocks.of(template, columns)
         engine = _engine(blocks, inference)
         variables = engine.prepared.problem.variables
         rows = EvidenceRows.of(dataset, variables)
         shift = {variables.id(v): mean for v, mean in origin.items()}
-        rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
-        return cls(blocks, *_weighted(rows, task.row_weights), engine, shift, threads)
+        if shift:
+            rows = replace(rows, reals=rows.reals - [shift[v] for v in rows.real_positions])
+        plan_rows(engine.prepared, rows)
+        return cls(blocks, *_weighted(rows, task.dataset.weights), engine, shift, threads)
 
     @property
     def is_exact(self) -> bool:
         """Whether statistics and log-likelihoods are exact."""
         return self.engine.is_exact
-
-    @property
-    def _total(self) -> float:
-        return float(self.weights.sum())
 
     def expect(self, model: BayesNet, rows: Ints | None = None, weights: Floats | None = None) -> Expected:
         """The expected statistics at these parameters, of all different rows or of some, with their weights or others.
@@ -122,9 +120,10 @@ class Expectation:
         if weights is None:
             weights = self.weights if rows is None else self.weights[rows]
         marginals, log_partition = summed_marginals(engine, found, weights, Workers(self.threads))
-        refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
+        if -np.inf in log_partition:
+            refuse_impossible(log_partition, self.places if rows is None else self.places[rows])
         per_cpd = [one.expected(marginals[first[i] : first[i + 1]]) for i, one in enumerate(own)]
-        return Expected(self.blocks.pooled(per_cpd, self._total), float(weights @ log_partition))
+        return Expected(self.blocks.pooled(per_cpd, float(self.weights.sum())), float(weights @ log_partition))
 
     def _at(self, own: Sequence[AnyParameters]) -> tuple[Prepared, list[int]]:
         """The engine with these parameters, and where each CPD's factors start."""
@@ -133,7 +132,8 @@ class Expectation:
         for one in own:
             values += one.engine_values
             first.append(len(values))
-        if any(form.is_deferred for form in self.engine.prepared.problem.forms):
+        forms = self.engine.prepared.problem.forms
+        if forms and any(form.is_deferred for form in forms):
             return self._prepared_for(own), first
         return with_values(self.engine.prepared, values), first
 
@@ -152,7 +152,7 @@ class Expectation:
         for i, v in enumerate(made.real_positions):
             columns[model.variables[v]] = made.reals[:, i] + self.origin[v]
         per_cpd = [one.tally({v: columns[v] for v in one.cpd.scope}, self.weights) for one in own]
-        return Expected(self.blocks.pooled(per_cpd, self._total), float(self.weights @ log_value))
+        return Expected(self.blocks.pooled(per_cpd, float(self.weights.sum())), float(self.weights @ log_value))
 
 
 def _engine(blocks: Blocks, inference: Method | None) -> Bound:
@@ -166,8 +166,9 @@ def _engine(blocks: Blocks, inference: Method | None) -> Bound:
 def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows, Floats, Ints]:
     """The different rows of positive weight, their weights, and the index of the first occurrence of each."""
     different, which = rows.distinct()
-    weight = np.bincount(which, weights, len(different)).astype(np.float64)
-    places = np.empty(len(different), np.int64)
+    number = len(different.codes)
+    weight = np.bincount(which, weights, number).astype(np.float64)
+    places = np.empty(number, np.int64)
     places[which[::-1]] = np.arange(len(which))[::-1]
     if (weight > 0).all():
         return different, weight, places

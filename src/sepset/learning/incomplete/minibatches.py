@@ -66,5 +66,5 @@ def _dealt(weights: Floats, num_rows: int) -> tuple[Ints, Floats]:
 
 def num_counted(task: EMTask) -> int:
     """The number of rows of the data with a positive weight."""
-    weights = task.task.row_weights
+    weights = task.task.dataset.weights
     return task.task.dataset.num_rows if weights is None else int((weights > 0).sum())

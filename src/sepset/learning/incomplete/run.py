@@ -102,8 +102,8 @@ class EMTask:
     @lazy
     def hidden(self) -> tuple[str, ...]:
         """The variables without any cell."""
-        rows = self.task.dataset.num_rows
-        return tuple(name for name, missing in self.task.dataset.num_missing.items() if rows and missing == rows)
+        rows, missing = self.task.dataset.num_rows, self.task.dataset.num_missing
+        return tuple([name for name, number in missing.items() if number == rows]) if rows else ()
 
 
 class IterativeEstimator:

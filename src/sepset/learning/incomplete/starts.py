@@ -68,11 +68,9 @@ def start_model(
     if not any(silent):
         return template
     columns, blocks = _with_clusters(task, rng), expectation.blocks
-    known = {
-        i: t for block, t in zip(blocks.members, terms or [None] * len(blocks.members), strict=True) for i in block
-    }
+    known = {i: term for block, term in zip(blocks.members, terms, strict=True) for i in block} if terms else {}
     made = [
-        own.start(columns, task.row_weights, rng, known[i]) if quiet and own.cpd.num_parameters else own.cpd
+        own.start(columns, task.dataset.weights, rng, known.get(i)) if quiet and own.cpd.num_parameters else own.cpd
         for i, (own, quiet) in enumerate(zip(blocks.forms, silent, strict=True))
     ]
     return with_tied(expectation, made)
@@ -98,7 +96,7 @@ def with_tied(expectation: Expectation, cpds: list[CPD]) -> BayesNet:
     for members in blocks.members:
         for i in members[1:]:
             cpds[i] = blocks.template.cpds[i].parameters.like(cpds[members[0]])
-    return blocks.network(cpds)
+    return blocks.template.with_parameters(cpds)
 
 
 def symmetric(task: Task, model: BayesNet) -> dict[str, tuple[str, ...]]:
@@ -110,7 +108,10 @@ def symmetric(task: Task, model: BayesNet) -> dict[str, tuple[str, ...]]:
     >>> symmetric(Task(net, {"x": [0, 1, 1]}), net)
     {'h': ('x',)}
     """
-    missing, found = task.dataset.num_missing, {}
+    missing = task.dataset.num_missing
+    found: dict[str, tuple[str, ...]] = {}
+    if len(task.dataset) not in missing.values():
+        return found
     for variable in model.variables:
         if isinstance(variable, Discrete) and variable.num_states > 1 and missing[variable.name] == len(task.dataset):
             children = model.children(variable)
@@ -127,8 +128,11 @@ def _random(cpd: CPD, rng: np.random.Generator) -> CPD:
 
 def _with_clusters(task: Task, rng: np.random.Generator) -> Columns:
     """The columns, with a cluster of similar rows in place of each hidden variable's states."""
-    columns: Columns = {v: np.asarray(task.dataset.column(v)) for v in task.template.variables}
-    seen = [v for v in columns if is_observed(columns[v]).any()]
+    columns: Columns = dict(zip(task.dataset.variables, task.dataset.columns, strict=True))
+    missing = task.dataset.num_missing
+    if task.dataset.num_rows not in missing.values():
+        return columns
+    seen = [v for v in columns if missing[v.name] < task.dataset.num_rows]
     for variable in task.template.variables:
         if isinstance(variable, Discrete) and variable not in seen and task.dataset.num_rows:
             near = [v for v in seen if v.name in task.template.children(variable)] or seen

@@ -76,7 +76,7 @@ class AvailableCases:
 
     def fit(self, task: Task) -> FitResult:
         """The network made of the families' estimates."""
-        data = task.dataset.with_weights(task.row_weights)
+        data = task.dataset
         made: list[CPD] = []
         used: dict[str, int] = {}
         for cpds in blocks_of(task.template).values():

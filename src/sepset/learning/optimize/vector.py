@@ -60,7 +60,7 @@ class ParameterVector:
             first = self.blocks.forms[block[0]].at(x[self.bounds[k] : self.bounds[k + 1]])
             for i, cpd in zip(block, with_shared([template.cpds[i] for i in block], first), strict=True):
                 made[i] = cpd
-        return self.blocks.network(made)
+        return self.blocks.template.with_parameters(made)
 
     def slope(self, model: BayesNet, statistics: FlatStatistics, terms: PriorTerms) -> Floats:
         """The gradient of log-likelihood and smooth log prior, from the statistics expected at the network."""

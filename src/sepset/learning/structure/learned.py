@@ -309,6 +309,28 @@ def iterated(
     )
 
 
+def proved(task: StructureTask, method: object, graph: G, *, score: float, over: str) -> Learned[G]:
+    """The structure of largest score among some, which bounds all of them.
+
+    Args:
+        task: the problem.
+        method: what solved it.
+        graph: the best structure.
+        score: of it.
+        over: the structures among which none is better, in words.
+    """
+    return Learned(
+        graph,
+        columns=task.columns,
+        score=score,
+        bound=score,
+        num_scores=task.scorer.num_scores,
+        method=method,
+        guarantees={"structure": Guarantee.EXACT},
+        info={"bound over": over},
+    )
+
+
 def dag_of(columns: Columns, parents_of: Sequence[Sequence[int]]) -> DAG:
     """The graph with these parents of each column."""
     names = columns.names

@@ -61,7 +61,7 @@ class HybridBestFirst:
     (EXACT, True)
     """
 
-    entries: int = 16
+    entries: int = 256
     sweeps: int = 200
 
     def __post_init__(self) -> None:

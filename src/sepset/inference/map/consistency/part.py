@@ -14,7 +14,7 @@ from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER, UPPER
 from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, Search, depth_first
 from sepset.kernels.map.softarcs import consistent
 
-SHORT, CROWD = 32, 4096
+SHORT, CROWD = 64, 4096
 """The backtracks of a depth-first search from one open node, which grow as the open nodes exceed the second number."""
 
 Node = tuple[int, int, Ints]

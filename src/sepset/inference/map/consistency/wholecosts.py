@@ -113,7 +113,7 @@ class WholeCosts:
             np.zeros(arity + 1, np.int64),
             np.zeros(arity * net.widest + net.widest, np.int64),
             np.zeros(net.widest, np.int64),
-            np.zeros(net.widest, np.uint8),
+            np.zeros((arity + 1) * net.widest, np.uint8),
         )
 
 

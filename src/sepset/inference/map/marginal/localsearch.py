@@ -96,9 +96,9 @@ class SearchedCodec:
 
     def unpack(self, content: dict[str, Any]) -> Searched:
         """The state of plain values."""
-        arrays = {name: np.array(content[name], np.int64) for name in ("codes", "best", "free_at")}
-        numbers = {name: float(content[name]) for name in ("value", "best_value")}
-        return Searched(**arrays, **numbers, steps=int(content["steps"]), idle=int(content["idle"]))
+        codes, best, free_at = (np.array(content[name], np.int64) for name in ("codes", "best", "free_at"))
+        value, best_value = float(content["value"]), float(content["best_value"])
+        return Searched(codes, value, best, best_value, free_at, int(content["steps"]), int(content["idle"]))
 
 
 def first_codes(scores: Scores) -> Ints:

@@ -66,7 +66,8 @@ class Truth:
     def __init__(self, network: BayesNet, method: Method | None = None) -> None:
         _require_kind(network)
         self.network = network
-        self._states = Engine(BayesNet(*(cpd for cpd in network.cpds if isinstance(cpd.child, Discrete))), method)
+        states = [cpd for cpd in network.cpds if isinstance(cpd.child, Discrete)]
+        self._states = Engine(network if len(states) == len(network.cpds) else BayesNet(*states), method)
         self._real = GaussianTruth(network, self._joint, method)
         self._known: dict[tuple[str, ...], Floats] = {(): np.ones(())}
 
@@ -78,8 +79,10 @@ class Truth:
     def parts(self, model: BayesNet) -> Parts:
         """The divergence by its parts: the graph, and the parameters of each family."""
         model = _matched(self.network, model, _require_kind)
-        gaps = [self._graph_gap(child, model) for child in self._deepest_first]
-        families = {child: self._parameter_gap(child, model) for child in self._deepest_first}
+        gaps, families = list[float](), dict[str, float]()
+        for child in self._deepest_first:
+            gaps.append(self._graph_gap(child, model))
+            families[child] = self._parameter_gap(child, model)
         return Parts(max(math.fsum(gaps), 0.0), {cpd.child.name: families[cpd.child.name] for cpd in model.cpds})
 
     @lazy

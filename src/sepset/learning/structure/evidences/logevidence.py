@@ -203,6 +203,16 @@ def evidence_task(
     return EvidenceTask(template.network, rows, DEFAULT_EM if em is None else em, generator(seed), until, progress)
 
 
+def evidence_method(method: object) -> EvidenceMethod:
+    """The method, `CheesemanStutz()` by default; raises unless it is a value with the settings of one."""
+    from sepset.learning.structure.evidences.cheesemanstutz import CheesemanStutz
+
+    chosen = CheesemanStutz() if method is None else method
+    if isinstance(chosen, type) or not isinstance(chosen, EvidenceMethod):
+        raise ArgumentError(f"method= takes a value such as Laplace() or CheesemanStutz(); found {chosen!r}.")
+    return chosen
+
+
 @translated
 def log_evidence(
     structure: DAG | BayesNet,
@@ -240,11 +250,7 @@ def log_evidence(
     >>> log_evidence(DAG.parse("x -> y"), rows)
     LogEvidenceResult(-6.616048; CheesemanStutz(prior=BDeu(sample_size=1.0), parameterization='softmax'); lower bound)
     """
-    from sepset.learning.structure.evidences.cheesemanstutz import CheesemanStutz
-
-    chosen = CheesemanStutz() if method is None else method
-    if isinstance(chosen, type) or not isinstance(chosen, EvidenceMethod):
-        raise ArgumentError(f"method= takes a value such as Laplace() or CheesemanStutz(); found {chosen!r}.")
+    chosen = evidence_method(method)
     task = evidence_task(
         structure, data, em=em, weights=weights, variables=variables, seed=seed, until=until, progress=progress
     )

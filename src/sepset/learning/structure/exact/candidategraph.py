@@ -14,10 +14,9 @@ import numpy as np
 from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.graphs.clusters import tree_decomposition
 from sepset.graphs.graph import DAG, UndirectedGraph
-from sepset.inference.result import Guarantee
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
-from sepset.learning.structure.learned import Learned, StructureTask
+from sepset.learning.structure.learned import Learned, StructureTask, proved
 
 MOST_STATES = 200_000
 """The largest number of states of a bag."""
@@ -81,16 +80,7 @@ class CandidateGraph:
         allowed = task.allowed._replace(forbidden=task.allowed.forbidden | apart)
         table = score_table(task.scorer, allowed, pruned=True)
         parents, score = best_inside(table, self.graph)
-        return Learned(
-            table.graph(parents),
-            columns=task.columns,
-            score=score,
-            bound=score,
-            num_scores=task.scorer.num_scores,
-            method=self,
-            guarantees={"structure": Guarantee.EXACT},
-            info={"bound over": "DAGs inside the candidate graph"},
-        )
+        return proved(task, self, table.graph(parents), score=score, over="DAGs inside the candidate graph")
 
 
 def best_inside(table: ScoreTable, graph: UndirectedGraph) -> tuple[list[int], float]:

@@ -10,9 +10,8 @@ from sepset.base.arraytypes import Floats
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
-from sepset.inference.result import Guarantee
 from sepset.learning.structure.exact.spanning import maximum_branching, spanning_tree
-from sepset.learning.structure.learned import Learned, StructureTask, dag_of
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of, proved
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +112,4 @@ def _branching(task: StructureTask) -> list[int]:
 
 def _learned(method: object, task: StructureTask, parents: list[int]) -> Learned[DAG]:
     sets = [[p] if p >= 0 else [] for p in parents]
-    score = task.scorer.total(sets)
-    return Learned(
-        dag_of(task.columns, sets),
-        columns=task.columns,
-        score=score,
-        bound=score,
-        num_scores=task.scorer.num_scores,
-        method=method,
-        guarantees={"structure": Guarantee.EXACT},
-        info={"bound over": "forests"},
-    )
+    return proved(task, method, dag_of(task.columns, sets), score=task.scorer.total(sets), over="forests")

@@ -28,12 +28,12 @@ from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Result, Status
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.expectation import Expectation
-from sepset.learning.structure.evidences.cheesemanstutz import CheesemanStutz
 from sepset.learning.structure.evidences.logevidence import (
     EvidenceMethod,
     EvidenceTask,
     LogEvidenceResult,
     Mode,
+    evidence_method,
     evidence_task,
 )
 from sepset.learning.structure.hidden.statemerging import merged_start, with_states
@@ -167,9 +167,7 @@ def hidden_cardinality(
     """
     name = hidden.name if isinstance(hidden, Discrete | Vector) else hidden
     whole("max_states", max_states, least=1)
-    chosen = CheesemanStutz() if method is None else method
-    if isinstance(chosen, type) or not isinstance(chosen, EvidenceMethod):
-        raise ArgumentError(f"method= takes a value such as Laplace() or CheesemanStutz(); found {chosen!r}.")
+    chosen = evidence_method(method)
     named = _named(structure, name, variables, max_states)
     task = evidence_task(structure, data, em=em, weights=weights, variables=named, seed=seed, until=until)
     _require_hidden(task, name)

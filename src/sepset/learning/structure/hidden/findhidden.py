@@ -14,7 +14,7 @@ from sepset.base.progress import Bar
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, ancestors
 from sepset.inference.iterate import as_until
-from sepset.inference.result import Guarantee, Status
+from sepset.inference.result import Status
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
 from sepset.learning.structure.hidden.latenttree import EM_UNTIL
@@ -22,6 +22,7 @@ from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden,
     TriedHidden,
     fresh_names,
+    hidden_variables,
     observed_bic,
     require_discrete,
     rows_with,
@@ -63,9 +64,9 @@ class FindHidden:
     Tested by: learning/structure/hidden/test_findhidden.py::test_a_common_cause_is_found
 
     >>> import sepset as ss
-    >>> star = ss.classify.latent_class([ss.Discrete(n) for n in "abcd"], 2, name="h")
-    >>> likely = [ss.TableCPD(star.variables[n], [[0.9, 0.1], [0.1, 0.9]], given=star.variables["h"]) for n in "abcd"]
-    >>> rows = star.with_cpds(*likely).sample(1_000, seed=0).select(list("abcd"))
+    >>> cause = ss.Discrete("h")
+    >>> noisy = [ss.TableCPD(ss.Discrete(name), [[0.9, 0.1], [0.1, 0.9]], given=cause) for name in "abcd"]
+    >>> rows = ss.BayesNet(ss.TableCPD(cause, [0.5, 0.5]), *noisy).sample(1_000, seed=0).select(list("abcd"))
     >>> ss.learn_structure(rows, method=FindHidden()).graph
     DAG(H1 -> a; H1 -> b; H1 -> c; H1 -> d)
     """
@@ -110,7 +111,7 @@ class FindHidden:
             trace.append(best.value)
             if status is Status.INTERRUPTED:
                 break
-        return self._learned(task, best, tried, trace, status, first.num_scores)
+        return LearnedHidden.of(task, best, self, tried=tried, trace=trace, status=status, num_scores=first.num_scores)
 
     def _revised(self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]) -> LogEvidenceResult:
         """The best network after structural EM, from all edges and from those of hidden variables."""
@@ -161,32 +162,6 @@ class FindHidden:
                     made.append(default_network(dag, known))
         return made
 
-    def _learned(
-        self,
-        task: StructureTask,
-        best: LogEvidenceResult,
-        tried: Iterable[TriedHidden],
-        trace: list[float],
-        status: Status,
-        num_scores: int,
-    ) -> LearnedHidden:
-        assert best.model is not None
-        names = task.columns.names
-        return LearnedHidden(
-            best.model.dag,
-            columns=task.columns,
-            score=best.value,
-            num_scores=num_scores,
-            method=self,
-            status=status,
-            guarantees={"structure": Guarantee.HEURISTIC},
-            trace=np.array(trace),
-            model=best.model,
-            log_likelihood=best.log_likelihood,
-            hidden=tuple(v for v in best.model.variables if v.name not in names and isinstance(v, Discrete)),
-            tried=tuple(tried),
-        )
-
 
 def _fitted(task: StructureTask, template: BayesNet) -> LogEvidenceResult:
     return observed_bic(task, "FindHidden()").evidence(rows_with(task, template))
@@ -221,7 +196,7 @@ def _required(task: StructureTask) -> Iterable[tuple[str, str]]:
 def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedHidden:
     """The last hidden variable of a network, in words."""
     assert found.model is not None
-    hidden = [v for v in found.model.variables if v.name not in task.columns.names and isinstance(v, Discrete)]
+    hidden = hidden_variables(task, found.model)
     last = hidden[-1]
     children, parents = (", ".join(of(last.name)) for of in (found.model.dag.children, found.model.dag.parents))
     what = f"{parents}{' -> ' if parents else ''}{last.name} -> {children} ({last.num_states} states)"

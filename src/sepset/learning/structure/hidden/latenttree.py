@@ -21,7 +21,7 @@ from sepset.base.progress import Bar
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until, as_until
-from sepset.inference.result import Guarantee, Status
+from sepset.inference.result import Status
 from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
 from sepset.learning.structure.evidences.observedbic import ObservedBIC
 from sepset.learning.structure.hidden.grouping import LatentLinks, joined_links, latent_links
@@ -30,6 +30,7 @@ from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden,
     TriedHidden,
     fresh_names,
+    hidden_variables,
     observed_bic,
     require_discrete,
     rows_with,
@@ -96,21 +97,9 @@ class LatentTree:
             )
         own = replace(task, until=as_until(task.until, EM_UNTIL))
         best, tried, status = self._best(own, score)
-        assert best.model is not None
-        hidden = _hidden(task, best.model)
-        return LearnedHidden(
-            best.model.dag,
-            columns=task.columns,
-            score=best.value,
-            num_scores=task.scorer.num_scores,
-            method=self,
-            status=status,
-            guarantees={"structure": Guarantee.HEURISTIC},
-            trace=np.maximum.accumulate([one.score for one in tried]),
-            model=best.model,
-            log_likelihood=best.log_likelihood,
-            hidden=hidden,
-            tried=tuple(tried),
+        trace = np.maximum.accumulate([one.score for one in tried])
+        return LearnedHidden.of(
+            task, best, self, tried=tried, trace=trace, status=status, num_scores=task.scorer.num_scores
         )
 
     def _best(self, task: StructureTask, score: ObservedBIC) -> tuple[LogEvidenceResult, list[TriedHidden], Status]:
@@ -200,7 +189,7 @@ def _other_states(
 ) -> Iterator[LogEvidenceResult]:
     """Better and better networks, as each hidden variable in turn gets more states or fewer."""
     assert best.model is not None
-    for variable in _hidden(task, best.model):
+    for variable in hidden_variables(task, best.model):
         for step in (1, -1):
             size = variable.num_states + step
             while 2 <= size <= most:
@@ -212,13 +201,9 @@ def _other_states(
                 yield best
 
 
-def _hidden(task: StructureTask, model: BayesNet) -> tuple[Discrete, ...]:
-    return tuple(v for v in model.variables if v.name not in task.columns.names and isinstance(v, Discrete))
-
-
 def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedHidden:
     assert found.model is not None
-    hidden = _hidden(task, found.model)
+    hidden = hidden_variables(task, found.model)
     sizes = sorted({v.num_states for v in hidden})
     states = f" of {', '.join(map(str, sizes))} states" if hidden else ""
     return TriedHidden(f"{len(hidden)} hidden{states}", len(hidden), found.value, found.value - base)

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from sepset.errors import NotApplicable
+from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.evidences.logevidence import EvidenceTask
+from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult
 from sepset.learning.structure.evidences.observedbic import ObservedBIC
 from sepset.learning.structure.hidden.learnedbayesnet import LearnedBayesNet
 from sepset.learning.structure.learned import StructureTask
@@ -45,11 +49,45 @@ class LearnedHidden(LearnedBayesNet):
     hidden: tuple[Discrete, ...] = field(default=(), kw_only=True)
     tried: tuple[TriedHidden, ...] = field(default=(), kw_only=True)
 
+    @classmethod
+    def of(
+        cls,
+        task: StructureTask,
+        best: LogEvidenceResult,
+        method: object,
+        *,
+        tried: Iterable[TriedHidden],
+        trace: ArrayLike,
+        status: Status,
+        num_scores: int,
+    ) -> LearnedHidden:
+        """The best network that was tried, as a learned structure."""
+        assert best.model is not None
+        return cls(
+            best.model.dag,
+            columns=task.columns,
+            score=best.value,
+            num_scores=num_scores,
+            method=method,
+            status=status,
+            guarantees={"structure": Guarantee.HEURISTIC},
+            trace=np.asarray(trace, np.float64),
+            model=best.model,
+            log_likelihood=best.log_likelihood,
+            hidden=hidden_variables(task, best.model),
+            tried=tuple(tried),
+        )
+
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from super()._facts()
         yield "hidden", ", ".join(f"{v.name}[{v.num_states}]" for v in self.hidden) or "none"
         for one in self.tried:
             yield one.what, f"score {one.score:.7g}, gain {one.gain:+.5g}"
+
+
+def hidden_variables(task: StructureTask, model: BayesNet) -> tuple[Discrete, ...]:
+    """The variables of a network without a column."""
+    return tuple(v for v in model.variables if v.name not in task.columns.names and isinstance(v, Discrete))
 
 
 def observed_bic(task: StructureTask, method: str) -> ObservedBIC:

@@ -11,11 +11,10 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import UndirectedGraph
-from sepset.inference.result import Guarantee
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.learning.structure.exact.trees import gains
-from sepset.learning.structure.learned import Learned, StructureTask
+from sepset.learning.structure.learned import Learned, StructureTask, proved
 from sepset.learning.structure.undirected.regularized import graph_of
 
 
@@ -62,16 +61,7 @@ class Forest:
             if parent >= 0:
                 support[child, parent] = support[parent, child] = True
         score = task.scorer.total([[p] if p >= 0 else [] for p in parents]) - float((charges * support).sum()) / 2.0
-        return Learned(
-            graph_of(columns, support),
-            columns=columns,
-            score=score,
-            bound=score,
-            num_scores=task.scorer.num_scores,
-            method=self,
-            guarantees={"structure": Guarantee.EXACT},
-            info={"bound over": "forests"},
-        )
+        return proved(task, self, graph_of(columns, support), score=score, over="forests")
 
 
 def _num_parameters(columns: Columns) -> Floats:

@@ -40,7 +40,7 @@ class AutomaticSearch:
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
     Guarantee: exact for a cut, or if the bound is reached; a gap otherwise.
-    Tested by: inference/map/test_automatic.py::test_the_choice_follows_the_factors
+    Tested by: inference/map/choice/test_automatic.py::test_the_choice_follows_the_factors
 
     >>> import sepset as ss
     >>> pixel = ss.Discrete.array("pixel", (3, 3))
