@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from benchmarks import networks, posteriors
+from benchmarks import instances, networks, posteriors
 from benchmarks.measure import measure, peak_memory
 from benchmarks.report import Comparison, Figure, Report
 from benchmarks.worker import Lab
 
 NETWORKS = ("link", "munin1")
+WIDE = ("munin1", "link", "barley", "ObjectDetection_34", "ObjectDetection_28", "Grids_18", "linkage_14", "linkage_20")
 LIMIT = 3e9  # bytes
 LARGE = 1e6  # entries from which speed is reported
 COPIED = 2_700_000  # entries, one large clique
@@ -23,6 +24,14 @@ class Ran(NamedTuple):
     entries: float
     cost: float
     seconds: float
+
+
+class Held(NamedTuple):
+    """Bytes of every marginal from one tree: by which the process grew, the workspace, and most needed at once."""
+
+    peak: float
+    workspace: float
+    live: float
 
 
 class Machine(NamedTuple):
@@ -45,7 +54,7 @@ def one_tree(path: str) -> Ran | None:
     import sepset as ss
 
     networks.compile_kernels()
-    engine = ss.prepare(networks.load(path).markov_net())
+    engine = ss.prepare(networks.load(path).markov_net(), method=ss.CliqueTree(threads=1))
     plan = engine.plan()
     if plan.total_size < LARGE:
         return None
@@ -57,6 +66,41 @@ def one_tree(path: str) -> Ran | None:
     ask()
     best = measure(ask).best
     return Ran(float(peak_memory()), float(plan.total_size), float(plan.cost), best)
+
+
+def held(name: str) -> Held:
+    """Every marginal of a wide model, twice."""
+    import sepset as ss
+    from sepset.variables.evidence import resolve
+
+    networks.compile_kernels()
+    known = networks.paths()
+    model, given = (networks.load(known[name]).markov_net(), {}) if name in known else instances.load(name)
+    engine = ss.prepare(model, method=ss.CliqueTree(threads=1)).prepared.tables
+    evidence = resolve(given, model.variables)
+    pattern = engine.compiler.planner.pattern(evidence)
+    question = engine.compiler.all_marginals(pattern)[1]
+    before = peak_memory()
+    for _ in range(2):
+        engine.marginals(evidence)
+    return Held(float(peak_memory() - before), float(question.program.nbytes), live_bytes(question.contraction))
+
+
+def live_bytes(made: Any) -> float:
+    """The most bytes that are needed at once: from a tensor's step to its last use, operands of a step included."""
+    import numpy as np
+
+    steps = len(made.rows)
+    last = np.full(len(made.sizes), -1)
+    for number, row in enumerate(made.rows):
+        last[row[1:]] = number
+    last[made.roots], last[made.reads] = steps, steps
+    first = np.zeros(len(made.sizes), np.int64)
+    first[made.rows[:, 0]] = np.arange(steps)
+    change = np.zeros(steps + 2)
+    np.add.at(change, first, made.sizes)
+    np.add.at(change, np.maximum(last, first) + 1, -made.sizes)
+    return float(8.0 * np.cumsum(change).max())
 
 
 def rates() -> Machine:
@@ -88,7 +132,18 @@ def run(lab: Lab) -> list[Report]:
                 Comparison(f"{name}, 10%", tenth, _LIMIT, "B"),
                 Comparison(f"{name}, one tree", tree, _LIMIT, "B"),
             ]
+    wide = []
+    for name in lab.wanted(name for name in WIDE if not lab.quick):
+        ran = lab.ask("sepset", held, name, fresh=True, limit=10 * lab.limit)
+        if isinstance(ran, Held):
+            others = {"workspace": ran.workspace, "needed at once": ran.live}
+            wide.append(Comparison(name, ran.peak, others, "B"))
+    live = (
+        "Every marginal from one tree: bytes by which the process grows, beside the workspace, which keeps all results "
+        "for the next question with other findings, and the most that a single run needs at once."
+    )
     return [
+        Report("Memory of wide models", wide, live, has_mean=False, versus="needed at once / sepset"),
         Report("Peak memory", peaks, "The limit is our goal.", has_mean=False, versus=_VERSUS),
         Report("Nanoseconds per table entry", speeds, _note(machine), has_mean=False, versus="copy / sepset"),
     ]

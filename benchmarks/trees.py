@@ -56,7 +56,7 @@ def search(name: str) -> Searched:
 
     def compiler() -> Any:
         model.problem().kept.clear()
-        return ss.prepare(model, method=ss.CliqueTree(memory=MEMORY)).prepared.tables.compiler
+        return ss.prepare(model, method=_method(ss)).prepared.tables.compiler
 
     def ask(found: Any) -> Any:
         pattern = found.planner.pattern(evidence)
@@ -91,7 +91,7 @@ def answers(path: str, evidence_path: str) -> tuple[float, float]:
 
     def ask() -> Any:
         model.problem().kept.clear()
-        prepared = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY)).prepared
+        prepared = ss.prepare(model, method=_method(ss)).prepared
         engines[:] = [prepared]
         return _read(prepared, evidence, len(model.variables))
 
@@ -100,6 +100,12 @@ def answers(path: str, evidence_path: str) -> tuple[float, float]:
     for _ in range(2):  # before the longer search
         _read(engines[0].with_values({}), evidence, len(model.variables))
     return cold, _least(lambda: _read(engines[0].with_values({}), evidence, len(model.variables)), RUNS)
+
+
+def _method(ss: Any) -> Any:
+    """Clique trees on one thread, which is all that version 0.1.0 has."""
+    is_old = "threads" not in ss.CliqueTree.__dataclass_fields__
+    return ss.CliqueTree(memory=MEMORY) if is_old else ss.CliqueTree(memory=MEMORY, threads=1)
 
 
 def _findings(path: str, model: Any) -> dict[str, Any]:

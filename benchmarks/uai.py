@@ -51,7 +51,7 @@ def solve(name: str) -> Solved:
 
     def ask() -> tuple[Any, float, list[Any]]:
         model.problem().kept.clear()  # cached results of an earlier engine would make a cold one look warm
-        engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY))
+        engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY, threads=1))
         marginals = engine.marginals(given=evidence)
         return engine.prepared, marginals.log_partition, [marginals[v.name].values for v in model.variables]
 

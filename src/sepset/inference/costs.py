@@ -109,6 +109,13 @@ ENTRIES_FOR_FREE_AXES = 2_500_000
 """Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
 cache, where packing for matrix products takes little time."""
 
+NANOSECONDS_FOR_THREADS = 200_000.0
+"""Estimated time of a step from which several threads share it: to wake a thread and to wait for it takes about a tenth
+of that."""
+
+TURNS_PER_THREAD = 4
+"""Turns in which each thread takes parts of a step: the last one is then waited for only briefly."""
+
 WORK_UNINTERRUPTED = 100_000_000
 """Multiplications (about a tenth of a second) above which a run checks for interrupts."""
 

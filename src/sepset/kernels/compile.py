@@ -224,11 +224,11 @@ def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
     return original([unliteral(a) for a in args], {k: unliteral(a) for k, a in dict(kws).items()})
 
 
-def compiled(function: F, reassociate: bool, inline: bool, borrows: bool, holds: bool) -> F:
+def compiled(function: F, reassociate: bool, inline: bool, borrows: bool, holds: bool, inner: bool) -> F:
     """The function compiled on first use for each kind of arguments; the options are those of `kernel`."""
     if config.DISABLE_JIT:
         return function
-    private = function.__name__.startswith("_")  # called only by kernels, it needs no Python wrapper
+    private = inner or function.__name__.startswith("_")  # called only by kernels, it needs no Python wrapper
     dispatcher = numba.njit(
         nogil=not holds,
         error_model="numpy",

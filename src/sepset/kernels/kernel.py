@@ -37,6 +37,7 @@ class Options(NamedTuple):
     inline: bool
     borrows: bool
     holds: bool = False
+    inner: bool = False
 
 
 class Meter:
@@ -129,6 +130,7 @@ def kernel(
     inline: bool = False,
     borrows: bool = False,
     holds: bool = False,
+    inner: bool = False,
     work: Work | None = None,
 ) -> Callable[[F], F]: ...
 def kernel(
@@ -138,6 +140,7 @@ def kernel(
     inline: bool = False,
     borrows: bool = False,
     holds: bool = False,
+    inner: bool = False,
     work: Work | None = None,
 ) -> F | Callable[[F], F]:
     """A function that is compiled once that is worth it: nopython, nogil, cached on disk. Division by zero is inf.
@@ -150,10 +153,11 @@ def kernel(
             which would take longer than a short function.
         holds: keep other Python threads waiting: for calls of microseconds, after which getting the GIL back from one
             of them would take longer than the call.
+        inner: only kernels call it, as they do those whose names begin with an underscore: it compiles faster.
         work: about how many passes its loops take for given arguments. Without it, a call from outside always loads
             the compiled kernels; calls from other kernels are a part of theirs.
     """
-    options = Options(reassociate, inline, borrows, holds)
+    options = Options(reassociate, inline, borrows, holds, inner)
     if function is None:
         return lambda f: _decorated(f, options, work)
     return _decorated(function, options, work)

@@ -53,6 +53,10 @@ KERNELS = {
     "data.counting.count_rows": "Cn?iiiiI",
     "data.grouping.group_rows": "S?iii",
     "models.sampling.forward": "Cnniiiiiifu",
+    "compiled.pieces.phases": "iI?",
+    "compiled.pieces.begin_step": "fiIbiiI?",
+    "compiled.pieces.run_parts": "fiInnn?b",
+    "compiled.pieces.end_step": "fiIiiI",
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
 from sepset.base.checks import one_of
+from sepset.base.threads import num_threads
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.method import check_settings
@@ -28,6 +29,8 @@ class CliqueTree:
         memory: the largest number of bytes held at once; a larger plan raises `TooLarge` before anything is allocated.
         zeros: "auto" leaves out states that the factors' zeros exclude, alone or with the findings, and restricts
             products to those that can be positive once that is faster; "sparse" does so at once; "dense" does neither.
+        threads: the number of threads that share a large multiplication of tables, one per processor by default; fewer
+            if other questions use them. Small ones are not shared, and answers do not depend on it.
 
     Reference: Koller & Friedman, chapter 10 and section 14.3.
     Guarantee: exact; first two moments of mixtures; exact discrete marginals and moments.
@@ -43,10 +46,12 @@ class CliqueTree:
     order: OrderingMethod = DEFAULT_ORDER
     memory: int = 8 * 2**30
     zeros: Zeros = field(default="auto", kw_only=True)
+    threads: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_settings(self.order, self.memory)
         one_of("zeros", self.zeros, ZEROS)
+        num_threads(self.threads)
 
     def prepare(self, problem: Problem) -> PreparedTables | PreparedTree:
         """The method bound to a problem: compiled programs if every variable is discrete."""

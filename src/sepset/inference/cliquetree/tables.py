@@ -35,6 +35,10 @@ class TableMethod(EliminationMethod, Protocol):
     def zeros(self) -> Zeros:
         """The treatment of zeros in the factors."""
 
+    @property
+    def threads(self) -> int | None:
+        """The number of threads of a large step; None for one per processor."""
+
 
 class PreparedTables:
     """Clique-tree inference bound to a discrete problem; it has every capability.
@@ -55,7 +59,8 @@ class PreparedTables:
     @classmethod
     def of(cls, problem: Problem, method: TableMethod) -> PreparedTables:
         """The method bound to a problem, with nothing planned yet."""
-        return cls(method, TableEngine.of(problem, Settings(method.order, method.memory, method.zeros)))
+        settings = Settings(method.order, method.memory, method.zeros, method.threads)
+        return cls(method, TableEngine.of(problem, settings))
 
     @lazy
     def rows(self) -> RowTables:
@@ -98,6 +103,10 @@ class PreparedTables:
         if self.problem.functions and self._is_everything(over, evidence.observed):
             return self.tables.best(evidence)
         return self._tree.best(evidence, over)
+
+    def best_seconds(self, evidence: Evidence) -> float:
+        """The estimated seconds of the best assignment of all unobserved variables, after planning."""
+        return self.tables.best_seconds(evidence)
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""

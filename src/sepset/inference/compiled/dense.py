@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import NEVER, interruptible, num_threads
 from sepset.inference import costs
 from sepset.inference.compiled.program import INPUT_SPAN, Workspace
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
+from sepset.inference.compiled.teams import Call, is_ready, run_divided
 from sepset.kernels.compiled import contraction as kernels
 from sepset.variables.evidence import Evidence
 
 NO_READS = np.zeros((0, 3), dtype=np.int64)
 NO_SPANS = np.zeros((0, 2), dtype=np.int64)
+NO_STEPS = np.zeros((0, 5), dtype=np.int64)
 NOTHING = np.empty(0)
 
 READ_BITS = 960
@@ -88,13 +88,16 @@ class DenseRun(TensorRun):
         return np.asarray(values / values.sum())
 
 
-def run_dense(question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool = True) -> DenseRun:
+def run_dense(
+    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool = True, threads: int | None = 1
+) -> DenseRun:
     """A run of the question with these findings; only what changed since the workspace's last run is computed.
 
     Args:
         reads_tensors: whether any tensor may be read afterward, and multiplied by others: then the range of each is
             limited. If only a joint or single marginals are read, a wide tensor is kept with the middle of its range
             at one, and it is the products of two tensors that must be in the range of floats.
+        threads: the number of threads that share a large step; None for one per processor.
     """
     program, store, codes = question.program, values.store, question.codes(evidence)
     space = _workspace(question, store)
@@ -108,10 +111,10 @@ def run_dense(question: Question, values: FactorValues, evidence: Evidence, *, r
     elif program.work <= costs.WORK_ON_ANY_BLAS:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     else:
+        states = space.exponents, space.flags, spans, question.maximize
+        call = Call(space.values, store.values, copied, *states, program.roots, reads, out)
         with SINGLE_BLAS:
-            log_partition = _long_run(
-                program.work, lambda c: kernels.run(space.values, store.values, *parts, c, program.roots, reads, out)
-            )
+            log_partition = _long_run(question, call, threads)
     space.codes[:] = codes  # not after an interrupt, which may leave the workspace half filled: it is then discarded
     if question.reads_singles:
         out.setflags(write=False)
@@ -144,5 +147,12 @@ def _put_likelihoods(question: Question, space: Workspace, evidence: Evidence) -
         space.spans[place] = INPUT_SPAN
 
 
-def _long_run(work: float, task: Callable[[Bytes], float]) -> float:
-    return interruptible(task) if work > costs.WORK_UNINTERRUPTED else task(NEVER)
+def _long_run(question: Question, call: Call, threads: int | None) -> float:
+    """A run that may take long: it heeds Ctrl-C, and its large steps run on several threads."""
+    program, num = question.program, num_threads(threads)
+    large = question.large_steps if num > 1 and is_ready() else NO_STEPS
+
+    def task(cancel: Bytes) -> float:
+        return run_divided(program, large, call, num, cancel)
+
+    return interruptible(task) if program.work > costs.WORK_UNINTERRUPTED else task(NEVER)

@@ -15,25 +15,33 @@ from sepset.inference.compiled.supports import Supports
 from sepset.variables.evidence import Evidence
 
 
-def run_tensors(question: Question, values: FactorValues, evidence: Evidence) -> TensorRun:
-    """A run of the question with these findings, in log space if some range is too wide for linear arithmetic."""
-    return _run(question, values, evidence, reads_tensors=True)
+def run_tensors(question: Question, values: FactorValues, evidence: Evidence, *, threads: int | None = 1) -> TensorRun:
+    """A run of the question with these findings, in log space if some range is too wide for linear arithmetic.
+
+    Args:
+        threads: the number of threads that share a large step; None for one per processor.
+    """
+    return _run(question, values, evidence, reads_tensors=True, threads=threads)
 
 
-def run(question: Question, values: FactorValues, evidence: Evidence, supports: Supports | None) -> Run:
+def run(
+    question: Question, values: FactorValues, evidence: Evidence, supports: Supports | None, *, threads: int | None = 1
+) -> Run:
     """The same for a joint or single marginals: over supports if that program is faster."""
     if supports is not None and is_linear(values.store, evidence):
         program = supports.program(question)
         found = None if program is None else program.run(values, evidence)
         if found is not None and not found.is_wide:
             return found
-    return _run(question, values, evidence, reads_tensors=False)
+    return _run(question, values, evidence, reads_tensors=False, threads=threads)
 
 
-def _run(question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool) -> TensorRun:
+def _run(
+    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool, threads: int | None
+) -> TensorRun:
     """A run over dense tables: linear where the values allow it, otherwise in log space."""
     if is_linear(values.store, evidence):
-        run = run_dense(question, values, evidence, reads_tensors=reads_tensors)
+        run = run_dense(question, values, evidence, reads_tensors=reads_tensors, threads=threads)
         if not run.is_wide:
             return run
         del run  # and its workspace, before there is another

@@ -48,11 +48,13 @@ class Settings(NamedTuple):
         order: how elimination orders are chosen.
         memory: the largest number of bytes of a workspace.
         zeros: the treatment of zeros in the factors.
+        threads: the number of threads of a large step; None for one per processor.
     """
 
     order: OrderingMethod
     memory: int
     zeros: Zeros
+    threads: int | None = None
 
 
 class Planner:

@@ -29,6 +29,7 @@ from sepset.inference.compiled.contraction import (
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
 from sepset.inference.compiled.store import FactorStore, Layout
+from sepset.inference.compiled.teams import large_steps
 from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
 from sepset.kernels.kernel import is_at_hand
@@ -98,6 +99,11 @@ class Question:
     def nanoseconds(self) -> float:
         """The estimated time of a run."""
         return estimated(self.program.contraction, maximize=self.maximize)
+
+    @lazy
+    def large_steps(self) -> Ints:
+        """The steps that several threads may share, with the numbers of their parts."""
+        return large_steps(self.program, maximize=self.maximize)
 
     @lazy
     def choices(self) -> list[Choice]:

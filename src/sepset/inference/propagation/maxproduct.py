@@ -19,9 +19,10 @@ from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
 from sepset.inference.propagation.agreement import TIED, Agreements
+from sepset.inference.propagation.bestfirst import best_first
 from sepset.inference.propagation.counting import bound_by, convex_certificate, convex_split
 from sepset.inference.propagation.neighborhoods import StrongLocalMaximum
-from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms
+from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, propagated, rooms
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.decoding import decode_factors, largest_loss
@@ -135,6 +136,31 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
     info = {**run, **_described(beliefs.wiring, decoding)}
     return Found(
         codes[None], (value,), bound, Guarantee.LOCAL_OPTIMUM, certificate, None, ended.status, ended.trace, info
+    )
+
+
+def several(method: object, task: AssignmentTask, passing: Passing, until: Until) -> Found:
+    """The k best assignments by best max-marginal first; exact on forests.
+
+    Reference: Yanover & Weiss (2004), Finding the M most probable configurations using loopy belief propagation.
+    """
+    task.again(k=1).require_all(method)
+    task.require_no_budget(method)
+
+    def solve(part: Wiring) -> tuple[Ints, float, Floats]:
+        beliefs = propagated(passing, part, until)
+        if beliefs.log_totals == -math.inf:
+            return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)
+        codes = improved(part, decoded_codes(beliefs))
+        return codes, part.log_value(codes), beliefs.logs
+
+    rows = best_first(task.wiring, task.k, solve)
+    if not rows:
+        return Found(task.first_codes()[None], (-math.inf,))
+    values = tuple(task.wiring.log_value(codes) for codes in rows)
+    is_exact = task.wiring.traversal.is_forest and passing.rhos is None
+    return Found(
+        np.stack(rows), values, values[0] if is_exact else math.inf, info={"decoder": "best max-marginal first"}
     )
 
 

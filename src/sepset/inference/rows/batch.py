@@ -282,7 +282,8 @@ class RowCompiler:
             return None
 
     def _question(self, targets: Positions, counted: bool, observed: Positions, masked: Positions) -> Question:
-        problem, (order, memory, _) = self._planner.problem, self._planner.settings
+        problem, settings = self._planner.problem, self._planner.settings
+        order, memory = settings.order, settings.memory
         hidden = set(observed)
         asked = [v for v in range(len(problem.variables)) if v not in hidden] if counted else targets
         kept, limit = targets if len(targets) == 1 else (), memory // costs.LANES[-1]

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D, advance, copy_tiles
+from sepset.kernels.compiled.loops import MAX, SET, SUM, copy, loops
+from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D, advance, multiply_tiles, num_tiles
 from sepset.kernels.kernel import kernel
 
 # Columns of an instruction. Offsets are into the workspace; first and count select rows of the group table.
@@ -26,20 +27,26 @@ WIDTH = 22
 TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
 
 LOOPS, MATRIX = 0, 1
-SUM, MAX, COPY, SET = 0, 1, 2, 3
+UNCHANGED, DUE, TOO_WIDE = 0, 1, 2
 
-# Products of the innermost loops, and of a matrix product, between two looks at Ctrl-C: fractions of a second.
-PIECE, LONG_MATRIX = np.uint64(2**25), 2**31
+# Parts of a batch of large matrix products; each has at least so many products, rows (BLAS packs the other operand for
+# each), and columns if its rows are copied.
+MATRIX_PARTS, PRODUCTS_OF_PART, ROWS_OF_PART, COLUMNS_OF_PART = 4, 2**22, 192, 64
 
-# Entries of a copy from which it runs by tiles; of runs of neighbors that need no tiles, if both sides have them or if
-# the whole stays in a cache.
-TILED, RUN, CACHED = 4096, 8, 2**17
+# Products of a matrix product between two looks at Ctrl-C: a fraction of a second.
+LONG_MATRIX = 2**31
+
+# Passes of the innermost loop up to which a step with so many products runs by tiles.
+SHORT, TILED_PRODUCTS = 3, 2**14
 
 # The largest entry stays within 2 to plus or minus LIMIT, unless the range has more bits than RANGE: then the middle of
 # the range is at one, and products are checked before they are made. None is below 2**LEAST, the least normal number,
 # and no sum of 2**64 of them above the largest. Where any tensor may be read, a range of more bits is flagged instead.
 LIMIT, RANGE = 60, 450
 LEAST, MOST = -1022, 957
+# Entries of a result up to which its range is always looked at; that of a larger one is bounded by those of its
+# operands, as long as it is between 2**-BOUND and 2**BOUND.
+LOOKED_AT, BOUND = 4096, 400
 # Exponents between which the entries of every input are (its range, and the distance of its largest entry from one).
 LEAST_INPUT, MOST_INPUT = -462, 61
 # The least entry of a distribution that is read; smaller ones are flagged.
@@ -48,278 +55,123 @@ LEAST_READ = 2.0**-960
 MANTISSA, BIAS = 52, 1023
 
 
-@kernel(reassociate=True, borrows=True)
-def _sum_block(
-    w: Any,
-    d: Any,
-    a: Any,
-    b: Any,
-    n3: Any,
-    a3: Any,
-    b3: Any,
-    d3: Any,
-    n2: Any,
-    a2: Any,
-    b2: Any,
-    d2: Any,
-    n1: Any,
-    a1: Any,
-    b1: Any,
-    d1: Any,
-) -> None:
-    """Add the products of three innermost groups; common stride patterns have loops of their own, which vectorize."""
-    for _ in range(n3):
-        for _ in range(n2):
-            if d1 == 0:
-                total = 0.0
-                if a1 == 1 and b1 == 1:
-                    for i in range(n1):
-                        total += w[a + i] * w[b + i]
-                else:
-                    for i in range(n1):
-                        total += w[a + i * a1] * w[b + i * b1]
-                w[d] += total
-            elif d1 == 1 and a1 == 1 and b1 == 1:
-                for i in range(n1):
-                    w[d + i] += w[a + i] * w[b + i]
-            elif d1 == 1 and a1 == 1 and b1 == 0:
-                s = w[b]
-                for i in range(n1):
-                    w[d + i] += w[a + i] * s
-            elif d1 == 1 and a1 == 0 and b1 == 1:
-                s = w[a]
-                for i in range(n1):
-                    w[d + i] += w[b + i] * s
-            else:
-                for i in range(n1):
-                    w[d + i * d1] += w[a + i * a1] * w[b + i * b1]
-            d += d2
-            a += a2
-            b += b2
-        d += d3 - n2 * d2
-        a += a3 - n2 * a2
-        b += b3 - n2 * b2
+@kernel(borrows=True, inner=True)
+def mode_of(op: Any, groups: Any, maximize: bool) -> int:
+    """How the products of an instruction are combined; if nothing is summed, they are written."""
+    work = 1
+    for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+        work *= groups[g, 0]
+    return SET if work == op[SIZE] else MAX if maximize else SUM
 
 
-@kernel(inline=True)
-def _set_block(
-    w: Any,
-    d: Any,
-    a: Any,
-    b: Any,
-    n3: Any,
-    a3: Any,
-    b3: Any,
-    d3: Any,
-    n2: Any,
-    a2: Any,
-    b2: Any,
-    d2: Any,
-    n1: Any,
-    a1: Any,
-    b1: Any,
-    d1: Any,
-) -> None:
-    """Write the products of three innermost groups."""
-    for _ in range(n3):
-        for _ in range(n2):
-            if d1 == 1 and a1 == 1 and b1 == 1:
-                for i in range(n1):
-                    w[d + i] = w[a + i] * w[b + i]
-            elif d1 == 1 and a1 == 1 and b1 == 0:
-                s = w[b]
-                for i in range(n1):
-                    w[d + i] = w[a + i] * s
-            elif d1 == 1 and a1 == 0 and b1 == 1:
-                s = w[a]
-                for i in range(n1):
-                    w[d + i] = w[b + i] * s
-            else:
-                for i in range(n1):
-                    w[d + i * d1] = w[a + i * a1] * w[b + i * b1]
-            d += d2
-            a += a2
-            b += b2
-        d += d3 - n2 * d2
-        a += a3 - n2 * a2
-        b += b3 - n2 * b2
-
-
-@kernel(inline=True)
-def _max_block(
-    w: Any,
-    d: Any,
-    a: Any,
-    b: Any,
-    n3: Any,
-    a3: Any,
-    b3: Any,
-    d3: Any,
-    n2: Any,
-    a2: Any,
-    b2: Any,
-    d2: Any,
-    n1: Any,
-    a1: Any,
-    b1: Any,
-    d1: Any,
-) -> None:
-    """Keep the largest products of three innermost groups."""
-    for _ in range(n3):
-        for _ in range(n2):
-            for i in range(n1):
-                value = w[a + i * a1] * w[b + i * b1]
-                if value > w[d + i * d1]:
-                    w[d + i * d1] = value
-            d += d2
-            a += a2
-            b += b2
-        d += d3 - n2 * d2
-        a += a3 - n2 * a2
-        b += b3 - n2 * b2
-
-
-@kernel(inline=True)
-def _copy_block(
-    w: Any, d: Any, a: Any, n3: Any, a3: Any, d3: Any, n2: Any, a2: Any, d2: Any, n1: Any, a1: Any, d1: Any
-) -> None:
-    """Copy three innermost groups."""
-    for _ in range(n3):
-        for _ in range(n2):
-            for i in range(n1):
-                w[d + i * d1] = w[a + i * a1]
-            d += d2
-            a += a2
-        d += d3 - n2 * d2
-        a += a3 - n2 * a2
-
-
-@kernel
-def _copy(w: Any, d: int, a: int, groups: Any, first: int, count: int, counter: Any, cancel: Any) -> None:
-    """Copy a tensor with its axes in another order."""
-    size = 1
-    for g in range(first, first + count):
-        size *= groups[g, SIZE_OF]
-    last = first + count - 1
-    is_run = groups[last, SIZE_OF] >= RUN and groups[last, STRIDE_D] == 1
-    if size < TILED or (is_run and (size <= CACHED or groups[last, STRIDE_A] == 1)):
-        _loops(w, d, a, 0, groups, first, count, COPY, counter, cancel)
-    else:
-        copy_tiles(w, d, a, groups, first, count, cancel)
-
-
-@kernel(inline=True)
-def _unsigned(groups: Any, row: int) -> Any:
-    return np.uint64(groups[row, 0]), np.uint64(groups[row, 1]), np.uint64(groups[row, 2]), np.uint64(groups[row, 3])
-
-
-@kernel(borrows=True)
-def _loops(
-    w: Any, d: int, a: int, b: int, groups: Any, first: int, count: int, mode: int, counter: Any, cancel: Any
-) -> None:
-    """Run groups `first` to `first + count` as nested loops, to sum, maximize, copy a to d, or write products.
-
-    The innermost three run on unsigned numbers, whose indices need no test for negative values, and so vectorize. Long
-    ones run in pieces, before each of which `cancel` ends the loops.
-    """
-    last = first + count - 1
-    n1, a1, b1, d1 = _unsigned(groups, last)
-    n2, a2, b2, d2 = _unsigned(groups, last - 1)
-    n3, a3, b3, d3 = np.uint64(1), np.uint64(0), np.uint64(0), np.uint64(0)
-    outer = count - 2
-    if outer > 0:
-        outer -= 1
-        n3, a3, b3, d3 = _unsigned(groups, last - 2)
-    for g in range(outer):
-        counter[g] = 0
-    most = max(np.uint64(1), PIECE // (n2 * n1))
-    while True:
-        to, x, y, left = np.uint64(d), np.uint64(a), np.uint64(b), n3
-        while left > np.uint64(0) and cancel[0] == 0:
-            n = min(left, most)
-            if mode == SUM:
-                _sum_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
-            elif mode == SET:
-                _set_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
-            elif mode == MAX:
-                _max_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
-            else:
-                _copy_block(w, to, x, n, a3, d3, n2, a2, d2, n1, a1, d1)
-            to, x, y, left = to + n * d3, x + n * a3, y + n * b3, left - n
-        g, a, b, d = advance(groups, first, outer, counter, a, b, d)
-        if g < 0 or cancel[0] != 0:
-            return
+@kernel(borrows=True, inner=True)
+def is_tiled(op: Any, groups: Any) -> bool:
+    """Whether the loops of an instruction run by tiles: many, with a short innermost one."""
+    last = op[FIRST] + op[COUNT] - 1
+    if groups[last, SIZE_OF] > SHORT:
+        return False
+    work = 1
+    for g in range(op[FIRST], last + 1):
+        work *= groups[g, SIZE_OF]
+    return bool(work >= TILED_PRODUCTS)
 
 
 @kernel(inline=True)
 def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
-    """Run one instruction as loops; if nothing is summed, the result need not start from zero."""
-    d, size = op[DST], op[SIZE]
-    work = 1
+    """Run one instruction as loops, as `mode_of` and `is_tiled` say."""
+    work, shortest = 1, groups[op[FIRST] + op[COUNT] - 1, SIZE_OF]
     for g in range(op[FIRST], op[FIRST] + op[COUNT]):
-        work *= groups[g, 0]
-    mode = SET if work == size else MAX if maximize else SUM
+        work *= groups[g, SIZE_OF]
+    mode = SET if work == op[SIZE] else MAX if maximize else SUM
     if mode != SET:
-        for i in range(d, d + size):
+        for i in range(op[DST], op[DST] + op[SIZE]):
             w[i] = 0.0
-    _loops(w, d, op[A], op[B], groups, op[FIRST], op[COUNT], mode, counter, cancel)
+    d, a, b, first, count = op[DST], op[A], op[B], op[FIRST], op[COUNT]
+    if work >= TILED_PRODUCTS and shortest <= SHORT:
+        num = num_tiles(groups, first, count)
+        multiply_tiles(w, d, a, b, groups, first, count, mode == SET, mode == MAX, 0, num, cancel)
+    else:
+        loops(w, d, a, b, groups, first, count, mode, counter, cancel)
+
+
+@kernel(borrows=True, inner=True)
+def places(op: Any) -> Any:
+    """Where a batch of matrix products reads its operands and writes its result, packed or not."""
+    batch, m, n, k = op[BATCH], op[M], op[N], op[K]
+    a, b, out, scratch = op[A], op[B], op[DST], op[SCRATCH]
+    if op[COUNT_A] > 0:
+        a = scratch
+        scratch += batch * m * k
+    if op[COUNT_B] > 0:
+        b = scratch
+        scratch += batch * k * n
+    return a, b, scratch if op[COUNT_D] > 0 else out
 
 
 @kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
     or with the last two axes transposed (flag 1 for a, 2 for b, 3 for both)."""
-    batch, m, n, k = op[BATCH], op[M], op[N], op[K]
-    a, b, d = op[A], op[B], op[DST]
-    scratch = op[SCRATCH]
+    a, b, out = places(op)
     if op[COUNT_A] > 0:
-        _copy(w, scratch, a, groups, op[PACK_A], op[COUNT_A], counter, cancel)
-        a = scratch
-        scratch += batch * m * k
+        copy(w, a, op[A], groups, op[PACK_A], op[COUNT_A], counter, cancel)
     if op[COUNT_B] > 0:
-        _copy(w, scratch, b, groups, op[PACK_B], op[COUNT_B], counter, cancel)
-        b = scratch
-        scratch += batch * k * n
-    out = scratch if op[COUNT_D] > 0 else d
-    for i in range(batch):
+        copy(w, b, op[B], groups, op[PACK_B], op[COUNT_B], counter, cancel)
+    matrix_parts(w, op, 0, op[BATCH] * blocks(op), cancel)
+    if op[COUNT_D] > 0:
+        copy(w, op[DST], out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
+
+
+@kernel(borrows=True, inner=True)
+def blocks(op: Any) -> int:
+    """The number of blocks of rows in which each matrix product of an instruction is computed."""
+    products = op[M] * op[N] * op[K]
+    num = min(MATRIX_PARTS // op[BATCH], op[M] // ROWS_OF_PART, products // PRODUCTS_OF_PART)
+    if op[TRANSPOSED] % 2 == 1 and op[N] < COLUMNS_OF_PART:
+        num = 1
+    return int(max(1, num, min(op[M], products // LONG_MATRIX)))
+
+
+@kernel(inner=True)
+def matrix_parts(w: Any, op: Any, first: int, end: int, cancel: Any) -> None:
+    """Compute parts of a batch of matrix products, one block of rows each."""
+    m, n, k, transposed = op[M], op[N], op[K], op[TRANSPOSED]
+    a, b, out = places(op)
+    num = blocks(op)
+    for part in range(first, end):
+        if cancel[0] != 0:
+            return
+        i = part // num
         left = w[a + i * m * k : a + (i + 1) * m * k]
         right = w[b + i * k * n : b + (i + 1) * k * n]
         result = w[out + i * m * n : out + (i + 1) * m * n].reshape(m, n)
-        if m * n * k > LONG_MATRIX:
-            _long_matrix(left, right, result, k, op[TRANSPOSED], cancel)
-        elif cancel[0] != 0:
-            return
-        elif op[TRANSPOSED] == 0:
+        if num > 1:
+            _rows(left, right, result, k, transposed, m * (part % num) // num, m * (part % num + 1) // num)
+        elif transposed == 0:
             np.dot(left.reshape(m, k), right.reshape(k, n), result)
-        elif op[TRANSPOSED] == 1:
+        elif transposed == 1:
             np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
-        elif op[TRANSPOSED] == 2:
+        elif transposed == 2:
             np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
         else:
             np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
-    if op[COUNT_D] > 0:
-        _copy(w, d, out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
 
 
 @kernel
-def _long_matrix(left: Any, right: Any, result: Any, k: int, transposed: int, cancel: Any) -> None:
-    """A matrix product by blocks of rows, before each of which `cancel` ends it."""
+def _rows(left: Any, right: Any, result: Any, k: int, transposed: int, first: int, end: int) -> None:
+    """Some rows of a matrix product."""
     m, n = result.shape
-    rows = max(1, LONG_MATRIX // (n * k))
-    for first in range(0, m, rows):
-        if cancel[0] != 0:
-            return
-        part = result[first : first + rows]
-        if transposed == 0:
-            np.dot(left.reshape(m, k)[first : first + rows], right.reshape(k, n), part)
-        elif transposed == 2:
-            np.dot(left.reshape(m, k)[first : first + rows], right.reshape(n, k).T, part)
+    part = result[first:end]
+    if transposed == 0:
+        np.dot(left.reshape(m, k)[first:end], right.reshape(k, n), part)
+    elif transposed == 2:
+        np.dot(left.reshape(m, k)[first:end], right.reshape(n, k).T, part)
+    else:
+        block = np.ascontiguousarray(left.reshape(k, m)[:, first:end].T)
+        if transposed == 1:
+            np.dot(block, right.reshape(k, n), part)
         else:
-            block = np.ascontiguousarray(left.reshape(k, m)[:, first : first + rows].T)
-            if transposed == 1:
-                np.dot(block, right.reshape(k, n), part)
-            else:
-                np.dot(block, right.reshape(n, k).T, part)
+            np.dot(block, right.reshape(n, k).T, part)
 
 
 @kernel(borrows=True)
@@ -360,19 +212,47 @@ def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, 
         spans[tensor, 0], spans[tensor, 1] = bottom - shift, top - shift
 
 
+@kernel(borrows=True)
+def _look(bits: Any, op: Any, groups: Any, spans: Any, tensor: int, first: int, column: int) -> None:
+    """Look at the range of an operand."""
+    size = 1
+    for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+        size *= groups[g, SIZE_OF] if groups[g, column] > 0 else 1
+    low, high = _ends(bits, first, size)
+    spans[tensor, 0], spans[tensor, 1] = (low, high) if low <= high else (0, 0)
+
+
 @kernel(inline=True)
 def _fits(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
     """Whether every product of an instruction, and every sum of them, is a normal number."""
     a, b = op[TENSOR_A], op[TENSOR_B]
     if spans[a, 0] + spans[b, 0] >= LEAST and spans[a, 1] + spans[b, 1] <= MOST:
         return True
-    for tensor, first, column in ((a, op[A], STRIDE_A), (b, op[B], STRIDE_B)):
-        size = 1
-        for g in range(op[FIRST], op[FIRST] + op[COUNT]):
-            size *= groups[g, SIZE_OF] if groups[g, column] > 0 else 1
-        low, high = _ends(bits, first, size)
-        spans[tensor, 0], spans[tensor, 1] = (low, high) if low <= high else (0, 0)
+    _look(bits, op, groups, spans, a, op[A], STRIDE_A)
+    _look(bits, op, groups, spans, b, op[B], STRIDE_B)
     return bool(spans[a, 0] + spans[b, 0] >= LEAST and spans[a, 1] + spans[b, 1] <= MOST)
+
+
+@kernel(borrows=True)
+def _is_bounded(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
+    """Whether the range of a large result follows from those of its operands, and then write its bounds.
+
+    The exponent of a sum of n products is at most that of the largest product plus log2 n, rounded up, plus one.
+    """
+    for tensor, first, column in ((op[TENSOR_A], op[A], STRIDE_A), (op[TENSOR_B], op[B], STRIDE_B)):
+        if spans[tensor, 0] == LEAST_INPUT and spans[tensor, 1] == MOST_INPUT:
+            _look(bits, op, groups, spans, tensor, first, column)
+    low = spans[op[TENSOR_A], 0] + spans[op[TENSOR_B], 0]
+    high = spans[op[TENSOR_A], 1] + spans[op[TENSOR_B], 1] + 1
+    for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+        size = groups[g, SIZE_OF] if groups[g, STRIDE_D] == 0 else 1
+        while size > 1:
+            size = (size + 1) // 2
+            high += 1
+    if low < -BOUND or high > BOUND or high - low > RANGE:
+        return False
+    spans[op[TENSOR_D], 0], spans[op[TENSOR_D], 1] = low, high
+    return True
 
 
 @kernel(borrows=True)
@@ -448,20 +328,40 @@ def _execute(
         if cancel[0] != 0:
             return False
         op = ops[r]
-        if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
-            dirty[op[TENSOR_D]] = 0
-            continue
-        dirty[op[TENSOR_D]] = 1
-        if len(spans) > 0 and not _fits(bits, op, groups, spans):
-            flags[0] = 1
+        due = begin(bits, op, groups, dirty, exponents, flags, spans)
+        if due == TOO_WIDE:
             return True
-        exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
-        if op[KIND] == MATRIX and not maximize:
-            _matrix(w, op, groups, counter, cancel)
-        else:
-            _product(w, op, groups, maximize, counter, cancel)
-        _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags, spans)
+        if due == DUE:
+            if op[KIND] == MATRIX and not maximize:
+                _matrix(w, op, groups, counter, cancel)
+            else:
+                _product(w, op, groups, maximize, counter, cancel)
+            end(w, bits, op, groups, exponents, flags, spans)
     return True
+
+
+@kernel(inline=True, inner=True)
+def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: Any, spans: Any) -> int:
+    """Whether an instruction is due because an operand has changed; or whether its range is too wide, which is flagged.
+
+    The exponent of its result is then that of the product.
+    """
+    if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
+        dirty[op[TENSOR_D]] = 0
+        return UNCHANGED
+    dirty[op[TENSOR_D]] = 1
+    if len(spans) > 0 and not _fits(bits, op, groups, spans):
+        flags[0] = 1
+        return TOO_WIDE
+    exponents[op[TENSOR_D]] = exponents[op[TENSOR_A]] + exponents[op[TENSOR_B]]
+    return DUE
+
+
+@kernel(inline=True, inner=True)
+def end(w: Any, bits: Any, op: Any, groups: Any, exponents: Any, flags: Any, spans: Any) -> None:
+    """Bound the range of a result by those of its operands, or look at it and rescale the result if it has drifted."""
+    if op[SIZE] <= LOOKED_AT or len(spans) == 0 or not _is_bounded(bits, op, groups, spans):
+        _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags, spans)
 
 
 @kernel(borrows=True)
@@ -476,10 +376,15 @@ def _log_total(w: Any, exponents: Any, roots: Any) -> float:
     return float(total)
 
 
-def products(ops: Any, groups: Any) -> float:
-    """The products of all instructions: the passes of their innermost loops."""
+def step_products(ops: Any, groups: Any) -> Any:
+    """The products of each instruction: the passes of its innermost loops."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(groups[:, SIZE_OF]))])
-    return float(np.exp(logs[ops[:, FIRST] + ops[:, COUNT]] - logs[ops[:, FIRST]]).sum())
+    return np.exp(logs[ops[:, FIRST] + ops[:, COUNT]] - logs[ops[:, FIRST]])
+
+
+def products(ops: Any, groups: Any) -> float:
+    """The products of all instructions."""
+    return float(step_products(ops, groups).sum())
 
 
 def _run_work(w: Any, store: Any, *others: Any) -> float:

@@ -1,4 +1,4 @@
-"""Nested loops over groups of axes, and copies of large tensors with their axes in another order, by tiles.
+"""Nested loops over groups of axes; copies of large tensors with their axes in another order, and products, by tiles.
 
 A group is a run of axes that every operand steps through as one: its size, and its strides in the first operand, the
 second, and the result.
@@ -58,7 +58,7 @@ def _take_line(groups: Any, first: int, count: int, column: int, inner: Any, mos
     line, size = 1, 1
     for g in range(count):
         size *= inner[g]
-    done = np.int64(-1)
+    done = np.int64(0)
     while line < TILE_LINE:
         best = -1
         for g in range(count):
@@ -96,7 +96,7 @@ def _copy_tile(w: Any, d: Any, a: Any, to: Any, source: Any, size: Any) -> None:
         w[d + np.uint64(to[i])] = w[a + np.uint64(source[i])]
 
 
-@kernel
+@kernel(inner=True)
 def copy_tiles(w: Any, d: int, a: int, groups: Any, first: int, count: int, cancel: Any) -> None:
     """Copy a large tensor with its axes in another order by tiles, in which either side moves through whole lines.
 
@@ -119,3 +119,91 @@ def copy_tiles(w: Any, d: int, a: int, groups: Any, first: int, count: int, canc
     while g >= 0 and cancel[0] == 0:
         _copy_tile(w, np.uint64(d), np.uint64(a), to, source, np.uint64(size))
         g, a, _, d = advance(outer, 0, count, counter, a, 0, d)
+
+
+@kernel(borrows=True)
+def _multiply_tile(
+    w: Any, d: Any, a: Any, b: Any, to: Any, first: Any, second: Any, size: Any, is_set: bool, is_max: bool
+) -> None:
+    if is_set:
+        for i in range(size):
+            w[d + np.uint64(to[i])] = w[a + np.uint64(first[i])] * w[b + np.uint64(second[i])]
+    elif is_max:
+        for i in range(size):
+            value = w[a + np.uint64(first[i])] * w[b + np.uint64(second[i])]
+            w[d + np.uint64(to[i])] = max(w[d + np.uint64(to[i])], value)
+    else:
+        for i in range(size):
+            w[d + np.uint64(to[i])] += w[a + np.uint64(first[i])] * w[b + np.uint64(second[i])]
+
+
+@kernel(borrows=True)
+def _shape(groups: Any, first: int, count: int, inner: Any) -> int:
+    """Choose a tile in which all three tensors move through whole lines; its size."""
+    for g in range(count):
+        inner[g] = 1
+    _take_line(groups, first, count, STRIDE_D, inner, TILE)
+    _take_line(groups, first, count, STRIDE_A, inner, TILE)
+    return _take_line(groups, first, count, STRIDE_B, inner, TILE)
+
+
+@kernel(inner=True)
+def num_tiles(groups: Any, first: int, count: int) -> int:
+    """The number of tiles of the result."""
+    inner = np.ones(count, np.int64)
+    _shape(groups, first, count, inner)
+    num = 1
+    for g in range(count):
+        num *= groups[first + g, SIZE_OF] // inner[g] if groups[first + g, STRIDE_D] > 0 else 1
+    return num
+
+
+@kernel(inner=True)
+def multiply_tiles(
+    w: Any,
+    d: int,
+    a: int,
+    b: int,
+    groups: Any,
+    first: int,
+    count: int,
+    is_set: bool,
+    is_max: bool,
+    tile: int,
+    end: int,
+    cancel: Any,
+) -> None:
+    """Write, maximize or add up the products of two tensors by tiles, for some tiles of the result.
+
+    For axes of few states, where nested loops would begin more often than they run.
+    """
+    inner, counter = np.ones(count, np.int64), np.zeros(count, np.int64)
+    size = _shape(groups, first, count, inner)
+    to, left, right = np.empty(size, np.uint32), np.empty(size, np.uint32), np.empty(size, np.uint32)
+    _list_tile(groups, first, count, STRIDE_D, inner, to)
+    _list_tile(groups, first, count, STRIDE_A, inner, left)
+    _list_tile(groups, first, count, STRIDE_B, inner, right)
+    outer, key = np.empty((count, 4), np.int64), np.empty(count, np.int64)
+    num = 0
+    for g in range(count):
+        outer[g, SIZE_OF] = groups[first + g, SIZE_OF] // inner[g]
+        key[g] = 0
+        for c in range(1, 4):
+            outer[g, c] = groups[first + g, c] * inner[g]
+            key[g] = min(key[g], -outer[g, c])
+        if outer[g, STRIDE_D] > 0:
+            key[g] -= 2**60
+            num += 1
+    outer = outer[ascending(key)]  # axes of the result first: each of its tiles is complete before the next
+    for number in range(tile, end):
+        x, y, z, rest = a, b, d, number
+        for g in range(num - 1, -1, -1):
+            code = rest % outer[g, SIZE_OF]
+            rest //= outer[g, SIZE_OF]
+            x, y, z = x + code * outer[g, STRIDE_A], y + code * outer[g, STRIDE_B], z + code * outer[g, STRIDE_D]
+        g = 0
+        while g >= 0 and cancel[0] == 0:
+            _multiply_tile(
+                w, np.uint64(z), np.uint64(x), np.uint64(y), to, left, right, np.uint64(size), is_set, is_max
+            )
+            g, x, y, z = advance(outer, num, count - num, counter, x, y, z)

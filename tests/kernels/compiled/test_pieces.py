@@ -1,0 +1,111 @@
+"""Parts of large instructions: in any order they leave what the whole instruction leaves, to the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sepset.kernels.compiled import contraction as kernels, loops, pieces, tiles
+from sepset.kernels.kernel import load
+from support.kernel_calls import run
+from support.small_contractions import uncompile
+
+
+def strides(cards, axes):
+    """The strides of a tensor whose axes are in this order."""
+    found, step = dict.fromkeys(range(len(cards)), 0), 1
+    for axis in reversed(axes):
+        found[axis], step = step, step * cards[axis]
+    return found
+
+
+def instruction(cards, first, second, result):
+    """Loops over all axes, and the sizes of the three tensors."""
+    parts = [strides(cards, axes) for axes in (first, second, result)]
+    groups = np.array([[cards[r], *(part[r] for part in parts)] for r in range(len(cards))], np.int64)
+    sizes = [int(np.prod([cards[r] for r in axes])) for axes in (first, second, result)]
+    op = np.zeros(kernels.WIDTH, np.int64)
+    op[kernels.B], op[kernels.DST], op[kernels.SIZE] = sizes[0], sizes[0] + sizes[1], sizes[2]
+    op[kernels.TENSOR_A], op[kernels.TENSOR_B], op[kernels.TENSOR_D] = 0, 1, 2
+    op[kernels.COUNT] = len(groups)
+    return op, groups, sizes
+
+
+def whole(w, op, groups, maximize):
+    found = w.copy()
+    run(found, ops=[op], groups=groups, maximize=maximize, exponents=np.zeros(3, np.int64))
+    return found
+
+
+def by_parts(w, op, groups, maximize, rng):
+    """All phases, the parts of each in random order."""
+    found, state = w.copy(), (np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros((0, 2), np.int64))
+    assert pieces.begin_step(found, op, groups, np.ones(3, np.uint8), *state, maximize) == kernels.DUE
+    numbers = pieces.phases(op, groups, maximize)
+    for phase in np.flatnonzero(numbers).tolist():
+        for part in rng.permutation(int(numbers[phase])).tolist():
+            pieces.run_parts(found, op, groups, phase, part, part + 1, maximize, np.zeros(1, np.uint8))
+    pieces.end_step(found, op, groups, *state)
+    return found, numbers
+
+
+CASES = [
+    ([9, 3, 4], (0, 1), (1, 2), (0, 2)),
+    ([12, 5], (0, 1), (1, 0), (0,)),
+    ([2] * 7, (0, 1, 2, 3, 4), (6, 5, 4, 3), (5, 0, 6, 2)),
+    ([2] * 15, tuple(range(12)), tuple(reversed(range(3, 15))), (14, 0, 2, 7, 13, 5, 1, 12, 6)),
+    ([3, 2, 2, 3, 2] * 3, tuple(range(11)), tuple(reversed(range(4, 15))), tuple(range(0, 15, 2))),
+    ([4, 1, 2], (0, 1), (1, 2), (0, 1, 2)),
+]
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("case", range(len(CASES)))
+def test_parts_in_any_order_are_the_whole(case, maximize, monkeypatch):
+    load()  # both forms are the compiled one: sums are reordered by the compiler
+    rng = np.random.default_rng(case)
+    cards, *axes = CASES[case]
+    op, groups, sizes = instruction(cards, *axes)
+    w = np.concatenate([rng.random(sizes[0] + sizes[1]), np.full(sizes[2], np.nan)])
+    found, numbers = by_parts(w, op, groups, maximize, rng)
+    np.testing.assert_array_equal(found, whole(w, op, groups, maximize))
+    first, second, result = axes
+    a, b = (w[: sizes[0]], w[sizes[0] : sizes[0] + sizes[1]])
+    dense = np.einsum(
+        a.reshape([cards[r] for r in first]), list(first), b.reshape([cards[r] for r in second]), list(second),
+        [*result, *(r for r in range(len(cards)) if r not in result)],
+    )  # fmt: skip
+    expected = (np.max if maximize else np.sum)(dense.reshape(sizes[2], -1), axis=1)
+    np.testing.assert_allclose(found[sizes[0] + sizes[1] :], expected, rtol=1e-12)
+    assert numbers[pieces.MULTIPLY] >= 1
+
+
+@pytest.mark.parametrize("transposed", range(4))
+@pytest.mark.parametrize(("batch", "m", "n", "k"), [(1, 900, 70, 90), (3, 400, 65, 170), (9, 3, 4, 5)])
+def test_blocks_of_rows_are_the_product(transposed, batch, m, n, k):
+    load()
+    rng = np.random.default_rng(m)
+    left, right = rng.random((batch, m, k)), rng.random((batch, k, n))
+    stored = left.transpose(0, 2, 1) if transposed % 2 else left, right.transpose(0, 2, 1) if transposed > 1 else right
+    w = np.concatenate([*(np.ravel(part) for part in stored), np.zeros(batch * m * n)])
+    op = np.zeros(kernels.WIDTH, np.int64)
+    op[[kernels.KIND, kernels.BATCH, kernels.M, kernels.N, kernels.K]] = kernels.MATRIX, batch, m, n, k
+    op[[kernels.B, kernels.DST, kernels.SIZE]] = left.size, left.size + right.size, batch * m * n
+    op[[kernels.TENSOR_B, kernels.TENSOR_D, kernels.TRANSPOSED]] = 1, 2, transposed
+    groups = np.array([[1, 0, 0, 0], [1, 1, 1, 1]], np.int64)
+    found, numbers = by_parts(w, op, groups, False, rng)
+    np.testing.assert_array_equal(found, whole(w, op, groups, False))
+    np.testing.assert_allclose(found[left.size + right.size :], np.ravel(left @ right), rtol=1e-12)
+    assert numbers.tolist() == [0, 0, numbers[2], 0]
+
+
+def test_the_kernels_in_plain_python(monkeypatch):
+    for module in (pieces, kernels, loops, tiles):
+        uncompile(monkeypatch, module)
+    rng = np.random.default_rng(0)
+    op, groups, sizes = instruction(*CASES[0])
+    w = np.concatenate([rng.random(sizes[0] + sizes[1]), np.full(sizes[2], np.nan)])
+    with np.errstate(all="ignore"):  # unsigned numbers go around, as in compiled code
+        found, _ = by_parts(w, op, groups, False, rng)
+    expected = w[: sizes[0]].reshape(9, 3) @ w[sizes[0] : sizes[0] + sizes[1]].reshape(3, 4)
+    np.testing.assert_allclose(found[sizes[0] + sizes[1] :], np.ravel(expected), rtol=1e-12)
