@@ -36,6 +36,7 @@ SUITES = (
     "threads",
     "cuts",
     "assignments",
+    "uaimap",
     "refusals",
     "sparse",
     "treequeries",
