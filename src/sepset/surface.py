@@ -142,7 +142,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.exact.shafershenoy": "ShaferShenoy",
         "inference.iterate": "Until run",
         "inference.map.annealing": "Annealing",
-        "inference.map.automatic": "AutomaticSearch",
+        "inference.map.choice.automatic": "AutomaticSearch",
         "inference.map.beam": "BeamSearch",
         "inference.map.consistency.bestfirst": "HybridBestFirst",
         "inference.map.branching": "BranchAndBound",
