@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.engine.engine import Engine
 from sepset.inference.method import Method, Prepared
-from support.method_contract import check_method, check_sampling
+from support.method_contract import Truth, check_method, check_sampling
 from support.random_models import KINDS, random_case, random_evidence
 
 METHODS = {
@@ -45,7 +46,43 @@ def test_draws_have_the_posterior_frequencies(name):
         check_sampling(METHODS[name], case, given, weights, num_rows=1500)
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+PROPAGATION = {
+    "loopy": ss.LoopyBP(until=200),
+    "loopy, by residuals": ss.LoopyBP(schedule="residual", until=100),
+    "tree-reweighted": ss.TreeReweighted(until=200),
+    "convex": ss.inference.ConvexBP(until=200),
+}
+
+
+@pytest.mark.parametrize("name", PROPAGATION)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_messages_keep_their_promises(name, kind):
+    method = PROPAGATION[name]
+    for seed in range(8):
+        rng = np.random.default_rng([seed, len(name), KINDS.index(kind)])
+        case = kind(rng)
+        given, weights = random_evidence(rng, case)
+        truth, engine = Truth(case.factors, case.cards, weights), Engine(case.model, method)
+        try:
+            log_z = engine.log_partition(given=given)
+        except ss.errors.NotApplicable:
+            continue
+        if truth.log_z == -np.inf:
+            continue  # messages around loops need not see it
+        guarantee = log_z.guarantees["log_partition"]
+        if guarantee is ss.Guarantee.UPPER_BOUND:
+            assert float(log_z) >= truth.log_z - 1e-8
+        if guarantee is ss.Guarantee.EXACT:
+            assert float(log_z) == pytest.approx(truth.log_z, abs=1e-8)
+        answers = engine.marginals(given=given)
+        for variable in truth.names:
+            values = answers[variable].values
+            assert values.sum() == pytest.approx(1.0)
+            if answers.guarantees["marginals"] is ss.Guarantee.EXACT:
+                assert values == pytest.approx(truth.marginal([variable]), abs=1e-8)
+
+
+@pytest.mark.parametrize("method", [*METHODS.values(), *PROPAGATION.values()], ids=[*METHODS, *PROPAGATION])
 def test_methods_are_frozen_values_that_meet_the_protocol(method):
     problem = ss.MarkovNet(variables=[ss.Discrete("a")]).problem()
     assert isinstance(method, Method)

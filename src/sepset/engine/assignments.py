@@ -61,7 +61,7 @@ def searched(
         why: the reason to search.
     """
     if method is None:
-        from sepset.inference.map.automatic import AutomaticSearch
+        from sepset.inference.map.choice.automatic import AutomaticSearch
 
         method = AutomaticSearch()
     whole("k", k, least=1)

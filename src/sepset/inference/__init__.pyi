@@ -56,14 +56,14 @@ from sepset.inference.iterate import (
 from sepset.inference.map.annealing import (
     Annealing as Annealing,
 )
-from sepset.inference.map.automatic import (
-    AutomaticSearch as AutomaticSearch,
-)
 from sepset.inference.map.beam import (
     BeamSearch as BeamSearch,
 )
 from sepset.inference.map.branching import (
     BranchAndBound as BranchAndBound,
+)
+from sepset.inference.map.choice.automatic import (
+    AutomaticSearch as AutomaticSearch,
 )
 from sepset.inference.map.consistency.bestfirst import (
     HybridBestFirst as HybridBestFirst,
@@ -109,6 +109,9 @@ from sepset.inference.mapresult import (
 )
 from sepset.inference.plan import (
     EliminationPlan as EliminationPlan,
+)
+from sepset.inference.propagation.clusterbp import (
+    ClusterBP as ClusterBP,
 )
 from sepset.inference.propagation.convexbp import (
     ConvexBP as ConvexBP,
@@ -165,6 +168,7 @@ __all__ = [
     "CheckReport",
     "CliqueSubtree",
     "CliqueTree",
+    "ClusterBP",
     "ClusterPursuit",
     "ConditioningPlan",
     "ConvexBP",

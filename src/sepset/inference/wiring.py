@@ -36,8 +36,8 @@ from sepset.factors.potentials import (
 )
 from sepset.factors.table import Table
 from sepset.inference.method import dense
+from sepset.inference.traversal import Traversal
 from sepset.kernels.map.consistency import prune
-from sepset.kernels.propagation.traversal import traverse
 from sepset.kernels.propagation.wires import (
     AT_LEAST_ONE,
     COUNT,
@@ -119,20 +119,6 @@ class Plugs(NamedTuple):
     tables: Floats
     weights: Floats
     limits: Floats
-
-
-class Traversal(NamedTuple):
-    """The factors breadth first.
-
-    Attributes:
-        order: the factors in this order.
-        up: for each slot, whether the factor was reached from its variable.
-        is_forest: whether the graph of variables and factors has no cycle.
-    """
-
-    order: Ints
-    up: Bytes
-    is_forest: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,12 +240,7 @@ class Wiring:
 
     def traversal_of(self, left_out: Bytes) -> Traversal:
         """The traversal of the factors that are not marked."""
-        n, left = self.num_variables, left_out == 0
-        num, slots = int(left.sum()), int(left[self.factors].sum())
-        order, up, queue = np.zeros(num, np.int64), np.zeros(len(self.factors), np.uint8), np.zeros(max(n, 1), np.int64)
-        room = np.zeros(n, np.uint8), left_out.copy(), queue
-        components = int(traverse(self.wires, self.factors, *room, order, up))
-        return Traversal(order, up, n + num - slots == components)
+        return Traversal.of(self.wires, self.factors, left_out)
 
     @lazy
     def widest(self) -> int:
@@ -321,6 +302,14 @@ class Wiring:
             raise NotApplicable(
                 f"{type(method).__name__} takes factors of at most two variables; factor {self.numbers[f]} has "
                 f"{arities[f]}: {listing([self.name(i) for i in self.scope(f).tolist()])}. Use MPLP() or CliqueTree()."
+            )
+
+    def require_tables(self, method: object) -> None:
+        """Raise if a factor is too large for a table."""
+        for f in np.flatnonzero(np.diff(self.plugs.starts) > 24).tolist():
+            raise NotApplicable(
+                f"{type(method).__name__} takes factors whose tables fit; factor {self.numbers[f]} has "
+                f"{len(self.scope(f))} variables. Use MPLP()."
             )
 
     def name(self, i: int) -> str:

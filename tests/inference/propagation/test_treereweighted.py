@@ -40,6 +40,20 @@ def test_the_bound_is_close_where_couplings_are_weak():
     assert max(abs(near[n].values - ss.query(net, n).values).max() for n in near) < 0.05
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_better_probabilities_of_edges_lower_the_bound(seed):
+    net = spin_glass(np.random.default_rng(seed), 3, 3, 1.0)
+    exact = float(ss.log_partition(net))
+    bounds = [ss.log_partition(net, method=ss.TreeReweighted(rounds=r)).upper for r in (0, 3, 12)]
+    assert bounds[0] > bounds[1] >= bounds[2] >= exact
+    method = ss.TreeReweighted(rounds=4)
+    rhos = method.propagate(ss.inference.AssignmentTask(net.as_written(), ss.variables.Evidence()).wiring).rhos
+    assert rhos.sum() == pytest.approx(8.0)
+    assert 0.0 < rhos.min() <= rhos.max() <= 1.0
+    with pytest.raises(ss.errors.ArgumentError):
+        ss.TreeReweighted(rounds=-1)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_forests_are_exact(seed):
     net = random_forest(np.random.default_rng(seed))

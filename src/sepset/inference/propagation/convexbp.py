@@ -60,7 +60,7 @@ class ConvexBP:
         number("ConvexBP(factor=)", self.factor, above=0)
         number("ConvexBP(variable=)", self.variable)
 
-    def prepare(self, problem: Problem) -> PreparedPropagation:
+    def prepare(self, problem: Problem) -> PreparedPropagation[Beliefs]:
         """The method bound to a problem."""
         return PreparedPropagation(problem, self)
 

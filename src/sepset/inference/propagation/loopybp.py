@@ -11,7 +11,7 @@ from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.propagation.linear import LinearPassing, is_bounded, require_bounded
-from sepset.inference.propagation.maxproduct import assigned
+from sepset.inference.propagation.maxproduct import assigned, several
 from sepset.inference.propagation.passing import BUDGET, MAX_BUDGET, Beliefs, Passing, propagated
 from sepset.inference.propagation.questions import PreparedPropagation, promised
 from sepset.inference.propagation.schedules import SCHEDULES
@@ -43,7 +43,8 @@ class LoopyBP:
 
     The log partition is the Bethe free energy of the fixed point. Joints are known within single factors. Constraints
     as `Parity` remain as they were written, without tables. The result says in `status` and `info` whether the messages
-    converged. `map_assignment` sends maxima in place of sums (max-product) and decodes them.
+    converged. `map_assignment` sends maxima in place of sums (max-product) and decodes them; the k best are found
+    by best max-marginal first, exactly on forests.
 
     Args:
         damping: the part of each old message that is kept; not used on forests.
@@ -87,7 +88,7 @@ class LoopyBP:
         if self.domain == "linear" and (self.rho != 1.0 or self.schedule == "residual"):
             raise ArgumentError("LoopyBP(domain='linear') takes rho=1 and a schedule other than 'residual'.")
 
-    def prepare(self, problem: Problem) -> PreparedPropagation:
+    def prepare(self, problem: Problem) -> PreparedPropagation[Beliefs]:
         """The method bound to a problem."""
         return PreparedPropagation(problem, self)
 
@@ -101,9 +102,8 @@ class LoopyBP:
 
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from max-product messages, improved by coordinate ascent."""
-        return assigned(
-            self, task, self._passing(task.wiring, is_max=True), as_until(self.until, self._budget(MAX_BUDGET))
-        )
+        passing, until = self._passing(task.wiring, is_max=True), as_until(self.until, self._budget(MAX_BUDGET))
+        return assigned(self, task, passing, until) if task.k == 1 else several(self, task, passing, until)
 
     def log_partition(self, beliefs: Beliefs) -> float:
         """The Bethe free energy of the beliefs."""

@@ -19,9 +19,10 @@ from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
 from sepset.inference.propagation.agreement import TIED, Agreements
+from sepset.inference.propagation.bestfirst import best_first
 from sepset.inference.propagation.counting import bound_by, convex_certificate, convex_split
 from sepset.inference.propagation.neighborhoods import StrongLocalMaximum
-from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, rooms
+from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, propagated, rooms
 from sepset.inference.result import Guarantee
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.decoding import decode_factors, largest_loss
@@ -36,6 +37,12 @@ DECODE_EVERY = 10
 
 MOST_TIED = 500
 """The most tied variables that are searched for the best completion of the others."""
+
+MOST_FACTORS = 20_000
+"""The most factors of a model whose ties are searched."""
+
+COMPLETION_STEPS = 6
+"""The most steps of that search."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,31 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
     )
 
 
+def several(method: object, task: AssignmentTask, passing: Passing, until: Until) -> Found:
+    """The k best assignments by best max-marginal first; exact on forests.
+
+    Reference: Yanover & Weiss (2004), Finding the M most probable configurations using loopy belief propagation.
+    """
+    task.again(k=1).require_all(method)
+    task.require_no_budget(method)
+
+    def solve(part: Wiring) -> tuple[Ints, float, Floats]:
+        beliefs = propagated(passing, part, until)
+        if beliefs.log_totals == -math.inf:
+            return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)
+        codes = improved(part, decoded_codes(beliefs))
+        return codes, part.log_value(codes), beliefs.logs
+
+    rows = best_first(task.wiring, task.k, solve)
+    if not rows:
+        return Found(task.first_codes()[None], (-math.inf,))
+    values = tuple(task.wiring.log_value(codes) for codes in rows)
+    is_exact = task.wiring.traversal.is_forest and passing.rhos is None
+    return Found(
+        np.stack(rows), values, values[0] if is_exact else math.inf, info={"decoder": "best max-marginal first"}
+    )
+
+
 def _described(wiring: Wiring, decoding: Decoding) -> dict[str, object]:
     """The decoding in words: the decoder, ties, and frustrated factors by their variables."""
     found: dict[str, object] = {
@@ -160,7 +192,8 @@ def decoded(beliefs: Beliefs) -> Decoding:
     ties = int((np.add.reduceat(tops, states[:-1]) > 1).sum()) if len(tops) else 0
     decoder = "traceback" if beliefs.is_forest else "sequential" if ties else "unambiguous"
     is_optimal = beliefs.has_converged and loss(beliefs, codes) <= TIED
-    if is_optimal or not beliefs.has_converged or not ties or ties > MOST_TIED:
+    is_small = ties <= MOST_TIED and beliefs.wiring.num_factors <= MOST_FACTORS
+    if is_optimal or not (beliefs.has_converged and ties and is_small):
         return Decoding(codes, decoder, is_optimal, ties, [])
     search = Agreements(beliefs)
     found = search.found()
@@ -190,7 +223,7 @@ def _completions(task: AssignmentTask, beliefs: Beliefs, codes: Ints) -> list[In
     free, known = task.wiring.free, np.flatnonzero(tops == 1)
     fixed = dict(zip(free[known].tolist(), codes[known].tolist(), strict=True))
     evidence = Evidence({**task.evidence.codes, **fixed}, task.evidence.weights, task.evidence.reals)
-    rest = AssignmentTask(task.problem, evidence, until=Until(steps=20, tolerance=0.0, seconds=1.0), progress=False)
+    rest = AssignmentTask(task.problem, evidence, until=Until(steps=COMPLETION_STEPS, tolerance=0.0), progress=False)
     try:
         found = BranchAndBound(rounds=20).assign(rest)
     except (NotApplicable, TooLarge):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from sepset.errors import NotApplicable
 from sepset.factors.table import Table
 from sepset.inference.method import Answer, Best, RunReport
 from sepset.inference.plan import EliminationPlan
-from sepset.inference.propagation.passing import Beliefs
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import Guarantee, Guarantees, Status
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -25,43 +24,80 @@ if TYPE_CHECKING:
     from sepset.inference.method import Method
 
 
-class PassesMessages(Protocol):
+class Believed(Protocol):
+    """Beliefs where passes ended."""
+
+    @property
+    def wiring(self) -> Wiring:
+        """The model."""
+
+    @property
+    def log_totals(self) -> float:
+        """-inf if the evidence is impossible."""
+
+    @property
+    def status(self) -> Status:
+        """How the passes ended."""
+
+    @property
+    def num_passes(self) -> int:
+        """The number of passes."""
+
+    @property
+    def residual(self) -> float:
+        """The largest change of a log message in the last pass."""
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether the messages go through a forest."""
+
+    def variable(self, i: int) -> Floats:
+        """The belief of one variable."""
+
+    def factor(self, f: int) -> Floats:
+        """The belief of one factor, an axis per variable."""
+
+
+B = TypeVar("B", bound=Believed)
+
+
+class PassesMessages(Protocol[B]):
     """A method that finds beliefs on wired models, in which constraints are as they were written."""
 
-    def propagate(self, wiring: Wiring) -> Beliefs:
+    def propagate(self, wiring: Wiring) -> B:
         """The beliefs where the passes end."""
 
-    def log_partition(self, beliefs: Beliefs) -> float:
+    def log_partition(self, beliefs: B) -> float:
         """The log partition that the beliefs give."""
 
-    def guarantees(self, beliefs: Beliefs) -> Guarantees:
+    def guarantees(self, beliefs: B) -> Guarantees:
         """The guarantees of the answers that the beliefs give."""
 
-    def prepare(self, problem: Problem) -> PreparedPropagation:
+    def prepare(self, problem: Problem) -> PreparedPropagation[B]:
         """The method bound to a problem."""
 
     def promises(self, problem: Problem) -> Guarantees:
         """The guarantees of converged answers about this problem."""
 
 
-class PreparedPropagation:
+class PreparedPropagation(Generic[B]):
     """A method of message passing bound to a problem; the beliefs of the last questions are kept.
 
     Guarantee: as the method.
     Tested by: inference/propagation/test_questions.py::test_joints_within_a_factor_are_read_from_its_belief
     """
 
-    def __init__(self, problem: Problem, method: PassesMessages) -> None:
+    def __init__(self, problem: Problem, method: PassesMessages[B]) -> None:
         self.problem = problem
         self._passes = method
-        self._kept: Cache[Beliefs] = Cache(4)
+        self._kept: Cache[B] = Cache(4)
 
     @property
     def method(self) -> Method:
         """The method with its settings."""
         return self._passes
 
-    def beliefs(self, evidence: Evidence) -> Beliefs:
+    def beliefs(self, evidence: Evidence) -> B:
         """The beliefs at some evidence."""
         return self._kept.get(
             _key(evidence), lambda: self._passes.propagate(Wiring.of(self.problem, evidence))
@@ -91,13 +127,13 @@ class PreparedPropagation:
         guarantee = self._passes.guarantees(found)["marginals"]
         return Answer(Table(scope, self._values(found, targets)), total, guarantee)
 
-    def _values(self, found: Beliefs, targets: Sequence[int]) -> Floats:
+    def _values(self, found: B, targets: Sequence[int]) -> Floats:
         places = np.searchsorted(found.wiring.free, list(targets))
         if len(places) == 0:
             return np.ones(())
         return found.variable(int(places[0])) if len(places) == 1 else self._joint(found, places.tolist(), targets)
 
-    def _joint(self, found: Beliefs, places: list[int], targets: Sequence[int]) -> Floats:
+    def _joint(self, found: B, places: list[int], targets: Sequence[int]) -> Floats:
         """The marginal of a factor's belief over some of its variables, in their order."""
         wiring = found.wiring
         inside = np.isin(wiring.plugs.scope, places)

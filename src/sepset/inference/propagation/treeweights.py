@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.inference.propagation.passing import Beliefs
 from sepset.inference.wiring import Wiring
+from sepset.kernels.propagation.traversal import spanning_forest
 
 DENSE = 1000
 """The largest number of variables for which resistances are computed, by a dense inverse."""
@@ -71,3 +73,22 @@ def _covering(edges: Ints, n: int) -> Floats:
         counts[np.asarray(names[tree.row, tree.col]).reshape(-1).astype(np.int64) - 1] += 1
         num += 1
     return np.asarray(counts / num)
+
+
+def spanning_tree(wiring: Wiring, weights: Floats) -> Floats:
+    """One for each factor of a spanning tree of largest weight (a forest, if there are components), zero for others."""
+    n, left_out = wiring.num_variables, np.zeros(wiring.num_factors, np.uint8)
+    order = np.argsort(-weights, kind="stable")
+    spanning_forest(wiring.wires, order, np.arange(n), np.full(n, -1, np.int64), left_out)
+    return np.asarray(1.0 - left_out, np.float64)
+
+
+def informations(beliefs: Beliefs) -> Floats:
+    r"""The mutual information of the belief of each pair, $I_e = \sum \beta_e \log \frac{\beta_e}{b_i b_j}$."""
+    found = np.zeros(beliefs.wiring.num_factors)
+    for f in range(len(found)):
+        joint = beliefs.factor(f)
+        alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+        seen = joint > 0.0
+        found[f] = float((joint[seen] * np.log(joint[seen] / alone[seen])).sum())
+    return found

@@ -21,14 +21,20 @@ from sepset.kernels.propagation.maxima import largest, pair_maxima
 from sepset.kernels.propagation.wires import POTTS, Wires, add_conditional
 
 
-@kernel(borrows=True)
-def belief(wires: Wires, unary: Floats, messages: Floats, i: int, h: Floats) -> float:
-    """The log values of a variable with all messages to it; returns the largest."""
-    size = wires.cards[i]
+@kernel(borrows=True, reassociate=True)
+def belief(
+    unary: Floats, own: int, size: int, messages: Floats, starts: Ints, slots: Ints, first: int, last: int, h: Floats
+) -> float:
+    """The log values of a variable with all messages to it; returns the largest.
+
+    Args:
+        starts: where the message of each slot starts.
+        slots: those of the variable are from `first` to `last`.
+    """
     for x in range(size):
-        h[x] = unary[wires.states[i] + x]
-    for place in range(wires.degrees[i], wires.degrees[i + 1]):
-        at = wires.messages[wires.slots[place]]
+        h[x] = unary[own + x]
+    for place in range(first, last):
+        at = starts[slots[place]]
         for x in range(size):
             h[x] += messages[at + x]
     return largest(h, 0, size)
@@ -46,6 +52,14 @@ def send(h: Floats, top: float, gamma: float, messages: Floats, own: int, size: 
     return best
 
 
+@kernel(borrows=True, reassociate=True)
+def clip(room: Floats, size: int, top: float, least: float, messages: Floats, at: int) -> None:
+    """Write a message of a weight for equal states: the values less their maximum, or minus the weight if larger."""
+    for y in range(size):
+        value = room[y] - top
+        messages[at + y] = value if value > least else least
+
+
 def _pass_work(wires: Wires, *_: object) -> float:
     return 8.0 * float(wires.messages[-1] + wires.states[-1] + wires.tables.size)
 
@@ -61,33 +75,34 @@ def trws_pass(
         factors: the factor of each slot.
         h, room: room for one number per state.
     """
-    n, bound = len(wires.cards), 0.0
+    cards, states, starts, scope, places = wires.cards, wires.states, wires.starts, wires.scope, wires.messages
+    degrees, slots, kinds, weights = wires.degrees, wires.slots, wires.kinds, wires.weights
+    n, bound = len(cards), 0.0
     for step in range(n):
         i = step if is_forward else n - 1 - step
         if step % 1024 == 0 and cancel[0]:
             return np.inf
-        top = belief(wires, unary, messages, i, h)
+        size = cards[i]
+        top = belief(unary, states[i], size, messages, places, slots, degrees[i], degrees[i + 1], h)
         if top == -np.inf:
             return -np.inf
         bound += top
-        size = wires.cards[i]
-        for place in range(wires.degrees[i], wires.degrees[i + 1]):
-            s = wires.slots[place]
+        for place in range(degrees[i], degrees[i + 1]):
+            s = slots[place]
             f = factors[s]
-            t = 2 * wires.starts[f] + 1 - s
-            j = wires.scope[t]
+            t = 2 * starts[f] + 1 - s
+            j = scope[t]
             if (j > i) != is_forward:
                 continue
-            own, at = wires.messages[s], wires.messages[t]
+            own, at = places[s], places[t]
             sent = send(h, top, gammas[i], messages, own, size, room)
-            if wires.kinds[f] == POTTS and wires.weights[f] >= 0.0:
-                best = sent + wires.weights[f]
-                for y in range(size):
-                    messages[at + y] = max(room[y] - sent, -wires.weights[f])
+            if kinds[f] == POTTS and weights[f] >= 0.0:
+                best = sent + weights[f]
+                clip(room, size, sent, -weights[f], messages, at)
             else:
                 pair_maxima(wires, f, s, room, messages, at)
-                best = largest(messages, at, wires.cards[j])
-                for y in range(wires.cards[j]):
+                best = largest(messages, at, cards[j])
+                for y in range(cards[j]):
                     messages[at + y] -= best
             if best == -np.inf:
                 return -np.inf
@@ -125,7 +140,8 @@ def split_messages(
     for s in range(len(messages)):
         out[s] = messages[s]
     for i in range(len(wires.cards)):
-        top = belief(wires, unary, messages, i, h)
+        first, last = wires.degrees[i], wires.degrees[i + 1]
+        top = belief(unary, wires.states[i], wires.cards[i], messages, wires.messages, wires.slots, first, last, h)
         for place in range(wires.degrees[i], wires.degrees[i + 1]):
             s = wires.slots[place]
             if wires.scope[2 * wires.starts[factors[s]] + 1 - s] < i:

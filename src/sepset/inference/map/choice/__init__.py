@@ -1,0 +1,1 @@
+"""The choice among the methods for assignments."""

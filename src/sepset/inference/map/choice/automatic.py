@@ -1,0 +1,176 @@
+r"""The choice of a search where clique trees are too wide: the strongest method that the model's factors allow."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sepset.inference.assignment import AssignmentTask, Found, assign
+from sepset.inference.iterate import Until, as_until
+from sepset.inference.map.consistency.bestfirst import HybridBestFirst
+from sepset.inference.map.mincut import MinCut, has_cut
+from sepset.inference.map.moves import AlphaExpansion, fused
+from sepset.inference.map.mplp import MPLP
+from sepset.inference.map.search.neighborhoods import LargeNeighborhood
+from sepset.inference.map.trws import TRWS
+from sepset.inference.wiring import Wiring
+from sepset.kernels.propagation.wires import QUADRATIC
+
+SECONDS = 30.0
+"""The time that bounds and moves take together if no budget is given."""
+
+RESTARTS = 1
+"""The further starts of large neighborhoods, if there is time."""
+
+SMALL, WIDEST, NEAR, TINY = 20000, 12, 0.05, 2000
+"""A search for a proof follows for models of so many states, factors of so many variables, and gaps of this part of the
+bound, or this many nats if the bound is small; and for models of the last number of states whatever the gap. It comes
+first if factors have zeros."""
+
+
+@dataclass(frozen=True)
+class AutomaticSearch:
+    """One cut if the model is in pairs and submodular; else bounds by messages, then moves, then a proof if it is near.
+
+    For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
+    two states, and the better states of both are fused. For larger factors, `MPLP` gives bound and start. Then large
+    neighborhoods improve the assignment. Hybrid best-first search for a proof follows in small models, if little is
+    left to prove or they are tiny; where factors have zeros it comes first, with half of the time. The result says what
+    was used.
+
+    Cost: at most the seconds of `until`, 30 by default.
+    Reference: Koller & Friedman, chapter 13, for the choice.
+    Guarantee: exact for a cut, or if the bound is reached; a gap otherwise.
+    Tested by: inference/map/choice/test_automatic.py::test_the_choice_follows_the_factors
+
+    >>> import sepset as ss
+    >>> pixel = ss.Discrete.array("pixel", (3, 3))
+    >>> net = ss.MarkovNet.potts(pixel, 0.5)
+    >>> ss.map_assignment(net, method=ss.inference.AutomaticSearch()).info["search"]
+    'MinCut'
+    """
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """The best assignment found."""
+        task.require_all(self)
+        wiring = task.wiring
+        if wiring.is_pairwise and has_cut(wiring):
+            return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
+        return self._bounded(task) if not _has_zeros(wiring) else self._proved(task)
+
+    def _bounded(self, task: AssignmentTask) -> Found:
+        """Bounds by messages, then moves or local search."""
+        return self._in_pairs(task) if task.wiring.is_pairwise else self._in_any(task)
+
+    def _proved(self, task: AssignmentTask) -> Found:
+        """A search for a proof; if it does not end in half of the time, the better of it and of what else there is."""
+        rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
+        half = replace(rule, tolerance=0.0, seconds=None if rule.seconds is None else rule.seconds / 2.0)
+        first = HybridBestFirst().assign(task.again(until=half, checkpoint=None))
+        if first.is_proved or first.bound == -np.inf:
+            return _said("HybridBestFirst", first)
+        start = first.codes[0] if first.log_values[0] > -np.inf else task.start
+        then = self._bounded(task.again(start=start, until=replace(half, tolerance=rule.tolerance)))
+        return _better(_said(f"HybridBestFirst, then {then.info['search']}", then), first)
+
+    def _in_any(self, task: AssignmentTask) -> Found:
+        """Bounds by messages of any factors, then large neighborhoods, then a proof if little is left to prove."""
+        budget = Budget.of(task)
+        found = _said("MPLP", assign(MPLP(), task.again(until=budget.rounds(1 / 3))))
+        return found if found.is_proved else _closed(task, _moved(task, found, budget), budget)
+
+    def _in_pairs(self, task: AssignmentTask) -> Found:
+        """Bounds by messages, then expansions if there are more than two states, then large neighborhoods."""
+        budget, is_binary = Budget.of(task), bool((task.wiring.plugs.cards <= 2).all())
+        found = _said("TRWS", assign(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
+        if found.is_proved:
+            return found
+        if not is_binary:
+            found = _expanded(task, found, budget)
+        return _closed(task, _moved(task, found, budget), budget)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The time of a search, of which its stages take parts.
+
+    Attributes:
+        rule: when the whole search stops.
+        since: when it began.
+    """
+
+    rule: Until
+    since: float
+
+    @classmethod
+    def of(cls, task: AssignmentTask) -> Budget:
+        """The budget of a task, which begins now."""
+        return cls(as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS)), time.monotonic())
+
+    def rounds(self, part: float) -> Until:
+        """The rule itself, with a part of its seconds."""
+        return replace(self.rule, seconds=None if self.rule.seconds is None else part * self.rule.seconds)
+
+    def left(self, part: float = 1.0) -> Until:
+        """A part of the seconds that are left."""
+        total = SECONDS if self.rule.seconds is None else self.rule.seconds
+        return Until(steps=None, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
+
+
+def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
+    """The same, with an assignment that expansions made better."""
+    rest = replace(budget.left(1 / 2), tolerance=None)
+    moved = AlphaExpansion().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    codes = fused(task.wiring, moved.codes[0], found.codes[0])
+    better = replace(found, codes=codes[None], log_values=(task.wiring.log_value(codes),))
+    return _said(f"{found.info['search']}, then AlphaExpansion", better)
+
+
+def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
+    """The same, with an assignment that large neighborhoods made better."""
+    method, rest = LargeNeighborhood(restarts=RESTARTS), budget.left(2 / 3 if _is_near(task, found) else 1.0)
+    moved = method.assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    better = replace(found, codes=moved.codes, log_values=moved.log_values)
+    if moved.bound <= found.bound:
+        better = replace(better, bound=moved.bound, certificate=moved.certificate)
+    return _said(f"{found.info['search']}, then LargeNeighborhood", better)
+
+
+def _closed(task: AssignmentTask, found: Found, budget: Budget) -> Found:
+    """The same, or what a search for a proof makes of it: a proof, or a better assignment or bound."""
+    if found.is_proved or not _is_near(task, found):
+        return found
+    again = HybridBestFirst().assign(task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
+    return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
+
+
+def _is_near(task: AssignmentTask, found: Found) -> bool:
+    """Whether a proof is worth a search: the model is tiny, or it is small and so is the gap."""
+    gap = found.bound - found.log_values[0]
+    most = SMALL if gap <= NEAR * max(1.0, abs(found.bound)) else TINY
+    return bool(task.wiring.plugs.states[-1] <= most) and _fits(task.wiring)
+
+
+def _better(one: Found, other: Found) -> Found:
+    """The first one's account, with the better assignment and the better bound of both."""
+    best = max(one, other, key=lambda found: found.log_values[0])
+    bound = min(one, other, key=lambda found: found.bound)
+    return replace(one, codes=best.codes, log_values=best.log_values, bound=bound.bound, certificate=bound.certificate)
+
+
+def _fits(wiring: Wiring) -> bool:
+    """Whether the tables of a model are few and small enough for a search."""
+    return wiring.plugs.states[-1] <= SMALL and bool(np.diff(wiring.plugs.starts).max(initial=1) <= WIDEST)
+
+
+def _has_zeros(wiring: Wiring) -> bool:
+    """Whether a model that fits forbids some joint states."""
+    has = np.isneginf(wiring.plugs.tables).any() or (wiring.plugs.kinds > QUADRATIC).any()
+    return bool(has) and _fits(wiring)
+
+
+def _said(name: str, found: Found) -> Found:
+    """The same, with the name of the method that found it."""
+    return replace(found, info={**found.info, "search": name})
