@@ -127,3 +127,40 @@ def test_predictions_are_those_of_the_engine():
         expected = ss.prepare(net).predict(rows, targets=["lung"])
         np.testing.assert_allclose(found.probabilities("lung"), expected.probabilities("lung"), atol=CLOSE)
         assert isinstance(found.states, ss.Dataset)
+
+
+def test_a_search_comes_before_exact_answers_that_take_long(monkeypatch):
+    from sepset.api import questions
+
+    rng = np.random.default_rng(0)
+    pixel = ss.Discrete.array("pixel", (5, 5))
+    net = ss.MarkovNet.potts(pixel, 0.7, log_values=rng.normal(size=(5, 5, 2)))
+    exact = ss.map_assignment(net)
+    assert "search" not in exact.info
+    monkeypatch.setattr(questions, "TIMED", 1)
+    assert "search" not in ss.map_assignment(net).info
+    monkeypatch.setattr(questions, "LONG", 0.0)
+    found = ss.map_assignment(net)
+    assert found.info["search"] == "MinCut"
+    assert "seconds" in str(found.info["why"])
+    assert dict(found.assignment) == dict(exact.assignment)
+    assert "search" not in ss.map_assignment(net, k=2).info
+
+
+def test_an_exact_answer_follows_a_search_without_proof(monkeypatch):
+    from sepset.api import questions
+    from sepset.inference.map.choice import automatic
+
+    rng = np.random.default_rng(1)
+    spin = ss.Discrete.array("spin", (6, 6), states=(-1, 1))
+    glass = ss.MarkovNet.ising(spin, 3.0 * rng.normal(size=len(spin.grid_edges())))
+    exact = ss.map_assignment(glass)
+    for name, value in {"TIMED": 1, "LONG": 0.0}.items():
+        monkeypatch.setattr(questions, name, value)
+    monkeypatch.setattr(automatic, "_closed", lambda task, found, budget: found)  # no proof
+    monkeypatch.setattr(automatic, "LargeNeighborhood", lambda restarts: ss.ICM())
+    assert "search" not in ss.map_assignment(glass).info
+    assert ss.map_assignment(glass).log_value == pytest.approx(exact.log_value)
+    stopped = ss.map_assignment(glass, until=2)
+    assert "search" in stopped.info
+    assert stopped.log_value <= exact.log_value + 1e-9

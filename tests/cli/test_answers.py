@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import sepset as ss
 from sepset.cli import answers
-from sepset.cli.answers import METHODS, MethodName
+from sepset.cli.answers import METHODS, SEARCHES, AssignmentMethod, MethodName
 
 
 @pytest.mark.parametrize("name", list(MethodName))
@@ -18,6 +19,36 @@ def test_every_method_answers_the_same(name, capsys):
     # P(lung | xray = yes) of Lauritzen & Spiegelhalter's network
     assert found["values"][0] == pytest.approx(0.48871, abs=1e-5)
     assert name in METHODS or name == MethodName.auto
+
+
+@pytest.mark.parametrize("name", list(AssignmentMethod))
+def test_every_method_finds_the_best_assignment(name, capsys, tmp_path):
+    a, b, c = (ss.Discrete(n, ["no", "yes"]) for n in "abc")
+    equal = [[3.0, 1.0], [1.0, 3.0]]
+    net = ss.MarkovNet(
+        ss.Table((a, b), equal),
+        ss.Table((b, c), equal),
+        ss.Table(a, [1.0, 4.0]),
+        *(ss.Table(v, [1.0, 2.0]) for v in (b, c)),
+    )
+    ss.write(net, tmp_path / "chain.uai")
+    takes_one_step = name in ("min-cut", "qpbo", "beam-search")
+    seconds = 20.0 if name in SEARCHES and not takes_one_step else None
+    answers.best(str(tmp_path / "chain.uai"), method=name, seconds=seconds, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["assignments"][0].values()) == [1, 1, 1]
+    assert found["log_values"][0] == pytest.approx(4.9698133)  # the logarithm of 144
+    assert found["bound"] is None or found["bound"] == pytest.approx(4.9698133)
+    assert name.value in {*METHODS, *SEARCHES, "auto"}
+
+
+def test_wide_models_have_no_probability_and_a_bound(capsys, tmp_path):
+    spin = ss.Discrete.array("spin", (45, 45))
+    ss.write(ss.MarkovNet.potts(spin, 0.5, log_values=np.full((45, 45, 2), [0.0, 0.1])), tmp_path / "wide.uai")
+    answers.best(str(tmp_path / "wide.uai"), as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["probability"] is None
+    assert found["bound"] == pytest.approx(found["log_values"][0])
 
 
 def test_a_summary_names_states_and_costs(capsys):

@@ -167,7 +167,8 @@ def map_assignment(
         over: the variables to assign; by default every unobserved one (the most probable explanation).
         k: the number of best assignments.
         method: an exact one, or one that searches, such as `MinCut()`; by default clique trees or, where they do not
-            fit, the strongest search that the factors allow.
+            fit, the strongest search that the factors allow. Where clique trees would take minutes, a search comes
+            first, and they follow if it proves nothing and `until` sets no limit.
         start: where a search begins: states by name, codes by array of variables, or an earlier result.
         until: when a search stops, as `Until(seconds=10)`.
         seed: all randomness of a search.
@@ -189,13 +190,40 @@ def map_assignment(
     if method is not None and any(value is not None for value in options.values()):
         named = " and ".join(f"{name}=" for name, value in options.items() if value is not None)
         raise NotApplicable(f"{named} is for methods that search, such as ICM(); {type(method).__name__} does not.")
+    first: MapResult | None = None
+    if method is None and over is None and k == 1 and (why := _too_long(model, given)):
+        first = _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
+        if until is not None or first.guarantees["assignment"].value == "exact":
+            return first
     try:
         return engine_for(model, method).map_assignment(given=given, over=over, k=k)
     except TooLarge as refusal:
+        if first is not None:
+            return first
         if method is not None or over is not None or k > 1:
             raise
         why = str(refusal)
     return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
+
+
+TIMED, LONG = 500, 10.0
+"""In models of so many variables a search comes before an exact answer of more than these seconds."""
+
+
+def _too_long(model: Model, given: Given) -> str:
+    """Why an exact answer would take long, or nothing; its plan is used if it is asked for after all."""
+    if len(model.variables) < TIMED:
+        return ""
+    from sepset.inference.method import TimesBest, can
+
+    engine = engine_for(model)
+    if engine.joints or not can(engine.prepared, TimesBest):
+        return ""
+    try:
+        seconds = engine.prepared.best_seconds(engine.evidence(given))
+    except TooLarge:
+        return ""
+    return f"An exact answer would take about {seconds:.3g} seconds." if seconds > LONG else ""
 
 
 def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:

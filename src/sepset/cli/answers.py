@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sepset.base.display import Shown, rich_table, text_table
 from sepset.base.text import listing
 from sepset.cli.shared import load, require_model_file, require_rows_file, show
-from sepset.errors import NotApplicable, ScopeError, StateError
+from sepset.errors import NotApplicable, ScopeError, StateError, TooLarge
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from sepset.inference.mapresult import MapResult
     from sepset.inference.method import Method
     from sepset.models.model import Model
     from sepset.variables.evidence import Finding
@@ -52,6 +54,56 @@ METHODS = {
     MethodName.cutset_conditioning: "cliquetree.cutset.CutsetConditioning",
 }
 """The algorithm of each name, loaded when it is chosen."""
+
+
+class AssignmentMethod(StrEnum):
+    """The algorithms for the most probable assignment: those for any question, and those that search."""
+
+    auto = "auto"
+    elimination = "elimination"
+    clique_tree = "clique-tree"
+    brute_force = "brute-force"
+    belief_update = "belief-update"
+    shafer_shenoy = "shafer-shenoy"
+    recursive_conditioning = "recursive-conditioning"
+    cutset_conditioning = "cutset-conditioning"
+    search = "search"
+    icm = "icm"
+    annealing = "annealing"
+    beam_search = "beam-search"
+    large_neighborhood = "large-neighborhood"
+    min_cut = "min-cut"
+    qpbo = "qpbo"
+    alpha_expansion = "alpha-expansion"
+    alpha_beta_swap = "alpha-beta-swap"
+    trws = "trws"
+    mplp = "mplp"
+    loopy_bp = "loopy-bp"
+    tree_reweighted = "tree-reweighted"
+    linear_program = "linear-program"
+    branch_and_bound = "branch-and-bound"
+    hybrid_best_first = "hybrid-best-first"
+
+
+SEARCHES = {
+    AssignmentMethod.search: "map.choice.automatic.AutomaticSearch",
+    AssignmentMethod.icm: "map.coordinates.ICM",
+    AssignmentMethod.annealing: "map.annealing.Annealing",
+    AssignmentMethod.beam_search: "map.beam.BeamSearch",
+    AssignmentMethod.large_neighborhood: "map.search.neighborhoods.LargeNeighborhood",
+    AssignmentMethod.min_cut: "map.mincut.MinCut",
+    AssignmentMethod.qpbo: "map.qpbo.QPBO",
+    AssignmentMethod.alpha_expansion: "map.moves.AlphaExpansion",
+    AssignmentMethod.alpha_beta_swap: "map.moves.AlphaBetaSwap",
+    AssignmentMethod.trws: "map.trws.TRWS",
+    AssignmentMethod.mplp: "map.mplp.MPLP",
+    AssignmentMethod.loopy_bp: "propagation.loopybp.LoopyBP",
+    AssignmentMethod.tree_reweighted: "propagation.treereweighted.TreeReweighted",
+    AssignmentMethod.linear_program: "map.relaxation.linearprogram.LinearProgram",
+    AssignmentMethod.branch_and_bound: "map.branching.BranchAndBound",
+    AssignmentMethod.hybrid_best_first: "map.consistency.bestfirst.HybridBestFirst",
+}
+"""The search of each name, loaded when it is chosen."""
 
 
 def info(file: str, as_json: bool = False) -> None:
@@ -115,22 +167,35 @@ def best(
     soft: Texts = None,
     over: Texts = None,
     k: int = 1,
-    method: MethodName = MethodName.auto,
+    method: AssignmentMethod = AssignmentMethod.auto,
+    seconds: float | None = None,
     as_json: bool = False,
 ) -> None:
     """The most probable assignment given the evidence."""
     from sepset.api import questions as verbs
+    from sepset.inference.iterate import Until
 
     model = load(file)
     evidence = _evidence(model, given, likelihood, soft)
-    best = verbs.map_assignment(model, given=evidence, over=over or None, k=k, method=_method(method))
+    until = None if seconds is None else Until(steps=None, tolerance=1e-7, seconds=seconds)
+    chosen = _made(SEARCHES[method]) if method in SEARCHES else _method(MethodName(method.value))
+    best = verbs.map_assignment(model, given=evidence, over=over or None, k=k, method=chosen, until=until)
     payload = {
         "assignments": [dict(one) for one in best.assignments],
         "log_values": list(best.log_values),
-        "probability": best.probability,
+        "bound": best.bound if math.isfinite(best.bound) else None,
+        "probability": _probability(best),
         "guarantees": {part: guarantee.value for part, guarantee in best.guarantees.items()},
     }
     show(payload, as_json, best.__rich__)
+
+
+def _probability(best: MapResult) -> float | None:
+    """The probability of the best assignment; None where the sum over all of them is too large."""
+    try:
+        return best.probability
+    except TooLarge:
+        return None
 
 
 def sample(
@@ -181,11 +246,13 @@ def plan(file: str, target: Texts = None, given: Texts = None, as_json: bool = F
 
 
 def _method(name: MethodName) -> Method | None:
-    if name not in METHODS:
-        return None
-    module, _, maker = METHODS[name].rpartition(".")
-    made: Method = getattr(importlib.import_module(f"sepset.inference.{module}"), maker)()
-    return made
+    return _made(METHODS[name]) if name in METHODS else None
+
+
+def _made(place: str) -> Any:
+    """The method at a place in `inference`, with its default settings."""
+    module, _, maker = place.rpartition(".")
+    return getattr(importlib.import_module(f"sepset.inference.{module}"), maker)()
 
 
 def _evidence(

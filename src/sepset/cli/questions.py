@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sepset.cli import answers
-from sepset.cli.answers import MethodName
+from sepset.cli.answers import AssignmentMethod, MethodName
 from sepset.cli.application import AsJson, File, Seed, Target, app
 from sepset.cli.completion import findings, variables
 
@@ -79,11 +79,12 @@ def map_(
         typer.Option("--over", help="Variables to assign; the rest are summed out.", autocompletion=variables),
     ] = None,
     k: Annotated[int, typer.Option("--best", "-k", min=1, help="The number of best assignments.")] = 1,
-    method: Chosen = MethodName.auto,
+    method: Annotated[AssignmentMethod, typer.Option("--method", "-m", help="The algorithm.")] = AssignmentMethod.auto,
+    seconds: Annotated[float | None, typer.Option("--seconds", min=0.0, help="The time of a search.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """The most probable assignment given the evidence."""
-    answers.best(file, given, likelihood, soft, over, k, method, as_json)
+    answers.best(file, given, likelihood, soft, over, k, method, seconds, as_json)
 
 
 @app.command()

@@ -6,6 +6,7 @@ wrong. Both read a plain line the same way.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -62,8 +63,9 @@ LINES = {
         {"file": "text"},
         {
             **_GIVEN,
-            **_METHOD,
+            **dict.fromkeys(("--method", "-m"), Option("method", "assignment")),
             **_JSON,
+            "--seconds": Option("seconds", "seconds"),
             "--over": Option("over", "texts"),
             **dict.fromkeys(("--best", "-k"), Option("k", "number", 1)),
         },
@@ -152,12 +154,17 @@ def _value(kind: str, text: str, least: int) -> Any:
         if not (text.isascii() and text.isdigit()) or int(text) < least:
             raise NotPlain
         return int(text)
-    if kind == "method":
-        from sepset.cli.answers import MethodName
+    if kind in ("method", "assignment"):
+        from sepset.cli.answers import AssignmentMethod, MethodName
 
-        if text not in list(MethodName):
+        named = MethodName if kind == "method" else AssignmentMethod
+        if text not in list(named):
             raise NotPlain
-        return MethodName(text)
+        return named(text)
+    if kind == "seconds":
+        if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+            raise NotPlain
+        return float(text)
     if kind == "path":
         from pathlib import Path
 

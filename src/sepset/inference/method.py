@@ -377,6 +377,14 @@ class Rewrites(Protocol):
         """The method prepared for a query of `targets`."""
 
 
+@runtime_checkable
+class TimesBest(Protocol):
+    """A prepared method that can tell how long the best assignment takes."""
+
+    def best_seconds(self, evidence: Evidence) -> float:
+        """The estimated seconds of the best assignment of all unobserved variables, after planning."""
+
+
 class Calibrated(Protocol):
     r"""A calibrated tree: $\prod_i \beta_i / \prod_{ij} \mu_{ij}$ is the distribution it started from."""
 

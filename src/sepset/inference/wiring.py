@@ -246,6 +246,14 @@ class Wiring:
                 f"{arities[f]}: {listing([self.name(i) for i in self.scope(f).tolist()])}. Use MPLP() or CliqueTree()."
             )
 
+    def require_tables(self, method: object) -> None:
+        """Raise if a factor is too large for a table."""
+        for f in np.flatnonzero(np.diff(self.plugs.starts) > 24).tolist():
+            raise NotApplicable(
+                f"{type(method).__name__} takes factors whose tables fit; factor {self.numbers[f]} has "
+                f"{len(self.scope(f))} variables. Use MPLP()."
+            )
+
     def name(self, i: int) -> str:
         """The name of a variable."""
         return self.variables[int(self.free[i])].name

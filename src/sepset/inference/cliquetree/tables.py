@@ -104,6 +104,10 @@ class PreparedTables:
             return self.tables.best(evidence)
         return self._tree.best(evidence, over)
 
+    def best_seconds(self, evidence: Evidence) -> float:
+        """The estimated seconds of the best assignment of all unobserved variables, after planning."""
+        return self.tables.best_seconds(evidence)
+
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
         return {**self.tables.sample(num_rows, evidence, rng)}

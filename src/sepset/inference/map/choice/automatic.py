@@ -2,6 +2,7 @@ r"""The choice of a search where clique trees are too wide: the strongest method
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,17 +10,20 @@ import numpy as np
 from sepset.inference.assignment import AssignmentTask, Found, assign
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.map.consistency.bestfirst import HybridBestFirst
-from sepset.inference.map.coordinates import ICM
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
+from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import QUADRATIC
 
 SECONDS = 30.0
 """The time that bounds and moves take together if no budget is given."""
+
+RESTARTS = 1
+"""The further starts of large neighborhoods, if there is time."""
 
 SMALL, WIDEST, NEAR, TINY = 20000, 12, 0.05, 2000
 """A search for a proof follows for models of so many states, factors of so many variables, and gaps of this part of the
@@ -29,13 +33,13 @@ first if factors have zeros."""
 
 @dataclass(frozen=True)
 class AutomaticSearch:
-    """One cut if the model is submodular; else bounds and moves for pairs; else bounds and search.
+    """One cut if the model is submodular; else bounds by messages, then moves, then a proof if it is near.
 
-    For pairs, tree-reweighted message passing gives the bound and a start, expansions improve it, and the better
-    states of both are fused. For larger factors, `MPLP` gives bound and start, and local search improves it. The result
-    says what was used. Hybrid best-first search for a proof follows in small models, if little is left to prove or they
-    are tiny; where factors have zeros it comes first, with half of the time. Large groups are left to expansions, and
-    questions for some variables to `MarginalMAP`.
+    For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
+    two states, and the better states of both are fused. For larger factors, `MPLP` gives bound and start. Then large
+    neighborhoods improve the assignment. Hybrid best-first search for a proof follows in small models, if little is
+    left to prove or they are tiny; where factors have zeros it comes first, with half of the time. Large groups are
+    left to expansions, and questions for some variables to `MarginalMAP`. The result says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -77,40 +81,81 @@ class AutomaticSearch:
         return _better(_said(f"HybridBestFirst, then {then.info['search']}", then), first)
 
     def _in_any(self, task: AssignmentTask) -> Found:
-        """Bounds by messages of any factors, then local search, then branch and bound if little is left to prove."""
-        rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
-        half = None if rule.seconds is None else rule.seconds / 2.0
-        bounded = assign(MPLP(), task.again(until=replace(rule, seconds=half)))
-        if bounded.is_proved:
-            return _said("MPLP", bounded)
-        rest = Until(steps=None, tolerance=0.0, seconds=(half or SECONDS) / 2.0)
-        moved = ICM(restarts=10).assign(task.again(start=bounded.codes[0], until=rest, checkpoint=None))
-        better = replace(bounded, codes=moved.codes, log_values=moved.log_values)
-        return _closed(task, _said("MPLP, then ICM", better), rest)
+        """Bounds by messages of any factors, then large neighborhoods, then a proof if little is left to prove."""
+        budget = Budget.of(task)
+        found = _said("MPLP", assign(MPLP(), task.again(until=budget.rounds(1 / 3))))
+        return found if found.is_proved else _closed(task, _moved(task, found, budget), budget)
 
     def _in_pairs(self, task: AssignmentTask) -> Found:
-        """Bounds by messages, then moves."""
-        wiring, rule = task.wiring, as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
-        half = None if rule.seconds is None else rule.seconds / 2.0
-        bounded = assign(TRWS(), task.again(until=replace(rule, seconds=half)))
-        if bounded.is_proved:
-            return _said("TRWS", bounded)
-        rest = Until(steps=None, tolerance=0.0, seconds=(half or SECONDS) / 2.0)
-        moves = task.again(start=bounded.codes[0], until=replace(rest, tolerance=None), checkpoint=None)
-        moved = AlphaExpansion().assign(moves)
-        codes = fused(wiring, moved.codes[0], bounded.codes[0])
-        better = replace(bounded, codes=codes[None], log_values=(wiring.log_value(codes),))
-        return _closed(task, _said("TRWS, then AlphaExpansion", better), rest)
+        """Bounds by messages, then expansions if there are more than two states, then large neighborhoods."""
+        budget, is_binary = Budget.of(task), bool((task.wiring.plugs.cards <= 2).all())
+        found = _said("TRWS", assign(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
+        if found.is_proved:
+            return found
+        if not is_binary:
+            found = _expanded(task, found, budget)
+        return _closed(task, _moved(task, found, budget), budget)
 
 
-def _closed(task: AssignmentTask, found: Found, rest: Until) -> Found:
+@dataclass(frozen=True)
+class Budget:
+    """The time of a search, of which its stages take parts.
+
+    Attributes:
+        rule: when the whole search stops.
+        since: when it began.
+    """
+
+    rule: Until
+    since: float
+
+    @classmethod
+    def of(cls, task: AssignmentTask) -> Budget:
+        """The budget of a task, which begins now."""
+        return cls(as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS)), time.monotonic())
+
+    def rounds(self, part: float) -> Until:
+        """The rule itself, with a part of its seconds."""
+        return replace(self.rule, seconds=None if self.rule.seconds is None else part * self.rule.seconds)
+
+    def left(self, part: float = 1.0) -> Until:
+        """A part of the seconds that are left."""
+        total = SECONDS if self.rule.seconds is None else self.rule.seconds
+        return Until(steps=None, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
+
+
+def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
+    """The same, with an assignment that expansions made better."""
+    rest = replace(budget.left(1 / 2), tolerance=None)
+    moved = AlphaExpansion().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    codes = fused(task.wiring, moved.codes[0], found.codes[0])
+    better = replace(found, codes=codes[None], log_values=(task.wiring.log_value(codes),))
+    return _said(f"{found.info['search']}, then AlphaExpansion", better)
+
+
+def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
+    """The same, with an assignment that large neighborhoods made better."""
+    method, rest = LargeNeighborhood(restarts=RESTARTS), budget.left(2 / 3 if _is_near(task, found) else 1.0)
+    moved = method.assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    better = replace(found, codes=moved.codes, log_values=moved.log_values)
+    if moved.bound <= found.bound:
+        better = replace(better, bound=moved.bound, certificate=moved.certificate)
+    return _said(f"{found.info['search']}, then LargeNeighborhood", better)
+
+
+def _closed(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, or what a search for a proof makes of it: a proof, or a better assignment or bound."""
+    if found.is_proved or not _is_near(task, found):
+        return found
+    again = HybridBestFirst().assign(task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
+    return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
+
+
+def _is_near(task: AssignmentTask, found: Found) -> bool:
+    """Whether a proof is worth a search: the model is tiny, or it is small and so is the gap."""
     gap = found.bound - found.log_values[0]
     most = SMALL if gap <= NEAR * max(1.0, abs(found.bound)) else TINY
-    if found.is_proved or task.wiring.plugs.states[-1] > most or not _fits(task.wiring):
-        return found
-    again = HybridBestFirst().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
-    return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
+    return bool(task.wiring.plugs.states[-1] <= most) and _fits(task.wiring)
 
 
 def _better(one: Found, other: Found) -> Found:
