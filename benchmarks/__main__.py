@@ -44,6 +44,7 @@ SUITES = (
     "em",
     "callers",
     "structure_exact",
+    "structure_claims",
     "structural_em",
     "structure",
     "startup",

@@ -13,6 +13,8 @@ PATIENCE = 900.0  # seconds for a structure that is searched once
 ALL_SUBSETS = 20  # columns of dynamic programming
 FEW_PARENTS = (("insurance", 25), ("insurance", 26), ("alarm", 30))  # networks and columns, up to four parents each
 AVERAGED = 15  # columns of chains
+MANY = ((50, 1_000), (100, 1_000))  # columns and draws of chains with candidates
+SUMU = ""
 SAMPLES = {"OrderMCMC": 6_000, "OrderMCMC corrected": 25_000, "PartitionMCMC": 20_000}
 
 
@@ -73,6 +75,29 @@ def chain(name: str) -> Averaged:
     return Averaged(seconds, float(abs(found.edges - truth).max()), steps / seconds)
 
 
+class Many(NamedTuple):
+    """Seconds, the peak memory, the R-hat of the scores, and steps per second, of chains over many columns."""
+
+    seconds: float
+    memory: int
+    r_hat: float
+    speed: float
+
+
+def many_columns(columns: int, num_samples: int) -> Many:
+    """Two chains over partitions of many columns, with candidates, one further parent, and their expansion."""
+    import sepset as ss
+    from benchmarks.structuresearch import sampled
+
+    data = sampled(columns, 2 * ROWS)
+    ss.structure_posterior(sampled(8, 200), method=ss.PartitionMCMC(num_samples=2))
+    start = now()
+    found = ss.structure_posterior(data, method=ss.PartitionMCMC(num_samples=num_samples))
+    seconds = now() - start
+    steps = len(found.trace) * 10 * columns * 2
+    return Many(seconds, peak_memory(), float(found.diagnostics["r_hat"]), steps / seconds)
+
+
 def run(lab: Lab) -> list[Report]:
     """Searches with their seconds and memory, then chains with their errors."""
     searches, memory, errors, speeds = [], [], [], []
@@ -92,10 +117,23 @@ def run(lab: Lab) -> list[Report]:
         errors.append(Comparison(name, averaged.error if known else averaged, kind="error", target="0.02"))
         pace = f", {averaged.speed:,.0f} steps per second" if known else ""
         speeds.append(Comparison(name + pace, averaged.seconds if known else averaged, target="60 s"))
+    wide = []
+    for columns, samples in lab.wanted(()) if lab.quick else MANY:
+        found = lab.ask("sepset", many_columns, columns, samples, fresh=True, limit=PATIENCE)
+        known = isinstance(found, Many)
+        case = f"{columns} columns, {samples:,} draws" + (f", R-hat {found.r_hat:.2f}" if known else "")
+        wide.append(Comparison(case, found.seconds if known else found))
+        wide.append(Comparison(f"{case}: memory", found.memory if known else found, kind="B"))
     columns = f"{AVERAGED} columns of ALARM"
     return [
         Report("Exact structures: seconds", searches, f"{ROWS:,} rows, BIC, with the proof.", has_mean=False),
         Report("Exact structures: peak memory", memory, "Of the whole process.", has_mean=False),
         Report("Averages over structures: error", errors, f"Largest error of an edge, {columns}.", has_mean=False),
-        Report("Averages over structures: seconds", speeds, f"{columns}, two chains.", has_mean=False),
+        Report("Averages over structures: seconds", speeds, f"{columns}, two chains. {SUMU}", has_mean=False),
+        Report(
+            "Averages over many columns",
+            wide,
+            "Two chains over partitions of a random network, 2,000 rows; BDeu(1).",
+            has_mean=False,
+        ),
     ]

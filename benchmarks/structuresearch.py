@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from benchmarks import networks
 from benchmarks.measure import Timing, measure
-from benchmarks.report import Comparison, Report, seconds
+from benchmarks.report import RESULTS, Comparison, Report, seconds
 from benchmarks.structuretests import folder
 from benchmarks.worker import Lab
 
@@ -93,14 +94,30 @@ def search(method: str) -> Scored:
     return timing, found[-1].score, truth - found[-1].score
 
 
+def plot_growth(seconds_of: Mapping[tuple[int, int], float], path: Path) -> None:
+    """A picture of seconds by columns, of 10,000 rows each, and by rows, of 250 columns each, on logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    panels = {"columns (10,000 rows)": (1, 10_000, 0), "rows (250 columns)": (0, 250, 1)}
+    for axes, (label, (fixed, value, free)) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        points = sorted((size[free], time) for size, time in seconds_of.items() if size[fixed] == value)
+        axes.loglog(*zip(*points, strict=True), "o-")
+        axes.set(xlabel=label, ylabel="seconds")
+    figure.suptitle("Greedy equivalence search")
+    figure.savefig(path)
+
+
 def run(lab: Lab) -> list[Report]:
     """Two tables: greedy equivalence search by size, and searches by score and time."""
     sizes = GROWTH[:1] if lab.quick else (*GROWTH, LARGE)
-    grown, searched = [], []
+    grown, searched, times = [], [], dict[tuple[int, int], float]()
     for columns, rows in sizes:
         found = lab.ask("sepset", greedy_classes, columns, rows, limit=PATIENCE)
         case, is_large = f"{columns:,} columns, {rows:,} rows", (columns, rows) == LARGE
         time, memory = (found, found) if isinstance(found, str) else (seconds(found[0]), found[2])
+        if not isinstance(time, str):
+            times[columns, rows] = time
         head = "GES, 1,000 columns of 10,000 rows" if is_large else ""
         grown.append(Comparison(case, time, target="180 s" if is_large else "", headline=head))
         if is_large:
@@ -109,8 +126,10 @@ def run(lab: Lab) -> list[Report]:
         found = lab.ask("sepset", search, method, limit=PATIENCE)
         score = "" if isinstance(found, str) else f": score {found[1]:.1f}, {found[2]:+.1f} below the true structure"
         searched.append(Comparison(method + score, found if isinstance(found, str) else seconds(found[0])))
+    if len(times) == len(GROWTH) + 1 and not lab.only:
+        plot_growth(times, RESULTS / "structuresearch.svg")
     note = "A random network of mean degree 3 with two to four states; BIC; from coded columns to the class."
     return [
-        Report("Greedy equivalence search", grown, note, has_mean=False),
+        Report("Greedy equivalence search", grown, f"{note} structuresearch.svg plots it.", has_mean=False),
         Report(f"Searches for the structure of ALARM, {ROWS:,} rows", searched, "BIC.", has_mean=False),
     ]

@@ -13,7 +13,7 @@ from sepset.base.threads import interruptible
 from sepset.errors import TooLarge
 from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.map.coordinates import improved
-from sepset.inference.map.minibuckets import MiniBuckets, require_tables
+from sepset.inference.map.minibuckets import MiniBuckets
 from sepset.inference.result import Guarantee
 from sepset.kernels.map.branching import Buckets, level
 
@@ -55,7 +55,7 @@ class BeamSearch:
         """The best assignment that is left at the end, and the bound of what was dropped."""
         task.require_all(self)
         task.require_no_budget(self)
-        require_tables(task.wiring, self)
+        task.wiring.require_tables(self)
         wiring = task.wiring.consistent
         messages = np.zeros(int(wiring.wires.messages[-1]))
         made = MiniBuckets.of(wiring, messages, entries=self.entries)

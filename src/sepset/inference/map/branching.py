@@ -14,7 +14,7 @@ from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.iterate import Info, Interrupted, Until, as_until
 from sepset.inference.map.dual import AGREE, bound_of
-from sepset.inference.map.minibuckets import MiniBuckets, require_tables
+from sepset.inference.map.minibuckets import MiniBuckets
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.map.branching import branch_and_bound, branch_values, level
@@ -88,7 +88,7 @@ class BranchAndBound:
         """The best assignments, proved if the search ended."""
         if task.over is not None:
             task.require_all(self)
-        require_tables(task.wiring, self)
+        task.wiring.require_tables(self)
         search = _Search(self)
         done = task.iterated(search, until=Until(steps=None, tolerance=0.0), codec=_BranchedCodec())
         state, order = done.state, search.buckets(task, done.state.messages).order

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
-from sepset.errors import NotApplicable, TooLarge
+from sepset.errors import TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import MinFill, elimination_order
 from sepset.inference.wiring import Wiring
@@ -94,15 +94,6 @@ def _order(wiring: Wiring) -> Ints:
     cards = dict(zip(names, wiring.plugs.cards.tolist(), strict=True))
     found = elimination_order(graph, cards, method=MinFill()).order
     return np.array([int(name) for name in reversed(found)], np.int64)
-
-
-def require_tables(wiring: Wiring, method: object) -> None:
-    """Raise if a factor is too large for a table."""
-    for f in np.flatnonzero(np.diff(wiring.plugs.starts) > 24).tolist():
-        raise NotApplicable(
-            f"{type(method).__name__} takes factors whose tables fit; factor {wiring.numbers[f]} has "
-            f"{len(wiring.scope(f))} variables. Use MPLP()."
-        )
 
 
 def _functions(wiring: Wiring, messages: Floats, order: Ints) -> list[Function]:

@@ -304,6 +304,8 @@ def _sweeps_work(network: Network, state: State, sweeps: int, *_: object) -> flo
 def consistent(network: Network, state: State, sweeps: int, cancel: Bytes) -> bool:
     """Sweeps until the lower bound no longer rises, then propagation; False if no assignment is below the upper one."""
     numbers, before = state.numbers, 0
+    if not nodes(network, state):
+        return False
     for turn in range(sweeps):
         if cancel[0] or not sweep(network, state, turn % 2 == 0):
             return bool(cancel[0])

@@ -86,3 +86,21 @@ def test_a_search_of_several_methods_takes_a_checkpoint(tmp_path):
     rest = ss.map_assignment(net, until=ss.Until(steps=40, tolerance=None), **how)
     assert rest.bound <= first.bound
     assert rest.log_value >= first.log_value - 1e-9
+
+
+def test_groups_and_questions_for_some_variables_have_searches_of_their_own():
+    rng = np.random.default_rng(8)
+    item = ss.Discrete.array("item", (40,), states=3)
+    groups = ss.factors.FactorBlock([range(20), range(20, 40)], (3,) * 20, ss.potentials.RobustPotts(4.0, 3))
+    alone = ss.factors.FactorBlock(np.arange(40)[:, None], (3,), rng.normal(size=(40, 3)), space="log")
+    net = ss.MarkovNet(alone, groups, variables=[item])
+    found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
+    assert found.info["search"] == "AlphaExpansion"
+    bits = ss.Discrete.array("bit", (12,))
+    friends = ss.factors.FactorBlock([range(12)], (2,) * 12, ss.potentials.RobustPotts(2.0, 3))
+    own = ss.factors.FactorBlock(np.arange(12)[:, None], (2,), rng.normal(size=(12, 2)), space="log")
+    cut = ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits]), method=ss.inference.AutomaticSearch())
+    assert cut.info["search"] == "MinCut"
+    assert cut.log_value == pytest.approx(ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits])).log_value)
+    some = ss.map_assignment(ss.datasets.load("asia"), over=["smoke"], method=ss.inference.AutomaticSearch())
+    assert dict(some.assignment) == dict(ss.map_assignment(ss.datasets.load("asia"), over=["smoke"]).assignment)

@@ -82,6 +82,19 @@ def test_the_order_of_factors_and_variables_does_not_matter(seed):
     assert values[0] == pytest.approx(ss.map_assignment(net).log_value)
 
 
+def test_wide_factors_of_variables_with_forbidden_states():
+    rng = np.random.default_rng(8)
+    x = ss.Discrete.array("x", (12,), states=3)
+    scopes = np.stack([rng.permutation(12)[:9] for _ in range(2)])
+    wide = ss.factors.FactorBlock(scopes, (3,) * 9, rng.integers(0, 3, (2, *[3] * 9)).astype(float), space="log")
+    alone = ss.factors.FactorBlock(np.arange(12)[:, None], (3,), np.tile([0.0, 0.5, 1.0], (12, 1)))
+    net = ss.MarkovNet(wide, alone, variables=[x])
+    for sweeps in (0, 5):
+        found = ss.map_assignment(net, method=ss.inference.HybridBestFirst(entries=1, sweeps=sweeps))
+        assert found.log_value == pytest.approx(ss.map_assignment(net).log_value)
+        assert found.guarantees["assignment"] is ss.Guarantee.EXACT
+
+
 def test_runs_resume_and_bad_questions_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(bestfirst, "LEAST", 1)
     monkeypatch.setattr(bestfirst, "MOST", 1)

@@ -44,3 +44,15 @@ def test_one_of_two_equal_states_is_kept():
     functions.add((0,), np.zeros(2))
     absorb(functions)
     assert list(functions.tables) == [(0, 1), (0,)]
+
+
+def test_functions_that_only_shrink_are_always_eliminated_and_large_ones_are_not_compared():
+    rng = np.random.default_rng(0)
+    functions = CostFunctions((400, 300, 2))
+    functions.add((0, 1), rng.random((400, 300)))
+    functions.add((1, 2), rng.random((300, 2)))
+    assert not dominated(functions, 0).any()
+    best = (functions.tables[(0, 1)].min(axis=0) + functions.tables[(1, 2)].min(axis=1)).min()
+    reduction = Reduction.of(functions, entries=1)
+    assert sorted(step.variable for step in reduction.steps) == [0, 1, 2]
+    assert reduction.functions.constant == pytest.approx(best)

@@ -11,10 +11,18 @@ from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import TooLarge
 from sepset.kernels.structure.candidatesums import score_family, sum_before
 from sepset.learning.structure.averaging import candidates
-from sepset.learning.structure.averaging.candidates import CandidateTable, expanded, first_candidates
+from sepset.learning.structure.averaging.candidates import (
+    CandidateTable,
+    climbed,
+    expanded,
+    first_candidates,
+    with_parents,
+)
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.familyscores import Scorer
+from sepset.learning.structure.learned import StructureTask, dag_of
+from sepset.learning.structure.search.hillclimb import HillClimb
 from support.score_tables import dependent_rows
 
 DATA = Columns.of(dependent_rows(0, 5, 40))
@@ -63,3 +71,10 @@ def test_too_large(monkeypatch):
     monkeypatch.setattr(candidates, "MOST_BYTES", 100)
     with pytest.raises(TooLarge, match="parent sets takes"):
         CandidateTable.of(Scorer(DATA, BDeu(1.0)), Constraints().bind(DATA.names), [[]] * 5)
+
+
+def test_parents_of_a_good_graph_are_candidates():
+    """Hill climbing by itself and through the search end alike; its parents come before other candidates."""
+    task = StructureTask(DATA, BDeu(1.0))
+    assert dag_of(DATA, climbed(task)) == HillClimb().learn(StructureTask(DATA, BDeu(1.0))).graph
+    assert with_parents([[0, 1, 2], []], [[3, 4], [0]], 3) == [[0, 3, 4], [0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.errors import DataError, NotApplicable
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.undirected.correlations import Correlations
@@ -30,6 +31,13 @@ def test_covariances_in_their_own_units():
 def test_other_rows_about_these_means():
     known = Correlations.of(Columns.of(ROWS), is_scaled=True, method="It")
     np.testing.assert_allclose(known.about(Columns.of(ROWS)), known.matrix, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [ss.GraphicalLasso(), ss.structure.NeighborhoodSelection()], ids=repr)
+def test_collinear_columns_are_refused_by_name(method):
+    for other in (X[0], 2.0 - 3.0 * X[0]):
+        with pytest.raises(DataError, match="'a' is a linear function of 'c'"):
+            ss.learn_structure(ROWS | {"c": other}, method=method)
 
 
 def test_columns_without_correlations():

@@ -81,7 +81,11 @@ def test_likelihoods_of_regressions():
 
 def test_more_columns_than_rows_and_copies():
     rows = chain(3, 12, 8)
-    found = ss.learn_structure(rows | {"copy": rows["x0"]}, method=Selection())
+    with pytest.raises(DataError, match="'x0' is a linear function of 'copy'"):
+        ss.learn_structure(rows | {"copy": rows["x0"]}, method=Selection())
+    copied = ss.learn_structure(rows | {"copy": rows["x0"]}, method=Selection(0.2))
+    assert copied.graph.has_edge("x0", "copy")
+    found = ss.learn_structure(rows, method=Selection())
     assert found.graph.num_edges < 60
     assert all(point.gap <= 1e-4 for point in found.path)
 

@@ -12,14 +12,12 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.checks import whole
 from sepset.base.threads import interruptible
-from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of
+from sepset.inference.assignment import PROVED, AssignmentTask, Certificate, Found, best_of
 from sepset.inference.iterate import Info, Until
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.part import Part, Progress, rows
 from sepset.inference.map.consistency.reduction import Reduction, absorb
 from sepset.inference.map.consistency.wholecosts import WholeCosts
-from sepset.inference.map.dual import AGREE
-from sepset.inference.map.minibuckets import require_tables
 from sepset.inference.result import Guarantee
 from sepset.kernels.map.depthfirst import BACKTRACKS, NODES
 
@@ -72,7 +70,7 @@ class HybridBestFirst:
         """The best assignments, proved if the search ended."""
         if task.over is not None:
             task.require_all(self)
-        require_tables(task.wiring, self)
+        task.wiring.require_tables(self)
         search = _Search(self, task)
         done = task.iterated(search, until=Until(steps=None, tolerance=0.0), codec=_SearchedCodec())
         codes, state = search.assignments(done.state), done.state
@@ -186,7 +184,7 @@ def _proves(task: AssignmentTask, method: HybridBestFirst, bound: float, steps: 
     for _ in range(steps):
         state, _info = search.step(task, state, task.rng)
     again = search.bound(state)
-    return again == bound or again <= bound + AGREE * max(1.0, abs(bound))
+    return again == bound or again <= bound + PROVED * max(1.0, abs(bound))
 
 
 class _SearchedCodec:

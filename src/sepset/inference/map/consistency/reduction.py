@@ -23,6 +23,9 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Ints
 from sepset.inference.map.consistency.functions import CostFunctions, Scope, spread
 
+MAX_DIFFERENCES = 2**22
+"""The most differences of costs between two states that are compared; larger functions are left as they are."""
+
 
 class Step(NamedTuple):
     """A variable that was eliminated: its neighbors, and its best state for each of their joint states."""
@@ -81,7 +84,7 @@ def _eliminate(functions: CostFunctions, waiting: set[int], steps: list[Step], e
     while heap:
         size, i = heapq.heappop(heap)
         near = functions.neighbors(i)
-        if i in done or size > entries or size != functions.size(near):
+        if i in done or size != functions.size(near) or size > max(entries, _widest(functions, i)):
             continue
         done.add(i)
         steps.append(eliminate(functions, i, near))
@@ -89,6 +92,11 @@ def _eliminate(functions: CostFunctions, waiting: set[int], steps: list[Step], e
             heapq.heappush(heap, (functions.size(functions.neighbors(j)), j))
         touched.update(near)
     return touched
+
+
+def _widest(functions: CostFunctions, i: int) -> int:
+    """The number of joint states of the others in the largest function of a variable."""
+    return max((functions.size(scope) for scope in functions.of_variable(i)), default=1) // functions.cards[i]
 
 
 def eliminate(functions: CostFunctions, i: int, near: Scope) -> Step:
@@ -119,7 +127,7 @@ def dominated(functions: CostFunctions, i: int) -> Bools:
     """The states of a variable to which a state that stays is preferable at every assignment of the others."""
     card = functions.cards[i]
     live = np.isfinite(functions.tables.get((i,), np.zeros(card)))
-    if live.sum() < 2:
+    if live.sum() < 2 or card * max(functions.size(scope) for scope in functions.of_variable(i)) > MAX_DIFFERENCES:
         return np.zeros(card, bool)
     better, gone = np.zeros((card, card)), ~live
     with np.errstate(invalid="ignore"):

@@ -26,7 +26,7 @@ UNITS = 2**53
 """The number of units in the largest cost of an assignment."""
 
 TRAIL = 2**20
-"""The least number of entries of a trail."""
+"""The least number of entries of a trail that might be needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class WholeCosts:
         arity, cards = int(np.diff(net.starts).max(initial=1)), np.diff(net.states)
         cells = len(self.unary) + int(cards[net.scope].sum())
         margin = cells + 2 * len(self.unary) + int((cards**2).sum()) + 64
-        size = max(TRAIL, 4 * cells) + margin
+        size = min(max(TRAIL, 4 * cells), cells * (len(self.unary) + 1)) + margin
         numbers = np.zeros(8, np.int64)
         numbers[UPPER], numbers[ROOM], numbers[LATEST] = self.most, size - margin, n - 1
         return State(

@@ -16,7 +16,9 @@ from sepset.kernels.structure.subsets import sum_subsets
 from sepset.learning.structure.constraints import Allowed
 from sepset.learning.structure.exact.families import dense_families
 from sepset.learning.structure.exact.scoretable import bits
-from sepset.learning.structure.familyscores import Scorer
+from sepset.learning.structure.familyscores import TOLERANCE, Scorer
+from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.search.moves import SearchedGraph
 
 MOST_BYTES = 2**31
 """The largest table."""
@@ -155,6 +157,26 @@ def first_candidates(scorer: Scorer, allowed: Allowed, count: int = FIRST) -> li
                 chosen.append(u)
         found.append(sorted(chosen))
     return found
+
+
+def climbed(task: StructureTask) -> list[list[int]]:
+    """The parents of each column where plain hill climbing ends."""
+    graph = SearchedGraph(task.scorer, task.allowed, task.start_parents())
+    while (move := graph.best()) is not None and move.gain > TOLERANCE:
+        graph.make(move)
+    return graph.parents_of()
+
+
+def with_parents(
+    candidates: Sequence[Sequence[int]], parents_of: Sequence[Sequence[int]], most: int = MOST
+) -> list[list[int]]:
+    """The candidates, of which the parents of a graph come first; those of a column are at most so many.
+
+    >>> with_parents([[1, 2], [2]], [[3], []], 2)
+    [[1, 3], [2]]
+    """
+    ordered = [[*p, *(u for u in known if u not in p)] for known, p in zip(candidates, parents_of, strict=True)]
+    return [sorted(one[: max(most, len(p))]) for one, p in zip(ordered, parents_of, strict=True)]
 
 
 def _open(scores: Floats, allowed: Allowed, child: int) -> Floats:

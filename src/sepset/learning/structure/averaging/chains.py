@@ -18,12 +18,14 @@ from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.candidates import (
     ALL_COLUMNS,
     CandidateTable,
+    climbed,
     expanded,
     first_candidates,
+    with_parents,
 )
 from sepset.learning.structure.averaging.correction import Tilt
 from sepset.learning.structure.averaging.posterior import StructurePosterior
-from sepset.learning.structure.learned import StructureTask, iterated
+from sepset.learning.structure.learned import StructureTask, dag_of, iterated
 
 EXPANSION_SAMPLES = 100
 """The draws of each round in which candidates are added."""
@@ -92,7 +94,8 @@ class Chains:
         num_samples: how many structures are kept from each chain.
         thin: the steps between two of them; 10 per column by default.
         burn_in: the kept draws that are dropped at the beginning; a fifth of `num_samples` by default.
-        num_chains: from different starts: one from a good structure, the others at random.
+        num_chains: from different starts: the first from `start`, or, with candidates, from where hill climbing ends;
+            the others at random.
         temperatures: 1 and higher ones; chains at higher temperatures move freely and exchange states with colder ones.
         candidates: how many candidate parents each column begins with; all columns by default where there are up to 16.
             Parent sets have one more column than candidates, and columns that prove probable become candidates.
@@ -122,6 +125,8 @@ class Chains:
 
     def average(self, task: StructureTask) -> StructurePosterior:
         """The posterior, from the draws of all chains."""
+        if task.start is None and self._has_candidates(task):
+            task = replace(task, start=dag_of(task.columns, climbed(task)))
         table, tilt = self._candidate_table(task)
         bound = replace(self, _table=table, _tilt=tilt)
         until = Until(steps=self._dropped + self.num_samples, tolerance=None)
@@ -133,14 +138,23 @@ class Chains:
     def _dropped(self) -> int:
         return self.num_samples // 5 if self.burn_in is None else self.burn_in
 
+    def _has_candidates(self, task: StructureTask) -> bool:
+        """Whether the columns have few candidate parents each, and not all others."""
+        n = len(task.columns)
+        return n > 1 and (self.candidates is not None or n > ALL_COLUMNS)
+
     def _candidate_table(self, task: StructureTask) -> tuple[CandidateTable, Tilt | None]:
-        n, scorer, allowed = len(task.columns), task.scorer, task.allowed
-        if n < 2 or (self.candidates is None and n <= ALL_COLUMNS):
+        scorer, allowed = task.scorer, task.allowed
+        if not self._has_candidates(task):
             return CandidateTable.full(scorer, allowed), None
-        chosen = first_candidates(scorer, allowed, *(() if self.candidates is None else (self.candidates,)))
+        if self.candidates is None:
+            chosen = with_parents(first_candidates(scorer, allowed), task.start_parents())
+        else:
+            chosen = first_candidates(scorer, allowed, self.candidates)
         for _ in range(EXPANSION_ROUNDS):
             table = CandidateTable.of(scorer, allowed, chosen)
-            short = replace(self, num_samples=EXPANSION_SAMPLES, burn_in=EXPANSION_SAMPLES // 2, _table=table)
+            drawn = {"num_samples": EXPANSION_SAMPLES, "burn_in": EXPANSION_SAMPLES // 2, "num_chains": 1}
+            short = replace(self, **drawn, _table=table)
             until = Until(steps=EXPANSION_SAMPLES + EXPANSION_SAMPLES // 2, tolerance=None)
             probable = run(short, task, rng=task.rng, until=until, progress=False).result(short, task).edges
             more = expanded(chosen, probable, ADDED_ABOVE)

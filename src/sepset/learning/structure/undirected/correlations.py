@@ -53,6 +53,22 @@ class Correlations(NamedTuple):
         return np.asarray((centered * weights) @ centered.T)
 
 
+def check_distinct(columns: Columns) -> None:
+    """Raise if a real column is a linear function of another, so that no likelihood with their edge has a maximum."""
+    if columns.is_real.any() and not columns.is_mixed and len(columns) > 1:
+        with np.errstate(all="ignore"):
+            scatter = columns.moments().scatter
+            spread = np.sqrt(np.diagonal(scatter))
+            strength = np.triu(np.abs(scatter / spread / spread[:, None]), 1)
+        pairs = np.argwhere(strength >= 1.0 - CONSTANT)
+        if len(pairs):
+            one, other = (columns.names[k] for k in pairs[0])
+            raise DataError(
+                f"The real column {one!r} is a linear function of {other!r} (they are collinear), so that no "
+                "likelihood chooses a penalty. Drop one of them, or give the penalty as a number."
+            )
+
+
 def _require_real(columns: Columns, method: str) -> None:
     discrete = [name for name, real in zip(columns.names, columns.is_real, strict=True) if not real]
     if discrete:

@@ -14,7 +14,7 @@ from sepset.graphs.graph import UndirectedGraph
 from sepset.learning.fit import LearningMethod
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import Learned
-from sepset.learning.structure.undirected.concentration import Concentration, maximized
+from sepset.learning.structure.undirected.concentration import Concentration, inverse_of, maximized
 from sepset.learning.structure.undirected.correlations import Correlations
 from sepset.learning.structure.undirected.penaltychoice import PathPoint
 from sepset.learning.undirected.markovfit import MarkovFitResult, gaussian_markov_net
@@ -25,6 +25,12 @@ SELECTION_STEPS = 40
 
 ROUNDING = 1e-10
 """The relative gap that rounding may leave."""
+
+REGRESSION_SWEEPS = 200
+"""How often each column is regressed on its neighbors, where Newton's method did not converge."""
+
+REGRESSED = 1e-14
+"""The largest change of a covariance, relative to the largest variance, at which regressions end."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,12 +83,48 @@ def selected(
 ) -> Concentration | None:
     """The concentration matrix of largest likelihood with these edges; None if the likelihood has no maximum.
 
-    Reference: Dempster (1972).
+    Strong dependences make Newton's steps inexact; the start is then the estimate by regressions on neighbors.
+
+    Reference: Dempster (1972); Hastie, Tibshirani & Friedman (2009), algorithm 17.1, for regressions.
     """
     penalties = np.where(support, 0.0, np.inf)
     np.fill_diagonal(penalties, 0.0)
-    found = maximized(known.matrix, penalties, start=start, tolerance=tolerance, most_steps=SELECTION_STEPS)
-    return found if found.gap <= max(tolerance, ROUNDING * abs(found.objective)) else None
+
+    def solved(begin: Floats | None) -> Concentration | None:
+        found = maximized(known.matrix, penalties, start=begin, tolerance=tolerance, most_steps=SELECTION_STEPS)
+        return found if found.gap <= max(tolerance, ROUNDING * abs(found.objective)) else None
+
+    if (found := solved(start)) is not None:
+        return found
+    again = regressed(support, known.matrix)
+    return None if again is None else solved(again)
+
+
+def regressed(support: Bools, covariance: Floats) -> Floats | None:
+    r"""The concentration matrix with these edges by regressions of each column on its neighbors, in turn.
+
+    $$\beta = W_{NN}^{-1} S_{Nj}, \qquad W_{\cdot j} = W_{\cdot N} \beta$$
+
+    None where a covariance of neighbors is singular.
+    """
+    known, scales = covariance.copy(), np.diagonal(covariance)
+    for _ in range(REGRESSION_SWEEPS):
+        before = known.copy()
+        for j in range(len(known)):
+            near = np.flatnonzero(support[j])
+            try:
+                row = known[:, near] @ np.linalg.solve(known[np.ix_(near, near)], covariance[near, j])
+            except np.linalg.LinAlgError:
+                return None
+            known[j] = known[:, j] = row
+            known[j, j] = scales[j]
+        if np.abs(known - before).max(initial=0.0) <= REGRESSED * scales.max(initial=0.0):
+            break
+    inverse = inverse_of(known)
+    if inverse is None:
+        return None
+    found = np.where(support | np.eye(len(known), dtype=np.bool_), inverse.matrix, 0.0)
+    return None if inverse_of(found) is None else found
 
 
 def _gaussian(columns: Columns, support: Bools, estimator: LearningMethod) -> MarkovFitResult:

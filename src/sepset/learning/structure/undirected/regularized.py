@@ -20,7 +20,14 @@ from sepset.inference.result import Status
 from sepset.learning.evaluation.splits import Splitter
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import StructureTask
-from sepset.learning.structure.undirected.penaltychoice import EXTENDED_BIC, HeldOut, PathPoint, PenaltyChoice
+from sepset.learning.structure.undirected.correlations import check_distinct
+from sepset.learning.structure.undirected.penaltychoice import (
+    EXTENDED_BIC,
+    ExtendedBIC,
+    HeldOut,
+    PathPoint,
+    PenaltyChoice,
+)
 
 NO_LIMIT = Until(steps=None, tolerance=None, seconds=math.inf)
 
@@ -112,6 +119,8 @@ class PenalizedMethod:
             raise NotApplicable(f"{name} finds its optimum from any start. Leave start= out.")
         if not task.allowed.is_free:
             raise NotApplicable(f"{name} learns edges without a direction and takes no constraints. Leave them out.")
+        if isinstance(self.penalty, ExtendedBIC):
+            check_distinct(columns)
 
 
 class _Walk:
