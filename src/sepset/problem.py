@@ -343,7 +343,7 @@ class Problem:
     def _families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
-        child = [-1] * self.num_factors
+        child = [-1] * int(self.offsets[-1])
         for own, parents, factors, hidden in self.conditionals:
             rows[own] = row = (own, *parents, *hidden)
             for v in hidden:

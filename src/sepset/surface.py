@@ -147,6 +147,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.consistency.bestfirst": "HybridBestFirst",
         "inference.map.branching": "BranchAndBound",
         "inference.map.coordinates": "ICM",
+        "inference.map.marginal.marginalmap": "MarginalMAP",
         "inference.map.maxflow": "Cut FlowGraph",
         "inference.map.mincut": "MinCut",
         "inference.map.moves": "AlphaBetaSwap AlphaExpansion",

@@ -58,7 +58,11 @@ def setters(kind: type, *names: str) -> tuple[Callable[[Any, Any], None], ...]:
 def made(kind: type[T], /, **fields: object) -> T:
     """A value of this type with these fields, which are not checked."""
     value = object.__new__(kind)
-    return fill(value, **fields) if fields else value
+    for name, content in fields.items():
+        if isinstance(content, np.ndarray):
+            content.setflags(write=False)
+        _put(value, name, content)
+    return value
 
 
 def changed(value: T, /, **fields: object) -> T:

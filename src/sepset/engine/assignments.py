@@ -66,7 +66,8 @@ def searched(
         method = AutomaticSearch()
     whole("k", k, least=1)
     evidence = engine.evidence(given)
-    asked = None if over is None else without(engine.positions(over), evidence.observed)
+    listed = [] if over is None else list(engine.positions(over))
+    asked = None if over is None else without(listed, evidence.observed)
     task = AssignmentTask(
         _problem(engine, evidence, asked),
         evidence,
@@ -82,9 +83,9 @@ def searched(
         found = assign(method, task.again(start=_start(options.start, engine, task)))
     except ImpossibleEvidence as error:
         raise _named(engine, evidence, error) from None
-    return _result(
-        engine, method, evidence, task, replace(found, info={**found.info, "why": why} if why else found.info)
-    )
+    known = {v: evidence.codes[v] for v in listed if v in evidence.codes}
+    said = replace(found, info={**found.info, "why": why} if why else found.info)
+    return _result(engine, method, evidence, task, said, known)
 
 
 def _problem(engine: Engine, evidence: Evidence, over: list[int] | None) -> Problem:
@@ -140,15 +141,22 @@ def _array_codes(array: VariableArray, values: object) -> Ints:
     return codes.astype(np.int64).reshape(-1)
 
 
-def _result(engine: Engine, method: Any, evidence: Evidence, task: AssignmentTask, found: Found) -> MapResult:
+def _result(
+    engine: Engine,
+    method: Any,
+    evidence: Evidence,
+    task: AssignmentTask,
+    found: Found,
+    known: Mapping[int, int],
+) -> MapResult:
+    """The result in names and states, with the observed variables among those that were asked for."""
     own, free = len(engine.model.variables), task.wiring.free
     shown = free < own if task.over is None else np.isin(free, task.over)
     assignments = []
     for codes in found.codes:
         whole_row = np.full(own, -1, np.int64)
         whole_row[free[shown]] = codes[shown]
-        if task.over is not None:
-            whole_row[list(evidence.codes)] = list(evidence.codes.values())
+        whole_row[list(known)] = list(known.values())
         assignments.append(Assignment(engine.model.variables, whole_row))
     return MapResult(
         tuple(assignments),

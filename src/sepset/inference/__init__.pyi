@@ -71,6 +71,9 @@ from sepset.inference.map.consistency.bestfirst import (
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
+from sepset.inference.map.marginal.marginalmap import (
+    MarginalMAP as MarginalMAP,
+)
 from sepset.inference.map.maxflow import (
     Cut as Cut,
     FlowGraph as FlowGraph,
@@ -190,6 +193,7 @@ __all__ = [
     "LoopyBP",
     "MPLP",
     "MapResult",
+    "MarginalMAP",
     "MarginalsResult",
     "MergeOrder",
     "MinCut",

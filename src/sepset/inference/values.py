@@ -83,8 +83,8 @@ def replaced(problem: Problem, values: Mapping[int, Floats | Regression]) -> Pro
 def named_values(problem: Problem, values: Values) -> Mapping[int, Value]:
     """The values by factor number."""
     if not isinstance(values, Mapping):
-        if len(values) != problem.num_factors:
-            raise ModelError(f"One array per factor was expected: {problem.num_factors}; found {len(values)}.")
+        if len(values) != len(problem.shapes):
+            raise ModelError(f"One array per factor was expected: {len(problem.shapes)}; found {len(values)}.")
         return dict(enumerate(values))
     for number in values:
         is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)

@@ -93,12 +93,12 @@ class Question:
     @lazy
     def is_expensive(self) -> bool:
         """Whether a longer search for a plan may be worth it after repeated questions."""
-        return is_searched(self.contraction)
+        return is_searched(self.program.contraction)
 
     @lazy
     def nanoseconds(self) -> float:
         """The estimated time of a run."""
-        return estimated(self.contraction, maximize=self.maximize)
+        return estimated(self.program.contraction, maximize=self.maximize)
 
     @lazy
     def large_steps(self) -> Ints:
@@ -108,19 +108,19 @@ class Question:
     @lazy
     def choices(self) -> list[Choice]:
         """How values are read back after a run, root first."""
-        return choices(self.contraction, self.tree)
+        return choices(self.program.contraction, self.tree)
 
     @property
     def singles(self) -> dict[int, int]:
         """From variable position to the tensor that holds its marginal after a run."""
         if len(self.kept) == 1:
-            return {self.joint_positions[0]: int(self.contraction.roots[0])}
-        return dict(zip(self.targets.tolist(), self.contraction.reads.tolist(), strict=False))
+            return {self.joint_positions[0]: int(self.program.contraction.roots[0])}
+        return dict(zip(self.targets.tolist(), self.program.contraction.reads.tolist(), strict=False))
 
     @lazy
     def factor_homes(self) -> tuple[int, ...]:
         """For each relevant factor the tensor that holds its marginal, if requested."""
-        return tuple(self.contraction.reads[len(self.targets) :].tolist())
+        return tuple(self.program.contraction.reads[len(self.targets) :].tolist())
 
     @lazy
     def places(self) -> Mapping[int, slice]:
@@ -154,7 +154,7 @@ class Question:
         """A new workspace in the given array, with the constant tensors filled in."""
         values[0] = 1.0
         num = len(self.numbers)
-        if self.contraction.num_inputs > num + len(self.touched):
+        if self.program.contraction.num_inputs > num + len(self.touched):
             values[self.free] = 1.0
         exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
         exponents[1 : num + 1] = store.exponents if num == store.num_factors else store.exponents[self.numbers]
@@ -164,7 +164,7 @@ class Question:
     def free(self) -> slice:
         """The slice of the workspace for variables in no factor's scope: always one."""
         first = len(self.numbers) + len(self.touched) + 1
-        made = self.contraction
+        made = self.program.contraction
         start = int(self.program.offsets[first]) if first < self.program.num_tensors else 0
         return slice(start, start + int(made.sizes[first : made.num_inputs + 1].sum()))
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.inference.propagation.passing import Beliefs
-from sepset.kernels.propagation.wires import PARITY, QUADRATIC, TABLE
+from sepset.kernels.propagation.wires import AT_LEAST_ONE, PARITY, QUADRATIC, TABLE
 
 TIED = 1e-6
 """The most by which a log belief may be below its maximum and count as equal."""
@@ -128,7 +128,8 @@ class Agreements:
         for f in range(wiring.num_factors):
             scope = wiring.scope(f).tolist()
             open_ones = [i for i in scope if i in tied]
-            if math.prod(len(self.live[i]) for i in open_ones) > LARGEST:
+            is_other = wiring.plugs.kinds[f] > AT_LEAST_ONE and len(scope) > 12
+            if is_other or math.prod(len(self.live[i]) for i in open_ones) > LARGEST:
                 return None
             allowed = _allowed(self.beliefs, f, {i: int(self.live[i].argmax()) for i in scope if i not in tied})
             if not allowed.all():

@@ -26,6 +26,9 @@ from sepset.inference.propagation.passing import Beliefs, rooms
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.counting import split_bound
 
+MOST_SLOTS = 50_000
+"""The largest linear program that tests whether numbers are convex."""
+
 ROUNDING = 1e-9
 """The most by which sums of counting numbers may miss, which is taken for rounding."""
 
@@ -46,6 +49,8 @@ def counting_numbers(wiring: Wiring, rhos: Floats, counts: Floats) -> Floats:
 def convex_split(wiring: Wiring, rhos: Floats, counts: Floats) -> Split | None:
     r"""Convex counting numbers as sums of numbers that are not negative; None if they are not convex.
 
+    Models of more than 50,000 slots with negative counting numbers are not tested: None.
+
     Args:
         rhos: the counting number of each factor over two and more variables.
         counts: for each variable its counting number and those of its factors together.
@@ -61,7 +66,7 @@ def convex_split(wiring: Wiring, rhos: Floats, counts: Floats) -> Split | None:
         return None
     slots = np.zeros(len(wiring.factors))
     if needs.max(initial=0.0) > 0.0:
-        found = _transport(wiring, rhos, needs)
+        found = _transport(wiring, rhos, needs) if len(slots) <= MOST_SLOTS else None
         if found is None:
             return None
         slots = found

@@ -38,6 +38,12 @@ DECODE_EVERY = 10
 MOST_TIED = 500
 """The most tied variables that are searched for the best completion of the others."""
 
+MOST_FACTORS = 20_000
+"""The most factors of a model whose ties are searched."""
+
+COMPLETION_STEPS = 6
+"""The most steps of that search."""
+
 
 @dataclass(frozen=True)
 class Decoded:
@@ -186,7 +192,8 @@ def decoded(beliefs: Beliefs) -> Decoding:
     ties = int((np.add.reduceat(tops, states[:-1]) > 1).sum()) if len(tops) else 0
     decoder = "traceback" if beliefs.is_forest else "sequential" if ties else "unambiguous"
     is_optimal = beliefs.has_converged and loss(beliefs, codes) <= TIED
-    if is_optimal or not beliefs.has_converged or not ties or ties > MOST_TIED:
+    is_small = ties <= MOST_TIED and beliefs.wiring.num_factors <= MOST_FACTORS
+    if is_optimal or not (beliefs.has_converged and ties and is_small):
         return Decoding(codes, decoder, is_optimal, ties, [])
     search = Agreements(beliefs)
     found = search.found()
@@ -216,7 +223,7 @@ def _completions(task: AssignmentTask, beliefs: Beliefs, codes: Ints) -> list[In
     free, known = task.wiring.free, np.flatnonzero(tops == 1)
     fixed = dict(zip(free[known].tolist(), codes[known].tolist(), strict=True))
     evidence = Evidence({**task.evidence.codes, **fixed}, task.evidence.weights, task.evidence.reals)
-    rest = AssignmentTask(task.problem, evidence, until=Until(steps=20, tolerance=0.0, seconds=1.0), progress=False)
+    rest = AssignmentTask(task.problem, evidence, until=Until(steps=COMPLETION_STEPS, tolerance=0.0), progress=False)
     try:
         found = BranchAndBound(rounds=20).assign(rest)
     except (NotApplicable, TooLarge):

@@ -65,7 +65,7 @@ class RowProgram:
 
 def row_program(question: Question, columns: Sequence[int]) -> RowProgram:
     """The question over rows of codes, one column per variable position; its findings are among the columns."""
-    made = question.contraction
+    made = question.program.contraction
     varies = _varying(question)
     sizes = made.sizes.astype(np.int64)
     lanes = _lanes(int(sizes[varies].sum()))
@@ -207,7 +207,7 @@ class LoadedRows:
     def _fresh(self) -> tuple[Floats, Ints]:
         """A new workspace with the shared tensors filled in."""
         p = self.program
-        old, made = p.question.program.offsets, p.question.contraction
+        old, made = p.question.program.offsets, p.question.program.contraction
         workspace = np.empty(p.size)
         for t in np.flatnonzero(~p.varies).tolist():
             size = int(made.sizes[t])

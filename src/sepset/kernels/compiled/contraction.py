@@ -46,7 +46,7 @@ LIMIT, RANGE = 60, 450
 LEAST, MOST = -1022, 957
 # Entries of a result up to which its range is always looked at; that of a larger one is bounded by those of its
 # operands, as long as it is between 2**-BOUND and 2**BOUND.
-LOOKED_AT, BOUND = 4096, 400
+LOOKED_AT, BOUND = 4096, 60
 # Exponents between which the entries of every input are (its range, and the distance of its largest entry from one).
 LEAST_INPUT, MOST_INPUT = -462, 61
 # The least entry of a distribution that is read; smaller ones are flagged.

@@ -60,7 +60,7 @@ def test_what_is_too_wide_is_searched_and_says_so():
     assert "entries" in str(found.info["why"]) or "memory" in str(found.info["why"])
     shade = ss.Discrete.array("shade", (30, 30), states=5)
     smooth = ss.MarkovNet.potts(shade, 0.8, log_values=rng.normal(size=(30, 30, 5)))
-    found = ss.map_assignment(smooth, given={shade[0, 0]: 2}, until=ss.Until(seconds=20))
+    found = ss.map_assignment(smooth, given={shade[0, 0]: 2}, until=ss.Until(seconds=5))
     assert found.bound >= found.log_value
     assert found.gap <= 0.01 * abs(found.log_value)
     assert found.certificate.check()
@@ -86,3 +86,21 @@ def test_a_search_of_several_methods_takes_a_checkpoint(tmp_path):
     rest = ss.map_assignment(net, until=ss.Until(steps=40, tolerance=None), **how)
     assert rest.bound <= first.bound
     assert rest.log_value >= first.log_value - 1e-9
+
+
+def test_groups_and_questions_for_some_variables_have_searches_of_their_own():
+    rng = np.random.default_rng(8)
+    item = ss.Discrete.array("item", (40,), states=3)
+    groups = ss.factors.FactorBlock([range(20), range(20, 40)], (3,) * 20, ss.potentials.RobustPotts(4.0, 3))
+    alone = ss.factors.FactorBlock(np.arange(40)[:, None], (3,), rng.normal(size=(40, 3)), space="log")
+    net = ss.MarkovNet(alone, groups, variables=[item])
+    found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
+    assert found.info["search"] == "AlphaExpansion"
+    bits = ss.Discrete.array("bit", (12,))
+    friends = ss.factors.FactorBlock([range(12)], (2,) * 12, ss.potentials.RobustPotts(2.0, 3))
+    own = ss.factors.FactorBlock(np.arange(12)[:, None], (2,), rng.normal(size=(12, 2)), space="log")
+    cut = ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits]), method=ss.inference.AutomaticSearch())
+    assert cut.info["search"] == "MinCut"
+    assert cut.log_value == pytest.approx(ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits])).log_value)
+    some = ss.map_assignment(ss.datasets.load("asia"), over=["smoke"], method=ss.inference.AutomaticSearch())
+    assert dict(some.assignment) == dict(ss.map_assignment(ss.datasets.load("asia"), over=["smoke"]).assignment)

@@ -1,1 +1,1 @@
-"""The choice among the methods for assignments."""
+"""The choice of a search for the best assignment, by what the model allows."""

@@ -10,6 +10,7 @@ import numpy as np
 from sepset.inference.assignment import AssignmentTask, Found, assign
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.map.consistency.bestfirst import HybridBestFirst
+from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
@@ -21,8 +22,8 @@ from sepset.kernels.propagation.wires import QUADRATIC
 SECONDS = 30.0
 """The time that bounds and moves take together if no budget is given."""
 
-RESTARTS = 1
-"""The further starts of large neighborhoods, if there is time."""
+RESTARTS, TIMED_RESTARTS = 1, 1000
+"""The further starts of large neighborhoods, if there is time; many if the time was given."""
 
 SMALL, WIDEST, NEAR, TINY = 20000, 12, 0.05, 2000
 """A search for a proof follows for models of so many states, factors of so many variables, and gaps of this part of the
@@ -32,13 +33,13 @@ first if factors have zeros."""
 
 @dataclass(frozen=True)
 class AutomaticSearch:
-    """One cut if the model is in pairs and submodular; else bounds by messages, then moves, then a proof if it is near.
+    """One cut if the model is submodular; else bounds by messages, then moves, then a proof if it is near.
 
     For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
     two states, and the better states of both are fused. For larger factors, `MPLP` gives bound and start. Then large
     neighborhoods improve the assignment. Hybrid best-first search for a proof follows in small models, if little is
-    left to prove or they are tiny; where factors have zeros it comes first, with half of the time. The result says what
-    was used.
+    left to prove or they are tiny; where factors have zeros it comes first, with half of the time. Large groups are
+    left to expansions, and questions for some variables to `MarginalMAP`. The result says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -54,10 +55,14 @@ class AutomaticSearch:
 
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment found."""
+        if task.over is not None:
+            return MarginalMAP().assign(task)
         task.require_all(self)
         wiring = task.wiring
-        if wiring.is_pairwise and has_cut(wiring):
+        if has_cut(wiring):
             return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
+        if not wiring.has_tables:
+            return _said("AlphaExpansion", assign(AlphaExpansion(), task))
         return self._bounded(task) if not _has_zeros(wiring) else self._proved(task)
 
     def _bounded(self, task: AssignmentTask) -> Found:
@@ -130,7 +135,8 @@ def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
 
 def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that large neighborhoods made better."""
-    method, rest = LargeNeighborhood(restarts=RESTARTS), budget.left(2 / 3 if _is_near(task, found) else 1.0)
+    restarts = RESTARTS if task.until is None or budget.rule.seconds is None else TIMED_RESTARTS
+    method, rest = LargeNeighborhood(restarts=restarts), budget.left(2 / 3 if _is_near(task, found) else 1.0)
     moved = method.assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
     better = replace(found, codes=moved.codes, log_values=moved.log_values)
     if moved.bound <= found.bound:

@@ -22,7 +22,8 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.inference.wiring import Plugs, Wiring
+from sepset.inference.plugs import Plugs
+from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import TABLE
 
 MAX_COLUMNS = 2**22

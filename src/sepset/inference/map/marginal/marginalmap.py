@@ -1,0 +1,183 @@
+r"""The most probable assignment of some variables, all others summed out, where that is hard.
+
+$$\mathbf y^* = \arg\max_{\mathbf y} \sum_{\mathbf w} \tilde P(\mathbf y, \mathbf w)$$
+
+Sums must come before maxima, so that clique trees may be far wider than for a query. Scores of given assignments do
+not need that order, nor do upper bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from sepset.base.arraytypes import Ints
+from sepset.base.checks import one_of, whole
+from sepset.errors import NotApplicable, TooLarge
+from sepset.inference.assignment import AssignmentTask, Certificate, Found, is_proved
+from sepset.inference.iterate import Run, Until, as_until
+from sepset.inference.map.marginal.bounds import MixedElimination
+from sepset.inference.map.marginal.branching import BranchedSums, Open, OpenCodec
+from sepset.inference.map.marginal.localsearch import LocalSearch, Searched, SearchedCodec, first_codes
+from sepset.inference.map.marginal.scores import Scores
+from sepset.inference.result import Guarantee, Status
+
+Search = Literal["auto", "exact", "local", "branch"]
+
+SECONDS = 30.0
+"""The time of a search if no budget is given."""
+
+
+@dataclass(frozen=True)
+class MarginalMAP:
+    """The best assignment of `over=` with all other variables summed out.
+
+    Args:
+        search: "exact" sums first, then maximizes; "local" goes from neighbor to neighbor, with all of their scores
+            from one calibration; "branch" proves the best by bounds that exchange sums and maxima; "auto" is exact if
+            its tables fit, else local search followed by branch and bound.
+        entries: the most entries of the tables by which bounds sum before they maximize: more give better bounds.
+        patience: the number of steps of local search without a better assignment after which it ends.
+
+    Cost: a sum and a sweep back per step of local search; branch and bound is exponential at worst. Without `until=`,
+    each takes at most 30 seconds.
+    Reference: Park & Darwiche (2003, 2004); Koller & Friedman, section 13.7 and exercise 13.20.
+    Guarantee: exact, or a local optimum with a bound.
+    Tested by: inference/map/marginal/test_marginalmap.py::test_every_search_by_enumeration
+
+    >>> import sepset as ss
+    >>> net = ss.datasets.load("asia")
+    >>> method = ss.inference.MarginalMAP(search="branch")
+    >>> found = ss.map_assignment(net, over=["smoke", "bronc"], given={"dysp": "yes"}, method=method)
+    >>> dict(found.assignment), found.guarantees["assignment"]
+    ({'smoke': 'yes', 'bronc': 'yes', 'dysp': 'yes'}, EXACT)
+    """
+
+    search: Search = "auto"
+    entries: int = 2**16
+    patience: int = 20
+
+    def __post_init__(self) -> None:
+        one_of("MarginalMAP(search=)", self.search, ("auto", "exact", "local", "branch"))
+        whole("MarginalMAP(entries=)", self.entries, least=1)
+        whole("MarginalMAP(patience=)", self.patience, least=1)
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """The best assignment of the variables to maximize; the others have no state in it."""
+        if task.k > 1:
+            raise NotApplicable(f"MarginalMAP finds one assignment; found k={task.k}. Use CliqueTree().")
+        from sepset.inference.cliquetree.method import CliqueTree
+
+        over = tuple(range(task.problem.num_visible)) if task.over is None else task.over
+        over = tuple(v for v in over if v not in task.evidence.codes)
+        scores = Scores(CliqueTree().prepare(task.problem), task.evidence, over)
+        if self.search in ("auto", "exact"):
+            try:
+                return self._exact(task, scores)
+            except TooLarge:
+                if self.search == "exact":
+                    raise
+        return self._searched(task, scores)
+
+    def _exact(self, task: AssignmentTask, scores: Scores) -> Found:
+        best = scores.prepared.best(task.evidence, scores.over)
+        codes = np.array([int(best.values.get(v, 0)) for v in scores.over], np.int64)
+        info = {"search": "exact", "decoder": "traceback"}
+        value = best.log_value
+        return Found(_row(task, scores, codes), (value,), value, Guarantee.EXACT, info=info)
+
+    def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
+        """Local search, then branch and bound, as far as the settings ask for them."""
+        rule = as_until(task.until, Until(steps=None, tolerance=None, seconds=SECONDS))
+        start = _start(task, scores)
+        if scores.value(start) == -math.inf:
+            return Found(_row(task, scores, start), (-math.inf,), -math.inf)
+        if self.search == "branch":
+            return self._branched(task, scores, start, rule)
+        share = replace(rule, seconds=None if rule.seconds is None else rule.seconds / 2.0)
+        found = self._local(task, scores, start, rule if self.search == "local" else share)
+        if self.search == "local":
+            return found
+        codes = found.codes[0][np.searchsorted(task.wiring.free, scores.over)]
+        try:
+            proved = self._branched(task.again(checkpoint=None), scores, codes, share)
+        except TooLarge:
+            return found
+        return replace(proved, info={**proved.info, "search": "local, then branch"})
+
+    def _local(self, task: AssignmentTask, scores: Scores, start: Ints, rule: Until) -> Found:
+        search = LocalSearch(scores, start, self.patience)
+        done: Run[Searched] = task.again(until=rule).iterated(search, until=rule, codec=SearchedCodec())
+        state = done.state
+        is_settled = done.status is Status.CONVERGED
+        return Found(
+            _row(task, scores, state.best),
+            (state.best_value,),
+            guarantee=Guarantee.LOCAL_OPTIMUM if is_settled else Guarantee.HEURISTIC,
+            status=done.status,
+            trace=done.trace,
+            info={"search": "local", "seconds": round(done.seconds, 3), "steps": done.num_steps},
+        )
+
+    def _branched(self, task: AssignmentTask, scores: Scores, start: Ints, rule: Until) -> Found:
+        elimination = MixedElimination.of(task.problem, task.evidence, scores.over, self.entries)
+        search = BranchedSums(elimination, scores.over, (start, scores.value(start)))
+        done: Run[Open] = task.again(until=rule).iterated(search, until=rule, codec=OpenCodec())
+        state = done.state
+        codes = search.codes(state)
+        value = scores.value(codes)
+        return Found(
+            _row(task, scores, codes),
+            (value,),
+            max(state.bound, value) if not is_proved(value, state.bound) else value,
+            Guarantee.HEURISTIC,
+            Certificate(
+                f"No assignment of the {len(scores.over)} variables has a log value above {state.bound:.10g}.",
+                "Branch and bound with this assignment as the first finds nothing better.",
+                partial(_finds_nothing, search, codes, state.bound),
+            ),
+            status=done.status,
+            trace=done.trace,
+            info={"search": "branch", "seconds": round(done.seconds, 3), "nodes": state.nodes},
+        )
+
+
+def _start(task: AssignmentTask, scores: Scores) -> Ints:
+    """The codes to begin with: those given, if they are possible, else the better of two greedy ones."""
+    if task.start is not None:
+        codes = np.asarray(task.start, np.int64)[np.searchsorted(task.wiring.free, scores.over)]
+        if scores.value(codes) > -math.inf:
+            return codes
+    starts = [first_codes(scores), *_whole_best(scores)]
+    values = [scores.value(codes) for codes in starts]
+    return starts[int(np.argmax(values))]
+
+
+def _whole_best(scores: Scores) -> list[Ints]:
+    """The part of the best assignment of all variables, if its tables fit."""
+    problem, known = scores.prepared.problem, scores.evidence.observed
+    try:
+        best = scores.prepared.best(scores.evidence, [v for v in range(len(problem.variables)) if v not in known])
+    except TooLarge:
+        return []
+    return [np.array([int(best.values[v]) for v in scores.over], np.int64)] if best.values else []
+
+
+def _row(task: AssignmentTask, scores: Scores, codes: Ints) -> Ints:
+    """The codes among those of all unobserved variables; zero for variables that are summed out."""
+    row = np.zeros((1, task.wiring.num_variables), np.int64)
+    row[0, np.searchsorted(task.wiring.free, scores.over)] = codes
+    return row
+
+
+def _finds_nothing(search: BranchedSums, codes: Ints, bound: float) -> bool:
+    """Whether a search that begins with an assignment ends, or goes on, without a value above a bound."""
+    known: dict[int, Any] = dict(zip(search.over, codes.tolist(), strict=True))
+    state = Open((((), np.inf),) if search.over else (), tuple(known[v] for v in search.sequence), bound)
+    while state.parts:
+        state = search._expanded(state)
+    return state.value <= bound + 1e-9 * max(1.0, abs(bound))

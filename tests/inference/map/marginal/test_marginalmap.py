@@ -1,0 +1,78 @@
+"""The best assignment of some variables, all others summed out."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.assignment import AssignmentTask, assign
+from sepset.inference.map.marginal.marginalmap import MarginalMAP
+from support.marginal import chain, random_question, scored
+
+
+@pytest.mark.parametrize("search", ["auto", "exact", "local", "branch"])
+@pytest.mark.parametrize("seed", range(40))
+def test_every_search_by_enumeration(seed, search):
+    problem, evidence, over = random_question(np.random.default_rng(seed))
+    expected = scored(problem, evidence, over)
+    best, task = max(expected.values()), AssignmentTask(problem, evidence, over)
+    if best == -np.inf:
+        with pytest.raises(ss.ImpossibleEvidence):
+            assign(MarginalMAP(search), task)
+        return
+    found = assign(MarginalMAP(search, entries=4), task)
+    codes = tuple(found.codes[0][np.searchsorted(task.wiring.free, over)].tolist())
+    assert found.log_values[0] == pytest.approx(expected[codes], abs=1e-9)
+    assert found.log_values[0] <= best + 1e-9 <= found.bound + 2e-9
+    if search != "local":
+        assert found.log_values[0] == pytest.approx(best, abs=1e-9)
+        assert found.guarantee is ss.Guarantee.EXACT
+    assert found.certificate is None or found.certificate.check()
+
+
+def test_chains_with_inputs_are_wide_for_maxima_only():
+    net = chain(40, np.random.default_rng(0))
+    over, given = [f"y{i}" for i in range(1, 41)], {"x40": 1}
+    with pytest.raises(ss.errors.TooLarge):
+        ss.prepare(net, method=ss.CliqueTree(memory=2**20)).map_assignment(over=over, given=given)
+    local = ss.map_assignment(net, over=over, given=given, method=MarginalMAP("local"))
+    assert local.guarantees["assignment"] is ss.Guarantee.LOCAL_OPTIMUM
+    score = ss.log_partition(net, given={**dict(local.assignment), **given})
+    assert local.log_value == pytest.approx(float(score), abs=1e-9)
+    small = chain(8, np.random.default_rng(1))
+    names, given = [f"y{i}" for i in range(1, 9)], {"x8": 1}
+    values = {
+        states: float(ss.log_partition(small, given={**given, **dict(zip(names, states, strict=True))}))
+        for states in itertools.product(range(2), repeat=8)
+    }
+    proved = ss.map_assignment(small, over=names, given=given, method=MarginalMAP("branch", entries=2))
+    assert proved.log_value == pytest.approx(max(values.values()), abs=1e-9)
+    assert tuple(proved.assignment[n] for n in names) == max(values, key=values.get)
+
+
+def test_names_and_orders_do_not_matter():
+    net = ss.datasets.load("asia")
+    over = ["lung", "smoke", "tub"]
+    expected = ss.map_assignment(net, over=over, given={"dysp": "yes"})
+    for names in itertools.permutations(over):
+        for search in ("local", "branch"):
+            found = ss.map_assignment(net, over=names, given={"dysp": "yes"}, method=MarginalMAP(search))
+            assert found.log_value == pytest.approx(expected.log_value, abs=1e-9)
+            assert dict(found.assignment) == dict(expected.assignment)
+
+
+def test_runs_resume_start_anywhere_and_bad_settings_are_refused(tmp_path):
+    net = chain(12, np.random.default_rng(3))
+    over = [f"y{i}" for i in range(1, 13)]
+    whole = ss.map_assignment(net, over=over, method=MarginalMAP("branch", entries=2))
+    path = tmp_path / "c"
+    ss.map_assignment(net, over=over, method=MarginalMAP("branch", entries=2), until=1, checkpoint=path)
+    rest = ss.map_assignment(net, over=over, method=MarginalMAP("branch", entries=2), checkpoint=path)
+    assert (rest.log_value, rest.bound) == (whole.log_value, whole.bound)
+    again = ss.map_assignment(net, over=over, start=whole, method=MarginalMAP("local"), until=1)
+    assert again.log_value >= whole.log_value - 1e-9
+    with pytest.raises(ss.errors.ArgumentError, match="search"):
+        MarginalMAP("best")
+    with pytest.raises(ss.errors.NotApplicable, match="MarginalMAP finds one assignment"):
+        ss.map_assignment(net, over=over, k=2, method=MarginalMAP())
