@@ -60,8 +60,9 @@ def evidence_predicts(sizes: Sequence[int] = (500, 1_000)) -> Figures:
     fresh = net.sample(FRESH, seed=2)
     for size in sizes:
         rows, prior = net.sample(size, seed=3), ss.BDeu(5.0)
-        chain = ss.StructureMCMC(num_samples=40, thin=2_000, burn_in=0, num_chains=1)
-        visited = ss.structure_posterior(rows, method=chain, score=prior).graphs
+        chain = ss.StructureMCMC(num_samples=40, thin=500, burn_in=0, num_chains=1)
+        empty = ss.DAG(list(net.variables.names))
+        visited = ss.structure_posterior(rows, method=chain, score=prior, start=empty).graphs
         graphs = [one.graph for one in visited][:40]
         evidence = [ss.structure.score(graph, rows, score=prior).total / size for graph in graphs]
         losses = [loss(graph, rows, fresh) for graph in graphs]
