@@ -153,9 +153,9 @@ class Chains:
             chosen = first_candidates(scorer, allowed, self.candidates)
         for _ in range(EXPANSION_ROUNDS):
             table = CandidateTable.of(scorer, allowed, chosen)
-            drawn = {"num_samples": EXPANSION_SAMPLES, "burn_in": EXPANSION_SAMPLES // 2, "num_chains": 1}
-            short = replace(self, **drawn, _table=table)
-            until = Until(steps=EXPANSION_SAMPLES + EXPANSION_SAMPLES // 2, tolerance=None)
+            half = EXPANSION_SAMPLES // 2
+            short = replace(self, num_samples=EXPANSION_SAMPLES, burn_in=half, num_chains=1, _table=table)
+            until = Until(steps=EXPANSION_SAMPLES + half, tolerance=None)
             probable = run(short, task, rng=task.rng, until=until, progress=False).result(short, task).edges
             more = expanded(chosen, probable, ADDED_ABOVE)
             if more == chosen:
