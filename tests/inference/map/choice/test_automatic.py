@@ -104,3 +104,13 @@ def test_groups_and_questions_for_some_variables_have_searches_of_their_own():
     assert cut.log_value == pytest.approx(ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits])).log_value)
     some = ss.map_assignment(ss.datasets.load("asia"), over=["smoke"], method=ss.inference.AutomaticSearch())
     assert dict(some.assignment) == dict(ss.map_assignment(ss.datasets.load("asia"), over=["smoke"]).assignment)
+
+
+def test_frustrated_grids_are_proved_by_triplets():
+    rng = np.random.default_rng(9)
+    spin = ss.Discrete.array("spin", (9, 9), states=(-1, 1))
+    net = ss.MarkovNet.ising(spin, rng.normal(size=len(spin.grid_edges())), field=0.2 * rng.normal(size=(9, 9)))
+    found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
+    assert found.log_value == pytest.approx(ss.map_assignment(net, method=ss.CliqueTree()).log_value, abs=1e-9)
+    assert found.guarantees["assignment"] is ss.Guarantee.EXACT
+    assert found.certificate.check()

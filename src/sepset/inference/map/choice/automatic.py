@@ -14,6 +14,7 @@ from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
+from sepset.inference.map.relaxation.pursuit import ClusterPursuit
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
 from sepset.inference.wiring import Wiring
@@ -36,10 +37,11 @@ class AutomaticSearch:
     """One cut if the model is submodular; else bounds by messages, then moves, then a proof if it is near.
 
     For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
-    two states, and the better states of both are fused. For larger factors, `MPLP` gives bound and start. Then large
-    neighborhoods improve the assignment. Hybrid best-first search for a proof follows in small models, if little is
-    left to prove or they are tiny; where factors have zeros it comes first, with half of the time. Large groups are
-    left to expansions, and questions for some variables to `MarginalMAP`. The result says what was used.
+    two states, the better states of both are fused, and triplets of frustrated cycles improve the bound. For larger
+    factors, `MPLP` gives bound and start. Then large neighborhoods improve the assignment. Hybrid best-first search for
+    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros it comes
+    first, with half of the time. Large groups are left to expansions, and questions for some variables to
+    `MarginalMAP`. The result says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -94,7 +96,8 @@ class AutomaticSearch:
             return found
         if not is_binary:
             found = _expanded(task, found, budget)
-        return _closed(task, _moved(task, found, budget), budget)
+        found = _pursued(task, found, budget)
+        return found if found.is_proved else _closed(task, _moved(task, found, budget), budget)
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,15 @@ def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     codes = fused(task.wiring, moved.codes[0], found.codes[0])
     better = replace(found, codes=codes[None], log_values=(task.wiring.log_value(codes),))
     return _said(f"{found.info['search']}, then AlphaExpansion", better)
+
+
+def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
+    """The same, with a bound that triplets of frustrated cycles made better, where they are not too many."""
+    if task.wiring.plugs.states[-1] > SMALL:
+        return found
+    rest = replace(budget.left(1 / 3), tolerance=None)
+    again = ClusterPursuit().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 
 
 def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
