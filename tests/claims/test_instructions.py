@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, layout
+from sepset.kernels.compiled import contraction as kernels, layout, loops, tiles
 from support.kernel_calls import NONE, run
 from support.small_contractions import compressed, product, random_table, size_of, uncompile
 from support.tolerances import EXACT
@@ -54,7 +54,7 @@ def workspace(*parts, room=0):
 @pytest.fixture(params=["compiled", "plain"])
 def either(request, monkeypatch):
     if request.param == "plain":
-        uncompile(monkeypatch, kernels)
+        uncompile(monkeypatch, kernels, loops, tiles)
 
 
 @pytest.mark.parametrize("maximize", [False, True])

@@ -124,4 +124,4 @@ def test_vectors_come_as_arrays():
 @pytest.mark.parametrize(("weights", "message"), [([1.0], "shape"), ([1.0, -1.0], "row 1"), ([np.nan, 1.0], "row 0")])
 def test_bad_weights_are_refused(weights, message):
     with pytest.raises(DataError, match=message):
-        _ = Task(NET, {"coin": ["head", "tail"]}, np.array(weights)).row_weights
+        _ = Task(NET, {"coin": ["head", "tail"]}, np.array(weights)).complete("MLE")

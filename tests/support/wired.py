@@ -23,6 +23,7 @@ from sepset.factors.table import Table
 from sepset.inference.assignment import AssignmentTask
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
+from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -129,8 +130,18 @@ def local_polytope(wiring):
     return wiring.constant - solved.fun
 
 
+def problem_of(wiring):
+    """The problem of the unobserved variables of a wiring, a table for each factor."""
+    variables = [Discrete(wiring.name(i), int(card)) for i, card in enumerate(wiring.plugs.cards)]
+    blocks = [FactorBlock([[i]], (v.num_states,), wiring.logs(i), space="log") for i, v in enumerate(variables)]
+    for f in range(wiring.num_factors):
+        table = wiring.table(f)
+        blocks.append(FactorBlock([wiring.scope(f).tolist()], table.shape, table, space="log"))
+    return Problem(Variables(variables), tuple(blocks))
+
+
 def task_of(wiring, **more):
-    task = AssignmentTask(None, None, **more)
+    task = AssignmentTask(problem_of(wiring), Evidence(), **more)
     task.__dict__["wiring"] = wiring
     return task
 

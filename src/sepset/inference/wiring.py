@@ -67,6 +67,8 @@ class Wiring:
     Guarantee: exact.
     Tested by: inference/test_wiring.py::test_values_are_those_of_the_problem
 
+    >>> from sepset.factors.block import FactorBlock
+    >>> from sepset.factors.potentials import Potts
     >>> from sepset.variables.variable import Discrete
     >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0))
     >>> wiring = Wiring.of(Problem(Variables([Discrete(n) for n in "abc"]), (chain,)), Evidence({2: 1}))

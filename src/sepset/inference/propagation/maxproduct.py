@@ -222,7 +222,8 @@ def _completions(task: AssignmentTask, beliefs: Beliefs, codes: Ints) -> list[In
     tops = np.add.reduceat(beliefs.logs >= -TIED, beliefs.wiring.plugs.states[:-1])
     free, known = task.wiring.free, np.flatnonzero(tops == 1)
     fixed = dict(zip(free[known].tolist(), codes[known].tolist(), strict=True))
-    evidence = Evidence({**task.evidence.codes, **fixed}, task.evidence.weights, task.evidence.reals)
+    known_before = task.evidence
+    evidence = Evidence({**known_before.codes, **fixed}, known_before.weights, known_before.soft, known_before.reals)
     rest = AssignmentTask(task.problem, evidence, until=Until(steps=COMPLETION_STEPS, tolerance=0.0), progress=False)
     try:
         found = BranchAndBound(rounds=20).assign(rest)

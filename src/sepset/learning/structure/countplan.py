@@ -51,12 +51,12 @@ class CountPlan:
     Guarantee: every set is inside a table; counts are exact.
     Tested by: learning/structure/test_countplan.py::test_counts_against_direct_counting
 
-    >>> columns = Columns.of({"a": [0, 0, 1, 1], "b": [0, 1, 1, 1], "c": [0, 0, 0, 1]})
+    >>> columns = Columns.of({"a": [0, 0, 1, 1, 0], "b": [0, 1, 1, 1, 1], "c": [0, 0, 0, 1, 1]})
     >>> plan = CountPlan.of(columns, [(0, 1), (1, 2), (2,)])
     >>> plan.tables
     ((0, 1, 2),)
     >>> plan.collect(columns)[(1, 0)].tolist()
-    [[1.0, 0.0], [1.0, 2.0]]
+    [[1.0, 0.0], [2.0, 2.0]]
     """
 
     variables: Variables

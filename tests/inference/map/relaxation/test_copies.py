@@ -5,7 +5,6 @@ import pytest
 
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.relaxation.copies import Copies
-from sepset.inference.propagation.passing import traversal
 from support.planted import planted_union
 from support.wired import best_value
 
@@ -16,7 +15,7 @@ def test_any_split_gives_an_upper_bound(seed, over):
     rng = np.random.default_rng(seed)
     wiring = planted_union(rng, 1)[0].consistent
     best, copies = best_value(wiring), Copies.of(wiring, over=over)
-    assert traversal(copies.wiring).is_forest
+    assert copies.wiring.traversal.is_forest
     values = copies.split + copies.apart(rng.normal(size=len(copies.home)))
     np.testing.assert_allclose(np.bincount(copies.home, values, len(wiring.unary)), wiring.unary, atol=1e-12)
     found = copies.maximum(values)

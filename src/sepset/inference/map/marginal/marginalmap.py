@@ -54,7 +54,7 @@ class MarginalMAP:
     >>> method = ss.inference.MarginalMAP(search="branch")
     >>> found = ss.map_assignment(net, over=["smoke", "bronc"], given={"dysp": "yes"}, method=method)
     >>> dict(found.assignment), found.guarantees["assignment"]
-    ({'smoke': 'yes', 'bronc': 'yes', 'dysp': 'yes'}, EXACT)
+    ({'smoke': 'yes', 'bronc': 'yes'}, EXACT)
     """
 
     search: Search = "auto"
