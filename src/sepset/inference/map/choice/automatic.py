@@ -14,7 +14,7 @@ from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion, fused
 from sepset.inference.map.mplp import MPLP
-from sepset.inference.map.relaxation.pursuit import ClusterPursuit
+from sepset.inference.map.relaxation.pursuit import FINAL, ClusterPursuit
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
 from sepset.inference.wiring import Wiring
@@ -122,9 +122,10 @@ class Budget:
         return replace(self.rule, seconds=None if self.rule.seconds is None else part * self.rule.seconds)
 
     def left(self, part: float = 1.0) -> Until:
-        """A part of the seconds that are left."""
+        """A part of the seconds that are left; if only a number of steps was given, that many."""
         total = SECONDS if self.rule.seconds is None else self.rule.seconds
-        return Until(steps=None, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
+        steps = self.rule.steps if self.rule.seconds is None else None
+        return Until(steps=steps, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
 
 
 def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
@@ -140,7 +141,8 @@ def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with a bound that triplets of frustrated cycles made better, where they are not too many."""
     if task.wiring.plugs.states[-1] > SMALL:
         return found
-    rest = replace(budget.left(1 / 3), tolerance=None)
+    steps = 2000 if budget.rule.steps is None else min(2000, 2 * budget.rule.steps)
+    rest = replace(budget.left(1 / 3), steps=steps, tolerance=FINAL)
     again = ClusterPursuit().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
     return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 
