@@ -107,25 +107,27 @@ class Budget:
     Attributes:
         rule: when the whole search stops.
         since: when it began.
+        steps: the number of steps of each stage that was asked for.
     """
 
     rule: Until
     since: float
+    steps: int | None = None
 
     @classmethod
     def of(cls, task: AssignmentTask) -> Budget:
         """The budget of a task, which begins now."""
-        return cls(as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS)), time.monotonic())
+        rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
+        return cls(rule, time.monotonic(), None if task.until is None else rule.steps)
 
     def rounds(self, part: float) -> Until:
         """The rule itself, with a part of its seconds."""
         return replace(self.rule, seconds=None if self.rule.seconds is None else part * self.rule.seconds)
 
     def left(self, part: float = 1.0) -> Until:
-        """A part of the seconds that are left; if only a number of steps was given, that many."""
+        """A part of the seconds that are left, and at most the number of steps that was given."""
         total = SECONDS if self.rule.seconds is None else self.rule.seconds
-        steps = self.rule.steps if self.rule.seconds is None else None
-        return Until(steps=steps, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
+        return Until(steps=self.steps, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
 
 
 def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
@@ -141,8 +143,7 @@ def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with a bound that triplets of frustrated cycles made better, where they are not too many."""
     if task.wiring.plugs.states[-1] > SMALL:
         return found
-    steps = 2000 if budget.rule.steps is None else min(2000, 2 * budget.rule.steps)
-    rest = replace(budget.left(1 / 3), steps=steps, tolerance=FINAL)
+    rest = replace(budget.left(1 / 3), tolerance=FINAL)
     again = ClusterPursuit().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
     return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 
