@@ -76,3 +76,17 @@ def test_runs_resume_start_anywhere_and_bad_settings_are_refused(tmp_path):
         MarginalMAP("best")
     with pytest.raises(ss.errors.NotApplicable, match="MarginalMAP finds one assignment"):
         ss.map_assignment(net, over=over, k=2, method=MarginalMAP())
+
+
+@pytest.mark.parametrize("search", ["exact", "local", "branch", "auto"])
+def test_numbers_may_be_observed(search):
+    a, b, y = ss.Discrete("a"), ss.Discrete("b"), ss.Real("y")
+    means = np.array([[0.0, 1.0], [2.0, 3.0]])
+    net = ss.BayesNet(
+        ss.TableCPD(a, [0.3, 0.7]), ss.TableCPD(b, [0.6, 0.4]), ss.LinearGaussian(y, means, covariance=1.0, by=[a, b])
+    )
+    found = ss.map_assignment(net, over=["a"], given={"y": 1.7}, method=ss.inference.MarginalMAP(search=search))
+    densities = np.exp(-0.5 * (1.7 - means) ** 2) / np.sqrt(2.0 * np.pi)
+    scores = [0.3, 0.7] * (densities @ [0.6, 0.4])
+    assert found.log_value == pytest.approx(np.log(scores.max()))
+    assert found.assignment["a"] == int(np.argmax(scores))

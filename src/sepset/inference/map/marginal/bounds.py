@@ -69,7 +69,8 @@ class MixedElimination:
         place = {variable: i for i, variable in enumerate(problem.variables)}
         tables = [dense(factor) for factor in reduced_factors(problem, evidence)]
         factors = tuple(LogFactor(tuple(place[v] for v in t.scope), np.asarray(t.log_values)) for t in tables)
-        free = tuple(v for v in range(len(problem.variables)) if v not in evidence.codes)
+        known = {*evidence.codes, *evidence.reals}
+        free = tuple(v for v in range(len(problem.variables)) if v not in known)
         return cls(factors, free, tuple(problem.variables.cards.tolist()), frozenset(over), entries)
 
     def order(self, known: Collection[int], last: int | None = None) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +58,12 @@ class Scores:
             codes: an assignment that is possible.
             value: its score.
 
-        Cost: one sum and one sweep back; without copies, if those are too large, one query per variable.
+        Cost: one sum and one sweep back; one query per variable if copies are too large, or numbers are observed.
         """
-        try:
-            return self._by_derivatives(codes, value)
-        except TooLarge:
-            return [self.by_query(i, codes) for i in range(len(self.over))]
+        if not self.evidence.reals:
+            with suppress(TooLarge):
+                return self._by_derivatives(codes, value)
+        return [self.by_query(i, codes) for i in range(len(self.over))]
 
     def _found(self, codes: Sequence[int] | Ints) -> Evidence:
         known = {**self.evidence.codes, **dict(zip(self.over, np.asarray(codes).tolist(), strict=True))}
