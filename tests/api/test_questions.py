@@ -157,10 +157,27 @@ def test_an_exact_answer_follows_a_search_without_proof(monkeypatch):
     exact = ss.map_assignment(glass)
     for name, value in {"TIMED": 1, "LONG": 0.0}.items():
         monkeypatch.setattr(questions, name, value)
-    monkeypatch.setattr(automatic, "_closed", lambda task, found, budget: found)  # no proof
+    for stage in ("_pursued", "_closed"):
+        monkeypatch.setattr(automatic, stage, lambda task, found, budget: found)  # no proof
     monkeypatch.setattr(automatic, "LargeNeighborhood", lambda restarts: ss.ICM())
     assert "search" not in ss.map_assignment(glass).info
     assert ss.map_assignment(glass).log_value == pytest.approx(exact.log_value)
     stopped = ss.map_assignment(glass, until=2)
     assert "search" in stopped.info
     assert stopped.log_value <= exact.log_value + 1e-9
+
+
+def test_an_exact_answer_follows_a_search_that_cannot_begin(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = ss.Discrete.array("x", (500,)), ss.Discrete.array("y", (10,), states=10)
+    pairs = np.stack([np.arange(499), np.arange(1, 500)], axis=1)
+    net = ss.MarkovNet(
+        ss.factors.FactorBlock(pairs, (2, 2), rng.normal(size=(499, 4)), space="log"),
+        ss.factors.FactorBlock(500 + np.arange(10)[None], (10,) * 10, ss.potentials.AllDifferent()),
+        variables=[x, y],
+    )
+    exact = ss.map_assignment(net)
+    monkeypatch.setattr(verbs, "LONG", -1.0)
+    again = ss.map_assignment(net)
+    assert again.guarantees["assignment"] is ss.Guarantee.EXACT
+    assert again.log_value == exact.log_value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -167,8 +168,9 @@ def map_assignment(
         over: the variables to assign; by default every unobserved one (the most probable explanation).
         k: the number of best assignments.
         method: an exact one, or one that searches, such as `MinCut()`; by default clique trees or, where they do not
-            fit, the strongest search that the factors allow. Where clique trees would take minutes, a search comes
-            first, and they follow if it proves nothing and `until` sets no limit.
+            fit, the strongest search that the factors allow. In models of 500 variables and more, where clique trees
+            would take longer than about 10 seconds, a search comes first, and they follow if it proves nothing and
+            `until` sets no limit.
         start: where a search begins: states by name, codes by array of variables, or an earlier result.
         until: when a search stops, as `Until(seconds=10)`.
         seed: all randomness of a search.
@@ -192,8 +194,9 @@ def map_assignment(
         raise NotApplicable(f"{named} is for methods that search, such as ICM(); {type(method).__name__} does not.")
     first: MapResult | None = None
     if method is None and over is None and k == 1 and (why := _too_long(model, given)):
-        first = _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
-        if until is not None or first.guarantees["assignment"].value == "exact":
+        with suppress(TooLarge, NotApplicable):  # a factor without a table, which clique trees may not need
+            first = _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
+        if first is not None and (until is not None or first.guarantees["assignment"].value == "exact"):
             return first
     try:
         return engine_for(model, method).map_assignment(given=given, over=over, k=k)

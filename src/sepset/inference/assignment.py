@@ -199,7 +199,8 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
     """The assignments of a method, exact if its bound proves it; their values are computed again.
 
     Raises `ImpossibleEvidence` if the method or arc consistency proves that every assignment has probability zero. One
-    of probability zero that is not proved to be the best is heuristic.
+    of probability zero that is not proved to be the best is heuristic, and so is one whose value is below the bound of
+    a method that takes small numbers next to large ones for rounding.
     """
     found, wiring = method.assign(task), task.wiring
     if task.over is None:
@@ -208,7 +209,8 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
     if found.is_proved:
         return replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
-    return replace(found, guarantee=Guarantee.HEURISTIC) if found.log_values[0] == -math.inf else found
+    is_open = found.guarantee is Guarantee.EXACT and found.bound < math.inf
+    return replace(found, guarantee=Guarantee.HEURISTIC) if is_open or found.log_values[0] == -math.inf else found
 
 
 def best_of(candidates: Any, wiring: Wiring) -> tuple[Ints, float]:

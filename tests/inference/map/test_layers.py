@@ -114,3 +114,13 @@ def test_wide_grids_agree_with_message_passing():
     assert bound.log_value - 1e-9 <= exact.log_value <= bound.bound + 1e-9
     assert exact.bound == exact.log_value
     assert ss.map_assignment(net, method=ss.inference.AutomaticSearch()).info["search"] == "MinCut"
+
+
+@pytest.mark.parametrize("penalty", [1e6, 1e9, 1e12])
+def test_small_costs_next_to_large_penalties_count(penalty):
+    costs, alone = 2e-13 * penalty * np.abs(np.subtract.outer(range(3), range(3))), 2e-13 * penalty * np.arange(3) / 10
+    costs[0, 2] = costs[2, 0] = penalty
+    a, b = ss.Discrete("a", 3), ss.Discrete("b", 3)
+    net = ss.MarkovNet.pairwise_energies({a: 3.0 * alone, b: alone[::-1]}, {(a, b): costs})
+    best = (costs + 3.0 * alone[:, None] + alone[::-1]).min()
+    assert -ss.map_assignment(net, method=ss.MinCut()).log_value == pytest.approx(best, rel=1e-9, abs=0.0)

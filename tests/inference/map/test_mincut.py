@@ -77,3 +77,14 @@ def test_a_false_proof_is_found_out():
     assert _flow_proves(energy, 1.0)
     assert not _flow_proves(energy, 0.5)
     assert isinstance(FlowGraph(0, [], forward=[], backward=[], from_source=[], to_sink=[]).min_cut().value, float)
+
+
+@pytest.mark.parametrize("method", [ss.MinCut(), ss.QPBO(), ss.inference.AutomaticSearch()])
+def test_cuts_that_take_costs_for_rounding_are_not_exact(method):
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    net = ss.MarkovNet.pairwise_energies({b: [0.25, 0.0]}, {(a, b): [[1e12, 1e12], [0.0, 0.5]]})
+    found = ss.map_assignment(net, method=method)
+    assert found.bound >= -0.25
+    assert found.guarantees["assignment"] is (
+        ss.Guarantee.EXACT if found.log_value == -0.25 else ss.Guarantee.HEURISTIC
+    )

@@ -64,3 +64,43 @@ def test_observed_states_are_zeros_of_single_variables():
         same = ss.marginals(net, given={"spin[1,1]": 1}, method=ss.LoopyBP())
         assert found["spin[1,2]"].values == pytest.approx(same["spin[1,2]"].values, abs=1e-7)
         assert found.log_partition == pytest.approx(same.log_partition, abs=1e-7)
+
+
+@pytest.mark.parametrize(("num", "states"), [(1200, 2), (400, 10)])
+def test_variables_of_many_factors_are_left_to_logarithms(num, states):
+    rng = np.random.default_rng(0)
+    tables = 1.0 + 0.01 * rng.random((num, states, states))
+    leaf = ss.Discrete.array("x", num + 1, states=states)
+    wiring = Wiring.of(ss.MarkovNet(over_scopes([[0, i + 1] for i in range(num)], tables, array=leaf)).as_written())
+    logs = np.log(tables.sum(axis=2)).sum(axis=0)
+    expected = np.exp(logs - logs.max())
+    for precision in ("float64", "float32"):
+        assert not is_bounded(wiring, precision)
+        near = 1e-9 if precision == "float64" else 1e-5
+        found = ss.LoopyBP(precision=precision).propagate(wiring)
+        assert found.variable(0) == pytest.approx(expected / expected.sum(), abs=near)
+
+
+def test_products_of_many_messages_meet_in_one_table():
+    rng = np.random.default_rng(1)
+    tables, middle = 1.0 + 0.01 * rng.random((1200, 2, 2)), 1.0 + rng.random((2, 2, 2))
+    bit = ss.Discrete.array("x", 1203)
+    pairs = over_scopes([[i % 2, i + 3] for i in range(1200)], tables, array=bit)
+    wiring = Wiring.of(ss.MarkovNet(pairs, over_scopes([[0, 1, 2]], middle[None], array=bit)).as_written())
+    sums = np.log(tables.sum(axis=2))
+    logs = np.log(middle) + sums[::2].sum(axis=0)[:, None, None] + sums[1::2].sum(axis=0)[:, None]
+    found = ss.LoopyBP().propagate(wiring)
+    assert found.energy() == pytest.approx(np.logaddexp.reduce(logs, axis=None), abs=1e-8)
+
+
+@pytest.mark.parametrize("offset", [-1000.0, 1000.0, 100.0])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_all_log_values_may_be_large_together(offset, precision):
+    bit = ss.Discrete.array("b", 3)
+    tables = offset + np.array([[[1.0, 2.0], [3.0, 1.0]], [[0.5, 0.0], [1.0, 2.0]]])
+    wiring = Wiring.of(ss.MarkovNet(over_scopes([[0, 1], [1, 2]], tables, array=bit, space="log")).as_written())
+    log_z, marginals = enumerated(wiring)
+    found = ss.LoopyBP(precision=precision).propagate(wiring)
+    assert found.energy() == pytest.approx(log_z, abs=1e-4)
+    for i, expected in enumerate(marginals):
+        assert found.variable(i) == pytest.approx(expected, abs=1e-5)

@@ -217,3 +217,28 @@ def test_joints_and_draws_are_refused():
         ss.query(net, ["spin[0,0]", "spin[1,1]"], method=ss.LoopyBP())
     with pytest.raises(NotApplicable, match="CliqueTree"):
         ss.sample(net, 3, method=ss.LoopyBP())
+
+
+@pytest.mark.parametrize("method", [ss.LoopyBP(), ss.LoopyBP(schedule="residual"), ss.TreeReweighted()])
+@pytest.mark.parametrize("weight", [690.0, 740.0, 1000.0, -1000.0])
+def test_weights_whose_exponentials_are_too_large_for_numbers(weight, method):
+    bit = ss.Discrete.array("b", 2, states=3)
+    own = over_scopes([[0], [1]], np.array([[0.0, -800.0, -1.0], [0.0, 900.0, 2.0]]), array=bit, space="log")
+    wiring = Wiring.of(ss.MarkovNet(own, over_scopes([[0, 1]], Potts(weight), array=bit)).as_written())
+    log_z, marginals = enumerated(wiring)
+    found = method.propagate(wiring)
+    assert found.energy() == pytest.approx(log_z, abs=1e-9)
+    for i, expected in enumerate(marginals):
+        assert found.variable(i) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", [ss.LoopyBP, ss.TreeReweighted])
+def test_a_large_tolerance_makes_nothing_exact(method):
+    bit = ss.Discrete.array("c", 30)
+    first = over_scopes([[0]], np.array([[0.0, 3.0]]), array=bit, space="log")
+    net = ss.MarkovNet(first, over_scopes([[i, i + 1] for i in range(29)], Potts(0.8), array=bit))
+    rough = ss.marginals(net, method=method(schedule="synchronous", until=ss.Until(tolerance=0.5)))
+    exact = ss.marginals(net, method=method(schedule="synchronous"))
+    assert exact["c[10]"].values != pytest.approx(rough["c[10]"].values, abs=1e-6)
+    assert rough.guarantees["marginals"] is ss.Guarantee.ESTIMATE
+    assert exact.guarantees["marginals"] is ss.Guarantee.EXACT

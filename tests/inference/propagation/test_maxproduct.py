@@ -7,6 +7,7 @@ import pytest
 
 import sepset as ss
 from inference.propagation.test_loopybp import random_forest, spin_glass
+from sepset.inference.propagation import maxproduct
 from sepset.inference.propagation.maxproduct import decoded_codes, improved, loss
 from sepset.inference.propagation.passing import BUDGET, Passing, propagated
 from sepset.inference.wiring import Wiring
@@ -87,3 +88,12 @@ def test_decoding_assigns_variables_without_factors():
     beliefs = propagated(Passing(0.0, "synchronous", True), Wiring.of(net.as_written()), BUDGET)
     assert decoded_codes(beliefs).tolist() in ([1, 0], [0, 1])
     assert ss.map_assignment(net, method=ss.LoopyBP()).log_value == pytest.approx(np.log(5.0))
+
+
+@pytest.mark.parametrize(("until", "tries"), [(ss.Until(seconds=0.0), 0), (3, 1)])
+def test_no_more_is_decoded_when_the_time_is_over(until, tries, monkeypatch):
+    calls = []
+    monkeypatch.setattr(maxproduct, "_random_decodings", lambda *_: calls.append(1) or [])
+    net = spin_glass(np.random.default_rng(0), 6, 6, 2.0)
+    assert np.isfinite(ss.map_assignment(net, method=ss.LoopyBP(until=until)).log_value)
+    assert len(calls) == tries

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from inference.propagation.test_loopybp import spin_glass
 from sepset.inference.propagation.neighborhoods import StrongLocalMaximum, cycles_of
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Potts, over_scopes
@@ -102,3 +103,10 @@ def test_other_weights_have_no_such_certificate():
     assert not isinstance(found.certificate, StrongLocalMaximum)
     wide = ss.MarkovNet(over_scopes([[0, 1], [1, 2]], Potts(1.0), array=ss.Discrete.array("y", 3)))
     assert ss.map_assignment(wide, method=ss.LoopyBP()).guarantees["assignment"] is ss.Guarantee.EXACT
+
+
+def test_certificates_of_short_numbers_hold():
+    for seed in range(6):
+        net = spin_glass(np.random.default_rng(seed), 3, 3, 0.7)
+        found = ss.map_assignment(net, method=ss.LoopyBP(precision="float32"))
+        assert found.certificate is None or found.certificate.check()

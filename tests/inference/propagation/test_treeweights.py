@@ -51,3 +51,11 @@ def test_large_graphs_are_covered_by_trees(monkeypatch):
     found = edge_probabilities(Wiring.of(ss.MarkovNet.potts(grid, 1.0).as_written()))
     assert found.sum() == pytest.approx(41)
     assert 0.0 < found.min() <= found.max() <= 1.0
+
+
+def test_informations_of_tiny_probabilities_are_finite():
+    table = np.array([[1.0, 0.0], [0.0, 1e-200]])
+    wiring = Wiring.of(ss.MarkovNet(ss.Table([ss.Discrete("a"), ss.Discrete("b")], table)).as_written())
+    with np.errstate(all="raise"):
+        found = treeweights.informations(ss.LoopyBP().propagate(wiring))
+    assert found == pytest.approx([0.0], abs=1e-9)

@@ -152,10 +152,11 @@ def _sources(live: Bools) -> Ints:
 
 
 def _seconds(tables: Floats) -> Floats:
-    """Second differences, with zero for rounding."""
+    """Second differences, with zero for rounding of the four energies of each."""
     found: Floats = np.diff(np.diff(tables, axis=1), axis=2)
-    tolerance = ROUNDING * np.abs(tables).max(axis=(1, 2), initial=0.0)
-    return np.where(np.abs(found) <= tolerance[:, None, None], 0.0, found)
+    sizes = np.abs(tables)
+    sizes = np.maximum(sizes[:, 1:], sizes[:, :-1])
+    return np.where(np.abs(found) <= ROUNDING * np.maximum(sizes[:, :, 1:], sizes[:, :, :-1]), 0.0, found)
 
 
 def _refusal(method: object, wiring: Wiring, f: int, reason: str) -> str:

@@ -1,7 +1,11 @@
-"""Sum-product messages as numbers instead of logarithms: several times faster, for factors within bounds.
+r"""Sum-product messages as numbers instead of logarithms: several times faster, for factors within bounds.
 
-The log values of the factors of each variable must differ by at most a few hundred together: then no product of
-messages is too small for a number, and beliefs are those of log messages up to rounding.
+Messages have a sum of one, so that a product of those to variable $i$ is at least $e^{-r_i}$ with
+
+$$r_i = \sum_{f \ni i} (\max \theta_f - \min \theta_f + \log |x_i|) + \max \theta_i - \min \theta_i.$$
+
+Log values that differ by at most a few hundred together, and variables of few enough factors, have products that are
+numbers; beliefs are then those of log messages up to rounding.
 """
 
 from __future__ import annotations
@@ -42,12 +46,27 @@ def is_bounded(wiring: Wiring, precision: str) -> bool:
     """Whether messages stay within the range of numbers: all factors are tables and equal states, none extreme."""
     if not np.isin(wiring.plugs.kinds, (TABLE, POTTS)).all():
         return False
-    ranges = log_ranges(wiring)
-    around = np.bincount(wiring.plugs.scope, ranges[wiring.factors], minlength=wiring.num_variables)
+    plugs, most, n = wiring.plugs, WIDEST[precision], wiring.num_variables
+    around = np.bincount(plugs.scope, log_ranges(wiring)[wiring.factors], minlength=n)
     possible = np.where(wiring.unary > -np.inf, wiring.unary, np.nan)
     with np.errstate(invalid="ignore"):
         wide = np.nanmax(possible, initial=-np.inf) - np.nanmin(possible, initial=np.inf)
-    return bool(around.max(initial=0.0) + max(wide, 0.0) <= WIDEST[precision])
+    around = around + max(wide, 0.0)
+    if around.max(initial=0.0) > most or np.abs(plugs.tables).max(initial=0.0) > most:
+        return False
+    products = around + np.diff(wiring.wires.degrees) * np.log(plugs.cards)
+    others = int(np.diff(plugs.starts).max(initial=1)) - 1
+    if others * products.max(initial=0.0) <= 2.0 * most:
+        return True
+    return bool(_of_others(wiring, products).max(initial=0.0) <= 2.0 * most)
+
+
+def _of_others(wiring: Wiring, numbers: Floats) -> Floats:
+    """For each factor the sum of the numbers of its variables, less the smallest of them."""
+    if not wiring.num_factors:
+        return np.zeros(0)
+    each, starts = numbers[wiring.plugs.scope], wiring.plugs.starts[:-1]
+    return np.asarray(np.add.reduceat(each, starts) - np.minimum.reduceat(each, starts))
 
 
 def require_bounded(wiring: Wiring, method: object, precision: str) -> None:
@@ -55,7 +74,8 @@ def require_bounded(wiring: Wiring, method: object, precision: str) -> None:
     if not is_bounded(wiring, precision):
         raise NotApplicable(
             f"{type(method).__name__}(domain='linear') takes positive tables and weights of equal states whose log "
-            f"values around one variable differ by at most {WIDEST[precision]:g}. Use domain='log'."
+            f"values are at most {WIDEST[precision]:g} in size, differ by no more around one variable, and are not of "
+            "so many factors that products of their messages are too small for a number. Use domain='log'."
         )
 
 

@@ -23,7 +23,7 @@ from sepset.inference.propagation.bestfirst import best_first
 from sepset.inference.propagation.counting import bound_by, convex_certificate, convex_split
 from sepset.inference.propagation.neighborhoods import StrongLocalMaximum
 from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, propagated, rooms
-from sepset.inference.result import Guarantee
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.decoding import decode_factors, largest_loss
 from sepset.kernels.propagation.wires import first_modes
@@ -146,15 +146,17 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
 
 
 def several(method: object, task: AssignmentTask, passing: Passing, until: Until) -> Found:
-    """The k best assignments by best max-marginal first; exact on forests.
+    """The k best assignments by best max-marginal first; exact on forests, where all messages converge.
 
     Reference: Yanover & Weiss (2004), Finding the M most probable configurations using loopy belief propagation.
     """
     task.again(k=1).require_all(method)
     task.require_no_budget(method)
+    converged: list[bool] = []
 
     def solve(part: Wiring) -> tuple[Ints, float, Floats]:
         beliefs = propagated(passing, part, until)
+        converged.append(beliefs.has_converged)
         if beliefs.log_totals == -math.inf:
             return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)
         codes = improved(part, decoded_codes(beliefs))
@@ -164,7 +166,7 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     if not rows:
         return Found(task.first_codes()[None], (-math.inf,))
     values = tuple(task.wiring.log_value(codes) for codes in rows)
-    is_exact = task.wiring.traversal.is_forest and passing.rhos is None
+    is_exact = task.wiring.traversal.is_forest and passing.rhos is None and all(converged)
     return Found(
         np.stack(rows), values, values[0] if is_exact else math.inf, info={"decoder": "best max-marginal first"}
     )
@@ -203,11 +205,14 @@ def decoded(beliefs: Beliefs) -> Decoding:
 
 
 def _others(task: AssignmentTask, beliefs: Beliefs, decoding: Decoding, state: Decoded) -> list[Ints]:
-    """Further assignments to improve: earlier decodings, the best state of each variable, and completions of both."""
+    """Further assignments to improve: earlier decodings, the best state of each variable, and completions of both.
+
+    Where the time is over, only those that are there already.
+    """
     each = np.empty(beliefs.wiring.num_variables, np.int64)
     first_modes(beliefs.wiring.plugs.states, beliefs.logs, each)
     found = [each, state.codes]
-    if not decoding.is_optimal:
+    if not decoding.is_optimal and beliefs.status not in (Status.TIME_LIMIT, Status.INTERRUPTED):
         found += _random_decodings(task, beliefs)
         if beliefs.has_converged and 0 < decoding.ties <= MOST_TIED:
             found += _completions(task, beliefs, each)
@@ -244,8 +249,9 @@ def _random_decodings(task: AssignmentTask, beliefs: Beliefs) -> list[Ints]:
 
 
 def _strong(beliefs: Beliefs, codes: Ints) -> Certificate | None:
-    """The certificate of a strong local maximum, for belief propagation without other weights."""
-    if not ((beliefs.rhos == 1.0).all() and (beliefs.counts == 1.0).all()):
+    """The certificate of a strong local maximum, for belief propagation without other weights, if it holds."""
+    is_plain = (beliefs.rhos == 1.0).all() and (beliefs.counts == 1.0).all()
+    if not (is_plain and _is_maximum(beliefs, codes)):
         return None
     return StrongLocalMaximum(
         "No change of a set of variables is better whose induced graph has at most one cycle in each component.",

@@ -33,6 +33,9 @@ BUDGET = Until(steps=1000, tolerance=1e-9)
 MAX_BUDGET = Until(steps=200, tolerance=1e-9)
 """When passes of maxima end, which often oscillate around loops."""
 
+FIXED = 1e-5
+"""The largest change of a log message at a fixed point, whatever tolerance is asked for."""
+
 
 class WiredModel(NamedTuple):
     """A wired model as a task of its own."""
@@ -176,8 +179,8 @@ class Beliefs:
 
     @property
     def has_converged(self) -> bool:
-        """Whether the messages are those of a fixed point."""
-        return self.ended is not None and self.ended.status is Status.CONVERGED
+        """Whether the messages are those of a fixed point, which a large tolerance alone does not make them."""
+        return self.ended is not None and is_fixed(self.ended)
 
     @property
     def status(self) -> Status:
@@ -223,6 +226,12 @@ class Beliefs:
             logs = logs + cavity.reshape([-1 if a == axis else 1 for a in range(logs.ndim)])
         values = np.exp(logs - logs.max())
         return np.asarray(values / values.sum())
+
+
+def is_fixed(ended: Run[Any]) -> bool:
+    """Whether passes ended at a fixed point, or have found that there is none as all is impossible."""
+    info, is_converged = ended.info, ended.status is Status.CONVERGED
+    return is_converged and (info is None or info.is_done or info.change <= FIXED)
 
 
 def propagated(passing: Passing | LinearPassing, wiring: Wiring, until: Until) -> Beliefs:

@@ -88,7 +88,7 @@ def informations(beliefs: Beliefs) -> Floats:
     found = np.zeros(beliefs.wiring.num_factors)
     for f in range(len(found)):
         joint = beliefs.factor(f)
-        alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-        seen = joint > 0.0
-        found[f] = float((joint[seen] * np.log(joint[seen] / alone[seen])).sum())
+        x, y = np.nonzero(joint)
+        first, second = np.log(joint.sum(axis=1)[x]), np.log(joint.sum(axis=0)[y])  # their product may be too small
+        found[f] = float((joint[x, y] * (np.log(joint[x, y]) - first - second)).sum())
     return found

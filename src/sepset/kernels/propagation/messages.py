@@ -64,7 +64,11 @@ def potts_sums(h: Floats, at: int, size: int, weight: float, out: Floats, to: in
     for y in range(size):
         if at + y != where:
             value = out[to + y]
-            out[to + y] = top + scale + math.log(theirs * (1.0 + max(rest - value, 0.0)) + mine * value)
+            unequal = 1.0 + max(rest - value, 0.0)
+            if theirs > 1e-290:
+                out[to + y] = top + scale + math.log(theirs * unequal + mine * value)
+            else:  # a weight whose exponential is too large for a number
+                out[to + y] = added(h[at + y] + weight, top + math.log(unequal), False)
     far = second + math.log(others) if second > -np.inf else -np.inf
     out[to + where - at] = added(top + weight, far, False)
 
