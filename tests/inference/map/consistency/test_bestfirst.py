@@ -1,9 +1,14 @@
 """Hybrid best-first search finds the best assignments, and its bound holds wherever it stops."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.base.threads import NEVER
+from sepset.factors.block import FactorBlock
 from sepset.inference.assignment import assign
 from sepset.inference.map.consistency import bestfirst, part
 from sepset.inference.wiring import Wiring
@@ -120,3 +125,21 @@ def test_runs_resume_and_bad_questions_are_refused(tmp_path, monkeypatch):
         ss.map_assignment(ss.MarkovNet(parity, variables=[bit]), method=method)
     for k in (1, 2):
         assert ss.map_assignment(ss.MarkovNet(), k=k, method=method).log_value == 0.0
+
+
+def test_a_step_ends_when_time_does(monkeypatch):
+    most = 2**12
+    monkeypatch.setattr(bestfirst, "LEAST", most)
+    monkeypatch.setattr(bestfirst, "MOST", most)
+    monkeypatch.setattr(part, "SHORT", most)
+    rng = np.random.default_rng(3)
+    scopes = np.stack([rng.permutation(60)[:3] for _ in range(240)])
+    block = FactorBlock(scopes, (3, 3, 3), rng.normal(size=(240, 3, 3, 3)), space="log")
+    net = ss.MarkovNet(block, variables=[ss.Discrete.array("x", (60,), states=3)])
+    with ThreadPoolExecutor(1) as other:  # where no interrupt arrives, too
+        ask = partial(ss.map_assignment, net, method=ss.inference.HybridBestFirst(), until=ss.Until(seconds=0.2))
+        for found in (ask(), other.submit(ask).result()):
+            assert found.status is ss.Status.TIME_LIMIT
+            assert found.log_value < found.bound
+            assert found.info["backtracks"] < most
+    assert NEVER[0] == 0

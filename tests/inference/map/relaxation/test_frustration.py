@@ -5,7 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+from sepset.factors.block import FactorBlock
 from sepset.inference.map.relaxation.frustration import Dual, frustrated_cycles, short_cycles, tree_cycles
+from sepset.inference.wiring import Wiring
+from sepset.problem import Problem
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 
 
 def _random(rng, n, pairs):
@@ -48,3 +53,11 @@ def test_short_cycles_of_a_grid_are_its_squares():
     pairs += zip(ids[:-1].ravel().tolist(), ids[1:].ravel().tolist(), strict=True)
     assert len(short_cycles(pairs)) == 6
     assert len(short_cycles(itertools.combinations(range(6), 2))) == 20
+
+
+def test_states_that_messages_rule_out_are_impossible_in_pairs():
+    table = np.array([[-np.inf, 0.5], [1.0, 2.0]])
+    variables = Variables([Discrete("a"), Discrete("b")])
+    wiring = Wiring.of(Problem(variables, (FactorBlock([[0, 1]], (2, 2), table, space="log"),)))
+    dual = Dual.of(wiring, np.array([-np.inf, 0.25, 0.0, 0.5]))
+    np.testing.assert_array_equal(dual.pairs[0, 1], [[-np.inf, -np.inf], [0.75, 1.25]])

@@ -5,11 +5,17 @@ import threading
 import numpy as np
 import pytest
 
+from sepset.factors.block import FactorBlock
 from sepset.inference.map.relaxation import highs
 from sepset.inference.map.relaxation.highs import integer_optimum, linear_optimum
 from sepset.inference.map.relaxation.polytope import Polytope
 from sepset.inference.map.relaxation.regions import Regions
+from sepset.inference.wiring import Wiring
+from sepset.problem import Problem
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 from support.planted import best_of_parts, planted_union
+from support.wired import best_value
 
 
 def test_the_thread_changes_nothing(monkeypatch):
@@ -34,3 +40,15 @@ def test_waiting_ends_with_the_time_and_errors_come_back():
 
     with pytest.raises(ZeroDivisionError):
         highs.waited(fails, 10**6, 5.0)
+
+
+def test_bounds_leave_room_for_the_tolerances_of_the_solver():
+    variables = Variables([Discrete(f"v{i}") for i in range(8)])
+    for seed in range(10):
+        rng = np.random.default_rng([5, seed])
+        scopes = [rng.permutation(8)[:2].tolist() for _ in range(14)]
+        logs = np.where(rng.random((14, 2, 2)) < 0.1, -1e8 * rng.random((14, 2, 2)), 1e-4 * rng.normal(size=(14, 2, 2)))
+        blocks = tuple(FactorBlock([s], (2, 2), t, space="log") for s, t in zip(scopes, logs, strict=True))
+        wiring = Wiring.of(Problem(variables, blocks))
+        found = integer_optimum(Polytope.of(Regions.of(wiring)))
+        assert wiring.constant + found.bound >= best_value(wiring)

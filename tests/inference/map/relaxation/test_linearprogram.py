@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.factors.block import FactorBlock
 from sepset.inference.assignment import assign
 from sepset.inference.wiring import Wiring
+from sepset.problem import Problem
+from sepset.variables.universe import Variables
+from sepset.variables.variable import Discrete
 from support.planted import best_of_parts, planted_union
 from support.wired import best_value, random_binary, random_problem, task_of
 
@@ -130,3 +134,18 @@ def test_empty_models_budgets_and_refusals(tmp_path):
             ss.LinearProgram(**bad)
     with pytest.raises(ss.errors.NotApplicable, match="LinearProgram finds one assignment"):
         ss.map_assignment(glass, k=2, method=ss.LinearProgram())
+
+
+def test_large_losses_among_small_gains_do_not_count_as_solved():
+    variables = Variables([Discrete(f"v{i}") for i in range(8)])
+    for seed in (0, 2, 31):
+        rng = np.random.default_rng([6, seed])
+        scopes = [rng.permutation(8)[:2].tolist() for _ in range(20)]
+        zero = rng.random((20, 2, 2)) < 0.1
+        logs = np.where(zero, -1e8 * rng.random((20, 2, 2)), 1e-4 * rng.choice([-1, 1], size=(20, 2, 2)))
+        blocks = tuple(FactorBlock([s], (2, 2), t, space="log") for s, t in zip(scopes, logs, strict=True))
+        wiring = Wiring.of(Problem(variables, blocks))
+        found = assign(ss.LinearProgram(integer=True), task_of(wiring))
+        assert found.log_values[0] <= best_value(wiring) <= found.bound + 1e-9
+        assert found.status is ss.Status.CONVERGED
+        assert found.certificate.check()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bytes, Ints
 from sepset.base.checks import whole
-from sepset.base.threads import interruptible
+from sepset.base.threads import NEVER, interruptible
 from sepset.inference.assignment import PROVED, AssignmentTask, Certificate, Found, best_of
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.part import Part, Progress, rows
 from sepset.inference.map.consistency.reduction import Reduction, absorb
@@ -71,8 +73,9 @@ class HybridBestFirst:
         if task.over is not None:
             task.require_all(self)
         task.wiring.require_tables(self)
-        search = _Search(self, task)
-        done = task.iterated(search, until=Until(steps=None, tolerance=0.0), codec=_SearchedCodec())
+        default = Until(steps=None, tolerance=0.0)
+        search = _Search(self, task, as_until(task.until, default).seconds)
+        done = task.iterated(search, until=default, codec=_SearchedCodec())
         codes, state = search.assignments(done.state), done.state
         backtracks, nodes = (sum(int(p.counters[which]) for p in state.parts) for which in (BACKTRACKS, NODES))
         return Found(
@@ -93,10 +96,12 @@ class _Search:
     Args:
         method: the settings.
         task: the question.
+        seconds: the time after which a step ends early; None for no limit.
     """
 
-    def __init__(self, method: HybridBestFirst, task: AssignmentTask) -> None:
+    def __init__(self, method: HybridBestFirst, task: AssignmentTask, seconds: float | None = None) -> None:
         self.method, self.task = method, task
+        self.end = math.inf if seconds is None else time.monotonic() + seconds
         self.functions = CostFunctions.of(task.wiring.consistent)
         self.first = task.first_codes()
         if task.k == 1:
@@ -151,9 +156,22 @@ class _Search:
         if open_:
             chosen = max(open_, key=lambda n: self._gap(n, parts[n]))
             backtracks = min(LEAST * 2 ** min(state.steps, 20), MOST)
-            parts[chosen] = interruptible(lambda cancel: self.parts[chosen].advanced(parts[chosen], backtracks, cancel))
+            parts[chosen] = interruptible(lambda cancel: self._advanced(chosen, parts[chosen], backtracks, cancel))
         found = Searched(tuple(parts), state.steps + 1)
         return found, Info(-self.bound(found), np.inf, is_done=all(p.is_done for p in parts))
+
+    def _advanced(self, n: int, progress: Progress, backtracks: int, cancel: Bytes) -> Progress:
+        """The search of a part after some more backtracks, or when time ends: one descent may take seconds."""
+        if self.end == math.inf:
+            return self.parts[n].advanced(progress, backtracks, cancel)
+        own = np.zeros(1, np.uint8) if cancel is NEVER else cancel
+        timer = threading.Timer(max(0.0, self.end - time.monotonic()), own.__setitem__, (0, 1))
+        timer.daemon = True
+        timer.start()
+        try:
+            return self.parts[n].advanced(progress, backtracks, own)
+        finally:
+            timer.cancel()
 
     def _gap(self, n: int, progress: Progress) -> float:
         part = self.parts[n]

@@ -45,9 +45,10 @@ class Dual:
         places = places + np.arange(len(messages))
         np.add.at(beliefs, places, np.where(wiring.unary[places] > -np.inf, messages, 0.0))
         ends, starts = wires.messages.tolist(), wires.starts.tolist()
+        sent = np.where(messages > -np.inf, messages, np.inf)  # what a message rules out is impossible in the pair too
         for f in np.flatnonzero(np.diff(wires.starts) == 2).tolist():
             s, (i, j) = starts[f], wiring.scope(f).tolist()
-            one, two = messages[ends[s] : ends[s + 1]], messages[ends[s + 1] : ends[s + 2]]
+            one, two = sent[ends[s] : ends[s + 1]], sent[ends[s + 1] : ends[s + 2]]
             pairs[i, j] = wiring.table(f) - one[:, None] - two[None]
         split = wires.states.tolist()
         return cls([beliefs[a:b] for a, b in itertools.pairwise(split)], pairs)

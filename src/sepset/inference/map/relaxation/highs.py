@@ -22,6 +22,9 @@ WAIT = 0.05
 SCALE = 1e4
 """The largest gain after scaling: the solver's tolerances are absolute, near 1e-7."""
 
+OPEN, DUAL = 1e-6, 1e-7
+"""The solver's tolerances, after scaling: of its gap, and of the reduced cost of each unit of its columns."""
+
 
 class Whole(NamedTuple):
     """The outcome of an integer program.
@@ -69,6 +72,8 @@ def linear_optimum(polytope: Polytope, *, seconds: float = np.inf) -> Solution |
 def integer_optimum(polytope: Polytope, *, seconds: float = np.inf) -> Whole | None:
     """The best whole point of a polytope, and a bound; None if time ended without either.
 
+    The bound leaves room for the tolerances of the solver, which matter where gains differ by many orders of magnitude.
+
     Reference: Huangfu & Hall (2018) for the solver.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -93,7 +98,8 @@ def integer_optimum(polytope: Polytope, *, seconds: float = np.inf) -> Whole | N
     if found.status == 2:
         return Whole(None, -np.inf, True)
     limit = found.mip_dual_bound
-    bound = np.inf if limit is None or not np.isfinite(limit) else -float(limit) / scale
+    slack = OPEN + DUAL * (polytope.regions.wiring.num_variables + len(polytope.entries))
+    bound = np.inf if limit is None or not np.isfinite(limit) else (slack - float(limit)) / scale
     return Whole(None if found.x is None else np.asarray(found.x), bound)
 
 

@@ -229,7 +229,7 @@ class _Programs:
         if bound - value <= SOLVED * max(1.0, abs(value)):
             bound = value
         found = replace(state, codes=codes, value=value, bound=bound, is_whole=True)
-        is_over = is_proved(value, bound) or bound == -math.inf
+        is_over = is_proved(value, bound) or bound == -math.inf or self.left > 0.0
         return found, Info(-bound, 0.0, is_done=True, status=Status.CONVERGED if is_over else Status.TIME_LIMIT)
 
 
@@ -300,7 +300,7 @@ def _decides(wiring: Wiring, state: Relaxed) -> bool:
     """Whether the integer program, solved again, has the bound."""
     dual = replace(state, bound=bound_of(state.dual(wiring)[1], state.messages))
     found = whole_optimum(wiring, dual)
-    return found is not None and _is_at_most(max(state.value, found[1]), state.bound, SOLVED)
+    return found is not None and _is_at_most(min(dual.bound, max(state.value, found[1])), state.bound, SOLVED)
 
 
 def _is_at_most(found: float, bound: float, tolerance: float = AGREE) -> bool:
