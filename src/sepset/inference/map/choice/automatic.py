@@ -152,6 +152,7 @@ def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that large neighborhoods made better."""
     restarts = RESTARTS if task.until is None or budget.rule.seconds is None else TIMED_RESTARTS
     method, rest = LargeNeighborhood(restarts=restarts), budget.left(2 / 3 if _is_near(task, found) else 1.0)
+    rest = replace(rest, tolerance=None)
     moved = method.assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
     better = replace(found, codes=moved.codes, log_values=moved.log_values)
     if moved.bound <= found.bound:
