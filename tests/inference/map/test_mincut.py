@@ -74,8 +74,9 @@ def test_a_false_proof_is_found_out():
     energy = BinaryEnergy.of(Wiring.of(net.problem()), ss.MinCut())
     from sepset.inference.map.mincut import _flow_proves
 
-    assert _flow_proves(energy, 1.0)
-    assert not _flow_proves(energy, 0.5)
+    assert _flow_proves(energy, 1.0, 0.0)
+    assert not _flow_proves(energy, 0.5, 0.0)
+    assert not _flow_proves(energy, 0.5, -0.5)
     assert isinstance(FlowGraph(0, [], forward=[], backward=[], from_source=[], to_sink=[]).min_cut().value, float)
 
 
@@ -88,3 +89,15 @@ def test_cuts_that_take_costs_for_rounding_are_not_exact(method):
     assert found.guarantees["assignment"] is (
         ss.Guarantee.EXACT if found.log_value == -0.25 else ss.Guarantee.HEURISTIC
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_proofs_hold_whatever_is_added_to_the_log_values_of_a_variable(seed):
+    """A constant of one variable changes every value, and no cut."""
+    rng = np.random.default_rng(seed)
+    pixel = ss.Discrete.array("pixel", (3, 3))
+    logs = rng.normal(size=(9, 2)) + rng.choice([0.0, 1e8, -1e8, 1e5], size=(9, 1))
+    alone = ss.factors.FactorBlock(np.arange(9)[:, None], (2,), logs, space="log")
+    pairs = ss.potentials.pairwise(pixel.grid_edges(), ss.potentials.Potts(abs(rng.normal())))
+    found = ss.map_assignment(ss.MarkovNet(alone, pairs, variables=[pixel]), method=ss.MinCut())
+    assert found.certificate.check()

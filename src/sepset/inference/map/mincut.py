@@ -87,7 +87,7 @@ def _found(energy: BinaryEnergy, decode: Callable[[Bools], AnyInts]) -> Found:
     certificate = Certificate(
         f"No assignment has a log value above {-least:.10g}.",
         "A flow of that size through the graph of the energy: every cut, and so every assignment, pays for it.",
-        partial(_flow_proves, energy, least),
+        partial(_flow_proves, energy, least, cut.value),
     )
     codes = np.asarray(decode(cut.sink_side), np.int64)
     return Found(codes[None], (-least,), -least, Guarantee.EXACT, certificate, info={"decoder": "minimum cut"})
@@ -127,15 +127,20 @@ def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
     )
 
 
-def _flow_proves(energy: BinaryEnergy, least: float) -> bool:
-    """Whether a flow that keeps all capacities, and is lost nowhere, has the size of the cut."""
+def _flow_proves(energy: BinaryEnergy, least: float, value: float) -> bool:
+    """Whether a flow that keeps all capacities, and is lost nowhere, has the size of a cut, which gives the energy.
+
+    Args:
+        least: the energy.
+        value: of the cut, without what every assignment pays: large constants would hide its digits.
+    """
     graph = flow_graph(energy)
     pairs, *capacities = graph.arrays()
     finite = sum(float(c[np.isfinite(c)].sum()) for c in capacities)
     forward, backward, source, sink = (np.where(np.isinf(c), finite + 1.0, c) for c in capacities)
     bounded = FlowGraph(graph.num_nodes, pairs, forward=forward, backward=backward, from_source=source, to_sink=sink)
     size = bounded.flow_size(bounded.min_cut())
-    if size is None or math.isinf(least):
+    if size is None or math.isinf(value):
         return size is not None and size > finite
-    wanted = least - energy.constant - float(least_energies(energy).sum())
-    return abs(size - wanted) <= AGREE * max(1.0, abs(wanted))
+    paid = energy.constant + float(least_energies(energy).sum()) + value
+    return abs(size - value) <= AGREE * max(1.0, abs(value)) and abs(least - paid) <= AGREE * max(1.0, abs(paid))
