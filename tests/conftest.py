@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 # The workers of a run fill the cache together; nobody needs to compile ahead for them.
@@ -19,3 +22,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The first example of a test may compile a kernel, so no example has a deadline.
 settings.register_profile("sepset", deadline=None)
 settings.load_profile("sepset")
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures() -> Iterator[None]:
+    """Close the figures of each test: plots draw on the current axes, which must not be another test's."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

@@ -64,6 +64,14 @@ def test_steps_are_integers_and_values_have_no_offset(axes):
     assert all("1220" in text for text in labels(axes.yaxis, axes.figure))
 
 
+def test_steps_drawn_over_what_the_axes_held_before(axes):
+    axes.bar(["left", "right"], [0.2, 0.8])
+    axes.set_yscale("log")
+    axes.plot([1, 2, 3], [2000.0, 3000.0, 3500.0])
+    count_steps(axes)
+    assert "1000" in labels(axes.yaxis, axes.figure)
+
+
 def test_sizes_are_written_as_they_are(axes):
     axes.plot([100, 250, 20_000], [1.0, 0.5, 0.1])
     mark_sizes(axes, [100, 250, 20_000])

@@ -19,8 +19,11 @@ def axes_of(ax: Any = None) -> Any:
 
 def count_steps(axes: Any) -> None:
     """Label the horizontal axis with integers, and the vertical axis with plain numbers, without an offset."""
-    axes.xaxis.set_major_locator(require("matplotlib.ticker", "plot", "Plotting").MaxNLocator(integer=True))
-    axes.ticklabel_format(axis="y", style="plain", useOffset=False)
+    ticker = require("matplotlib.ticker", "plot", "Plotting")
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+    plain = ticker.ScalarFormatter(useOffset=False)  # Whatever the axes drew before, such as a logarithmic scale.
+    plain.set_scientific(False)
+    axes.yaxis.set_major_formatter(plain)
 
 
 def mark_sizes(axes: Any, sizes: Sequence[int]) -> None:
