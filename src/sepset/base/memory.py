@@ -1,8 +1,11 @@
-"""The memory of the machine, and a check of tables of rows before they are allocated."""
+"""The memory of the machine, a check of tables of rows before they are allocated, and pauses of its collector."""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+from collections.abc import Iterator
 
 from sepset.errors import TooLarge
 
@@ -33,3 +36,22 @@ def check_rows_fit(num_rows: int, row_bytes: int) -> None:
             f"{num_rows:,} rows of {row_bytes} bytes need about {need / 2**30:,.3g} GiB, more memory than is available "
             f"({room / 2**30:,.3g} GiB). Draw fewer rows at a time, each time with a seed of its own."
         )
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """While it lasts, Python does not look for cycles of garbage.
+
+    It would walk through everything that a large task has made, and all that the program holds, again and again.
+
+    >>> with uncollected():
+    ...     gc.isenabled()
+    False
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -6,12 +6,12 @@ are those found when the budget is spent, and an exact search that does not fit 
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes
+from sepset.base.memory import uncollected
 from sepset.base.threads import interruptible
 from sepset.errors import TooLarge
 from sepset.graphs.graph import Graph, UndirectedGraph
@@ -44,8 +44,8 @@ def treewidth(graph: Graph) -> int:
     graph is searched over sets of eliminated nodes; more than 24 in one connected component raise an error that gives
     the bounds, as do bounds that are far apart.
 
-    Cost: exponential in the nodes left; seconds at 24. On 100,000 nodes a refusal takes a few seconds; it listens to
-    Ctrl-C.
+    Cost: exponential in the nodes left; seconds at 24. On 100,000 nodes a refusal takes about two seconds at most; it
+    listens to Ctrl-C.
     Reference: Koller & Friedman, section 9.4.3.1; Bodlaender, Koster & van den Eijkhof (2005) for the reductions.
     Guarantee: exact, or refused.
     Tested by: graphs/test_width.py::test_seven_nodes_against_every_order
@@ -83,7 +83,7 @@ def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     largest such degree: minors never have a larger treewidth. The upper bound is the width of the best order found:
     greedy, and from one side of the graph to the other (Cuthill and McKee).
 
-    Cost: about linear in nodes and edges where the width is small; a few seconds for 100,000 nodes at most, since
+    Cost: about linear in nodes and edges where the width is small; about two seconds for 100,000 nodes at most, since
     contractions and eliminations stop when their budget is spent, and the bounds so far are returned.
 
     Reference: Gogate & Dechter (2004), minor-min-width; Bodlaender & Koster (2011).
@@ -94,8 +94,10 @@ def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     (2, 2)
     """
     graph = undirected(graph)
-    lower = _minor_min_width(_rows(graph))
-    upper = min(_min_degree_width(_rows(graph)), _swept_width(graph))
+    with uncollected():  # sets of neighbors, by the hundred thousand, of which none is garbage
+        rows = _rows(graph)
+        lower = _minor_min_width({v: row.copy() for v, row in rows.items()})
+        upper = min(_min_degree_width(rows), _swept_width(graph))
     if lower < upper and len(graph) * upper**2 <= _MOST_READS:
         methods = (MinFill(), MinNeighbors(), Portfolio())
         upper = min(upper, *(elimination_order(graph, method=method).width for method in methods))
@@ -107,45 +109,56 @@ def _rows(graph: UndirectedGraph) -> Rows:
     return {v: set(indices[indptr[v] : indptr[v + 1]]) for v in range(len(graph))}
 
 
-def _heap(rows: Rows) -> list[int]:
-    """The nodes by degree, and of equal degree by number: both in one number each, as a heap."""
-    heap = [len(row) * len(rows) + v for v, row in rows.items()]
-    heapify(heap)
-    return heap
+def _by_degree(rows: Rows) -> list[list[int]]:
+    """The nodes of each degree, the first one last. A node is listed again when its degree changes."""
+    found: list[list[int]] = [[] for _ in range(len(rows) + 1)]
+    for v in sorted(rows, reverse=True):
+        found[len(rows[v])].append(v)
+    return found
 
 
 def _minor_min_width(rows: Rows, budget: int = BUDGET) -> int:
     """The largest of the smallest degrees while nodes are contracted; the largest so far when the budget is spent."""
-    heap, best, base = _heap(rows), 0, len(rows)
+    listed, best, degree, base = _by_degree(rows), 0, 0, len(rows)
     while len(rows) > best + 1 and budget > 0:
-        degree, v = divmod(heappop(heap), base)
+        while not listed[degree]:
+            degree += 1
+        v = listed[degree].pop()
         if v not in rows or len(rows[v]) != degree:
-            continue  # its degree has changed since, and it is in the heap again
+            continue  # its degree has changed since
         neighbors = rows.pop(v)
         best = max(best, degree)
         budget -= 4 * degree if degree > FREE else 0
         if neighbors:
-            ends = [rows[u] for u in neighbors]
-            for row in ends:
-                row.discard(v)
             into = min([len(rows[u]) * base + u for u in neighbors]) % base
-            target = rows[into]
-            for u, row in zip(neighbors, ends, strict=True):
-                if u in target:  # the others have a new neighbor in place of the old one
-                    heappush(heap, len(row) * base + u)
-                elif u != into:
-                    row.add(into)
-            target |= neighbors
-            target.discard(into)
-            heappush(heap, len(target) * base + into)
+            for u in _contract(rows, v, neighbors, into):
+                listed[len(rows[u])].append(u)
+            degree -= 1  # no degree decreases by more
     return best
+
+
+def _contract(rows: Rows, v: int, neighbors: set[int], into: int) -> set[int]:
+    """Give the neighbors of v to one of them; return the nodes whose degrees have changed."""
+    target = rows[into]
+    common = neighbors & target
+    for u in common:
+        rows[u].discard(v)
+    for u in neighbors - common:  # the others have a new neighbor in place of the old one
+        rows[u].discard(v)
+        rows[u].add(into)
+    target |= neighbors
+    target -= {into, v}
+    common.add(into)
+    return common
 
 
 def _min_degree_width(rows: Rows, budget: int = BUDGET) -> int:
     """The width of eliminating a node of smallest degree each time; without budget, what is left goes as one clique."""
-    heap, best, base = _heap(rows), 0, len(rows)
+    listed, best, degree = _by_degree(rows), 0, 0
     while len(rows) > best + 1 and budget > 0:
-        degree, v = divmod(heappop(heap), base)
+        while not listed[degree]:
+            degree += 1
+        v = listed[degree].pop()
         if v not in rows or len(rows[v]) != degree:
             continue
         neighbors = rows.pop(v)
@@ -153,9 +166,12 @@ def _min_degree_width(rows: Rows, budget: int = BUDGET) -> int:
         budget -= degree**2 if degree > FREE else 0
         for u in neighbors:
             row = rows[u]
+            before = len(row)
             row |= neighbors
             row -= {u, v}
-            heappush(heap, len(row) * base + u)
+            if len(row) != before:
+                listed[len(row)].append(u)
+        degree = max(degree - 1, 0)  # no degree decreases by more
     return max(best, len(rows) - 1)
 
 

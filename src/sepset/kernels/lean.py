@@ -11,7 +11,6 @@ compiled as Numba does it.
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +19,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+
+from sepset.base.memory import uncollected
 
 FUNCTION, ENTRY = "_ZN", "_ZN7cpython"
 """How the names of compiled functions begin, and of those among them that Python calls."""
@@ -83,12 +84,9 @@ def lean() -> Iterator[None]:
         if "_library_class" in vars(codegen):  # a function within another
             yield
             return
-        collects = gc.isenabled()
         codegen._library_class, codegen.set_env = LeanLibrary, set_env
-        gc.disable()
         try:
-            yield
+            with uncollected():
+                yield
         finally:
             del codegen._library_class, codegen.set_env
-            if collects:
-                gc.enable()

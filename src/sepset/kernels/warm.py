@@ -48,7 +48,7 @@ KERNELS = {
     "compiled.planning.eliminate": "iiifxn",
     "compiled.planning.scope_graph": "iiiiin",
     "compiled.planning.maximal_cliques": "iiin",
-    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxxfb",
+    "compiled.onepass.compile_greedily": "iiiiiiiiiiinxxxxxfb",
     "compiled.stores.settle": "fiiiinn",
     "data.counting.count_rows": "Cn?iiiiI",
     "data.grouping.group_rows": "S?iii",

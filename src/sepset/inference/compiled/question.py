@@ -306,6 +306,7 @@ def compile_greedily(
         len(numbers) if factors else 0,
         most,
         limit,
+        math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS,
         free_from,
         effort,
         TIMES,
