@@ -51,6 +51,7 @@ EDGES = (9, 1)
 
 HEAVY = ("pandas", "polars", "matplotlib", "torch", "numba", "networkx", "duckdb")
 LARGEST_MODULE = 600
+LONGEST_BODY, LONGEST_FUNCTION = 40, 60
 MODULES_AT_IMPORT = 5
 MOST_MODULES = 22
 COMPILING = {"njit", "jit", "vectorize", "guvectorize", "kernel"}
@@ -322,6 +323,36 @@ def test_modules_are_short():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     long = {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > LARGEST_MODULE}
     assert not long
+
+
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[int, int]:
+    """The lines of a function's statements, and those with its signature; without its docstring."""
+    described = ast.get_docstring(function) is not None
+    first = function.body[1:] if described else function.body
+    body = first[-1].end_lineno - first[0].lineno + 1 if first else 0
+    return body, function.end_lineno - function.lineno + 1 - (_lines(function.body[0]) if described else 0)
+
+
+def _lines(node: ast.stmt) -> int:
+    return node.end_lineno - node.lineno + 1
+
+
+def test_functions_are_short():
+    """Kernels as well: what is long in them is a function of its own, which the compiler inlines."""
+    long = {
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": lines
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and ((lines := code_lines(node))[0] > LONGEST_BODY or lines[1] > LONGEST_FUNCTION)
+    }
+    assert not long
+
+
+def test_the_law_of_short_functions_itself():
+    text = 'def f(\n    a,\n):\n    """Says.\n\n    More.\n    """\n    b = a\n    return b\n'
+    assert code_lines(ast.parse(text).body[0]) == (2, 5)
+    assert code_lines(ast.parse("def f():\n    return 1").body[0]) == (1, 2)
 
 
 def decorators(tree: ast.Module) -> Iterator[str]:

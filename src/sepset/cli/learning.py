@@ -113,18 +113,25 @@ Bar = Annotated[
     typer.Option("--progress/--no-progress", help="Show a progress bar; by default in a terminal, for long runs."),
 ]
 
+Structure = Annotated[
+    str,
+    typer.Argument(
+        help="A model file or built-in network; a graph such as 'a -> b <- c', or a text file with one; "
+        "or naive or tan, with --target."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix gives the format.")]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option("--checkpoint", help="A file in which iterations save their state, to resume from it."),
+]
+
 
 @app.command()
 def fit(
-    structure: Annotated[
-        str,
-        typer.Argument(
-            help="A model file or built-in network; a graph such as 'a -> b <- c', or a text file with one; "
-            "or naive or tan, with --target."
-        ),
-    ],
+    structure: Structure,
     data: Rows,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix gives the format.")],
+    out: Out,
     method: Method = Estimator.mle,
     sample_size: SampleSize = None,
     unseen: WhenUnseen = None,
@@ -140,10 +147,7 @@ def fit(
     optimizer: Optimized = None,
     batch: BatchSize = None,
     seed: Seed = 0,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option("--checkpoint", help="A file in which iterations save their state, to resume from it."),
-    ] = None,
+    checkpoint: Checkpoint = None,
     progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:

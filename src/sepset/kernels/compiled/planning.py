@@ -97,6 +97,66 @@ def scope_graph(
     return found_start, found, near_start, near
 
 
+@kernel(inline=True)
+def _ranks(order: Ints, n: int) -> Ints:
+    """The rank of each node in an order; nothing if the order does not have each node once."""
+    rank = np.full(n, -1, np.int64)
+    for i in range(len(order)):
+        if 0 <= order[i] < n:
+            rank[order[i]] = i
+    is_whole = len(order) == n
+    for i in range(n):
+        is_whole = is_whole and rank[i] >= 0
+    return rank if is_whole else rank[:0]
+
+
+@kernel(inline=True)
+def _grown(pool: Ints, used: int, more: int) -> Ints:
+    """A pool with space for more entries; the one given if it has it."""
+    if used + more <= len(pool):
+        return pool
+    grown = np.empty(2 * len(pool) + more, np.int64)
+    for k in range(used):
+        grown[k] = pool[k]
+    return grown
+
+
+@kernel(inline=True)
+def _message(
+    i: int, begin: int, end: int, near: Ints, rank: Ints, start: Ints, tree: tuple[Ints, Ints], pool: Ints, mark: Ints
+) -> int:
+    """Write the scope of the message of rank i: later neighbors, and scopes of incoming messages. Returns its end."""
+    top = start[i]
+    mark[i] = i
+    for k in range(begin, end):
+        r = rank[near[k]]
+        if r > i and mark[r] != i:
+            mark[r] = i
+            pool[top] = r
+            top += 1
+    child, sibling = tree
+    c = child[i]
+    while c >= 0:
+        for k in range(start[c], start[c + 1]):
+            r = pool[k]
+            if mark[r] != i:
+                mark[r] = i
+                pool[top] = r
+                top += 1
+        c = sibling[c]
+    return top
+
+
+@kernel(inline=True)
+def _clique_entries(start: Ints, scopes: Ints, ranked: Floats) -> Floats:
+    """The entries of the clique of each rank: its own states times those of its message."""
+    sizes = ranked.copy()
+    for i in range(len(ranked)):
+        for k in range(start[i], start[i + 1]):
+            sizes[i] *= ranked[scopes[k]]
+    return sizes
+
+
 @kernel(work=times(4))
 def eliminate(
     start: Ints, neighbors: Ints, order: Ints, cards: Floats, limit: float, patience: int
@@ -110,13 +170,9 @@ def eliminate(
     clique has more than 2^`limit` entries and the scopes together more than `patience` variables.
     """
     n = len(start) - 1
-    rank = np.full(n, -1, np.int64)
-    for i in range(len(order)):
-        if 0 <= order[i] < n:
-            rank[order[i]] = i
-    for i in range(n):
-        if rank[i] < 0 or len(order) != n:
-            return start[:0], start[:0], start[:0], start[:0], cards, cards, 0.0
+    rank = _ranks(order, n)
+    if len(rank) < n:
+        return start[:0], start[:0], start[:0], start[:0], cards, cards, 0.0
     scope_start = np.zeros(n + 1, np.int64)
     pool = np.empty(4 * len(neighbors) + 16, np.int64)
     parents = np.full(n, -1, np.int64)
@@ -125,49 +181,25 @@ def eliminate(
     mark = np.full(n, -1, np.int64)
     is_large = False
     for i in range(n):
-        first = scope_start[i]
+        first, v = scope_start[i], order[i]
         if is_large and first > patience:
             return start[:0], start[:0], start[:0], start[:0], cards, cards, np.inf
-        if first + n > len(pool):
-            grown = np.empty(2 * len(pool) + n, np.int64)
-            for k in range(first):
-                grown[k] = pool[k]
-            pool = grown
-        top = first
-        mark[i] = i
-        for k in range(start[order[i]], start[order[i] + 1]):
-            r = rank[neighbors[k]]
-            if r > i and mark[r] != i:
-                mark[r] = i
-                pool[top] = r
-                top += 1
-        c = child[i]
-        while c >= 0:
-            for k in range(scope_start[c], scope_start[c + 1]):
-                r = pool[k]
-                if mark[r] != i:
-                    mark[r] = i
-                    pool[top] = r
-                    top += 1
-            c = sibling[c]
+        pool = _grown(pool, first, n)
+        top = _message(i, start[v], start[v + 1], neighbors, rank, scope_start, (child, sibling), pool, mark)
         scope_start[i + 1] = top
-        size = cards[order[i]]
+        size = cards[v]
         for k in range(first, top):
             size *= cards[order[pool[k]]]
-        is_large = is_large or size > 2.0**limit
-        for k in range(first, top):
             if parents[i] < 0 or pool[k] < parents[i]:
                 parents[i] = pool[k]
+        is_large = is_large or size > 2.0**limit
         if parents[i] >= 0:
             sibling[i] = child[parents[i]]
             child[parents[i]] = i
     back_start, back = transposed(scope_start, pool, n)
     scope_start, scopes = transposed(back_start, back, n)
     ranked = cards[order]
-    sizes = ranked.copy()
-    for i in range(n):
-        for k in range(scope_start[i], scope_start[i + 1]):
-            sizes[i] *= ranked[scopes[k]]
+    sizes = _clique_entries(scope_start, scopes, ranked)
     absorbed = _absorbers(scope_start, parents)
     total = 0.0
     for i in range(n):

@@ -72,6 +72,24 @@ def forbid_states(
     return True
 
 
+@kernel(borrows=True)
+def _next_cell(
+    begin: int, last: int, members: Ints, strides: Ints, offset: int, first: Ints, allowed: Bytes, codes: Ints
+) -> int:
+    """Where the next combination of allowed states of all axes but the last begins, in `codes`; -1 after all."""
+    for k in range(last - 1, begin - 1, -1):
+        v = members[k]
+        after = _next_allowed(allowed, codes[k - begin] + 1, first[v + 1])
+        is_next = after < first[v + 1]
+        if not is_next:
+            after = _next_allowed(allowed, first[v], first[v + 1])
+        offset += strides[k] * (after - codes[k - begin])
+        codes[k - begin] = after
+        if is_next:
+            return offset
+    return -1
+
+
 @kernel(inline=True)
 def _mark_supported(
     begin: int,
@@ -126,19 +144,8 @@ def _mark_supported(
             outside -= fresh
             for k in range(begin, last):
                 seen[codes[k - begin]] = 1
-        k = last - 1
-        while k >= begin:
-            v = members[k]
-            after = _next_allowed(allowed, codes[k - begin] + 1, first[v + 1])
-            if after < first[v + 1]:
-                offset += strides[k] * (after - codes[k - begin])
-                codes[k - begin] = after
-                break
-            back = _next_allowed(allowed, first[v], first[v + 1])
-            offset += strides[k] * (back - codes[k - begin])
-            codes[k - begin] = back
-            k -= 1
-        if k < begin:
+        offset = _next_cell(begin, last, members, strides, offset, first, allowed, codes)
+        if offset < 0:
             return
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.compiled.tape import (
     ONE,
@@ -374,6 +374,25 @@ def _room(
 
 
 @kernel(inline=True)
+def _add_factor(tape: Tape, t: int, begin: int, end: int, members: Ints, rank: Ints, seen: Bools) -> None:
+    """Tensor t is a factor without what is observed, with its ranks in ascending order."""
+    first = tape.start[t]
+    top = first
+    for k in range(begin, end):
+        r = rank[members[k]]
+        if r >= 0:
+            seen[r] = True
+            tape.sizes[t] *= tape.cards[r]
+            j = top
+            while j > first and tape.pool[j - 1] > r:
+                tape.pool[j] = tape.pool[j - 1]
+                j -= 1
+            tape.pool[j] = r
+            top += 1
+    tape.start[t + 1] = top
+
+
+@kernel(inline=True)
 def _new_tape(
     start: Ints,
     members: Ints,
@@ -408,21 +427,8 @@ def _new_tape(
     seen = np.zeros(num, np.bool_)
     t = 1
     for i in numbers:
-        first = tape.start[t]
-        top = first
-        for k in range(start[i], start[i + 1]):
-            r = rank[members[k]]
-            if r >= 0:
-                seen[r] = True
-                tape.sizes[t] *= cards[r]
-                j = top
-                while j > first and tape.pool[j - 1] > r:
-                    tape.pool[j] = tape.pool[j - 1]
-                    j -= 1
-                tape.pool[j] = r
-                top += 1
+        _add_factor(tape, t, start[i], start[i + 1], members, rank, seen)
         t += 1
-        tape.start[t] = top
     for k in range(len(touched) + num):
         r = touched[k] if k < len(touched) else k - len(touched)
         if k >= len(touched) and seen[r]:

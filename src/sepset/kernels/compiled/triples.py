@@ -82,17 +82,10 @@ def _split(cells: Ints, scope: Ints, cards: Ints, weights: Ints) -> Ints:
     return found
 
 
-@kernel
-def join_step(
-    cells_a: Ints, scope_a: Ints, cells_b: Ints, scope_b: Ints, scope_d: Ints, cards: Ints, limit: int
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The triples of a step, as indices of entries, and the cells of its result; empty if over `limit` in number."""
-    none = np.zeros(0, np.int64)
-    key, at_d, own = np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64)
-    step = 1
-    for k in range(len(scope_d) - 1, -1, -1):
-        at_d[scope_d[k]] = step
-        step *= cards[scope_d[k]]
+@kernel(inline=True)
+def _shared_strides(scope_a: Ints, scope_b: Ints, cards: Ints) -> Ints:
+    """The stride of each variable in a table over those of both scopes, in the order of the second; else zero."""
+    key, own = np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64)
     step = 1
     for r in scope_a:
         own[r] = 1
@@ -100,6 +93,34 @@ def join_step(
         if own[r] == 1:
             key[r] = step
             step *= cards[r]
+    return key
+
+
+@kernel(inline=True)
+def _numbered(where: Ints) -> tuple[Ints, Ints]:
+    """For each entry the number of its cell, and the distinct cells, ascending."""
+    by_cell = ascending(where)
+    number, cells = np.empty(len(where), np.int64), np.empty(len(where), np.int64)
+    count = 0
+    for i in range(len(by_cell)):
+        if i == 0 or where[by_cell[i]] != where[by_cell[i - 1]]:
+            cells[count] = where[by_cell[i]]
+            count += 1
+        number[by_cell[i]] = count - 1
+    return number, cells[:count].copy()
+
+
+@kernel
+def join_step(
+    cells_a: Ints, scope_a: Ints, cells_b: Ints, scope_b: Ints, scope_d: Ints, cards: Ints, limit: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """The triples of a step, as indices of entries, and the cells of its result; empty if over `limit` in number."""
+    none = np.zeros(0, np.int64)
+    key, at_d = _shared_strides(scope_a, scope_b, cards), np.zeros(len(cards), np.int64)
+    step = 1
+    for k in range(len(scope_d) - 1, -1, -1):
+        at_d[scope_d[k]] = step
+        step *= cards[scope_d[k]]
     key_a, key_b = _split(cells_a, scope_a, cards, key), _split(cells_b, scope_b, cards, key)
     to_a = _split(cells_a, scope_a, cards, at_d)
     for r in scope_a:
@@ -122,15 +143,8 @@ def join_step(
                 return none, none, none, none
         if fill == 0:
             first, second, where = np.empty(top, np.int64), np.empty(top, np.int64), np.empty(top, np.int64)
-    by_cell = ascending(where)
-    third, cells = np.empty(len(where), np.int64), np.empty(len(where), np.int64)
-    count = 0
-    for i in range(len(by_cell)):
-        if i == 0 or where[by_cell[i]] != where[by_cell[i - 1]]:
-            cells[count] = where[by_cell[i]]
-            count += 1
-        third[by_cell[i]] = count - 1
-    return first, second, third, cells[:count].copy()
+    third, cells = _numbered(where)
+    return first, second, third, cells
 
 
 @kernel(inline=True)

@@ -193,6 +193,16 @@ def multiply_children(
 
 
 @kernel(borrows=True)
+def end(node: int, tree: Tree, progress: Progress) -> tuple[int, float, int, int]:
+    """After the last state of a node: its parent, the parent's product with its value, and the next child there."""
+    value, more = progress.sums[node, 1], progress.work[node, TOTAL]
+    keep(node, value, more, tree, progress)
+    above = tree.nodes[node, PARENT]
+    weight, exponent = times(progress.sums[above, 0], progress.work[above, WEIGHT], value, more)
+    return above, weight, exponent, progress.work[above, NEXT_CHILD] + 1
+
+
+@kernel(borrows=True)
 def run(
     top: int,
     rows: Ints,
@@ -236,12 +246,8 @@ def run(
             node = -1
             continue
         else:
-            value, more = sums[node, 1], work[node, TOTAL]
-            keep(node, value, more, tree, progress)
-            node = nodes[node, PARENT]
+            node, weight, exponent, child = end(node, tree, progress)
             state = work[node, STATE]
-            weight, exponent = times(sums[node, 0], work[node, WEIGHT], value, more)
-            child = work[node, NEXT_CHILD] + 1
         weight, exponent, child, spent = multiply_children(node, child, weight, exponent, tree, progress)
         steps += spent
         if weight > 0.0 and child < nodes[node, CHILD_END]:
