@@ -8,7 +8,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -72,6 +74,7 @@ def package(name: tuple[str, ...]) -> str:
     return name[1] if len(name) > 1 else ROOT_PACKAGE
 
 
+@cache
 def exists(name: tuple[str, ...]) -> bool:
     path = SOURCE.joinpath(*name[1:])
     return path.is_dir() or path.with_suffix(".py").is_file()
@@ -113,13 +116,46 @@ def loaded(node: ast.AST) -> Iterator[ast.AST]:
         yield from loaded(child)
 
 
-def imports(path: Path) -> set[tuple[str, ...]]:
-    """What a file imports anywhere in it: at the top, in functions, for types, or by name."""
-    return set(named(ast.walk(parsed(path)), path))
+class Facts(NamedTuple):
+    """Everything that the laws ask of one file, so that it is parsed once.
+
+    Attributes:
+        imports: what it imports anywhere in it: at the top, in functions, for types, or by name.
+        on_loading: what it imports when it is loaded.
+        roots: the packages that it imports, of all libraries.
+        decorators: the names of all decorators.
+        compared: lines, and the classes that the class of a value is compared with there.
+        lengths: lines and names of functions, with the lines of their statements, and those with their signatures.
+        rebuilt: lines on which a collection is built again for each item.
+    """
+
+    imports: frozenset[tuple[str, ...]]
+    on_loading: frozenset[tuple[str, ...]]
+    roots: frozenset[str]
+    decorators: tuple[str, ...]
+    compared: tuple[tuple[int, frozenset[str]], ...]
+    lengths: tuple[tuple[str, tuple[int, int]], ...]
+    rebuilt: list[int]
 
 
-def imports_on_loading(path: Path) -> set[tuple[str, ...]]:
-    return set(named(loaded(parsed(path)), path))
+@cache
+def facts(path: Path) -> Facts:
+    tree = parsed(path)
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return Facts(
+        frozenset(named(nodes, path)),
+        frozenset(named(loaded(tree), path)),
+        frozenset(imported_roots(nodes)),
+        tuple(decorators(nodes)),
+        tuple((node.lineno, frozenset(found)) for node in nodes if (found := compared(node))),
+        tuple((f"{node.lineno} {node.name}", code_lines(node)) for node in functions),
+        rebuilt(nodes),
+    )
+
+
+def imports(path: Path) -> frozenset[tuple[str, ...]]:
+    return facts(path).imports
 
 
 def lawful(importer: str, imported: str) -> bool:
@@ -183,7 +219,7 @@ def test_learning_asks_an_engine():
 
 
 def test_loading_makes_no_cycle():
-    graph = {".".join(dotted(path)): {".".join(target) for target in imports_on_loading(path)} for path in MODULES}
+    graph = {".".join(dotted(path)): {".".join(target) for target in facts(path).on_loading} for path in MODULES}
     assert cycle_in(graph) == []
 
 
@@ -340,11 +376,10 @@ def _lines(node: ast.stmt) -> int:
 def test_functions_are_short():
     """Kernels as well: what is long in them is a function of its own, which the compiler inlines."""
     long = {
-        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}": lines
+        f"{path.relative_to(ROOT)}:{name}": lines
         for path in MODULES
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and ((lines := code_lines(node))[0] > LONGEST_BODY or lines[1] > LONGEST_FUNCTION)
+        for name, lines in facts(path).lengths
+        if lines[0] > LONGEST_BODY or lines[1] > LONGEST_FUNCTION
     }
     assert not long
 
@@ -355,15 +390,15 @@ def test_the_law_of_short_functions_itself():
     assert code_lines(ast.parse("def f():\n    return 1").body[0]) == (1, 2)
 
 
-def decorators(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def decorators(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         for decorator in getattr(node, "decorator_list", ()):
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             yield ast.unparse(called).rsplit(".", 1)[-1]
 
 
-def imported_roots(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def imported_roots(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
@@ -375,9 +410,9 @@ def test_compiled_functions_live_in_kernels():
     for path in MODULES:
         if "kernels" in dotted(path):
             continue
-        tree = parsed(path)
-        offences += [f"{path.relative_to(ROOT)}: @{name}" for name in decorators(tree) if name in COMPILING]
-        offences += [f"{path.relative_to(ROOT)}: import numba" for name in imported_roots(tree) if name == "numba"]
+        known = facts(path)
+        offences += [f"{path.relative_to(ROOT)}: @{name}" for name in known.decorators if name in COMPILING]
+        offences += [f"{path.relative_to(ROOT)}: import numba" for name in known.roots if name == "numba"]
     assert not offences, "\n".join(offences)
 
 
@@ -395,8 +430,8 @@ def classes_of_cpds() -> set[str]:
     return found
 
 
-def told_apart(node: ast.AST, classes: set[str]) -> set[str]:
-    """The classes that an expression or a pattern compares the class of a value with."""
+def compared(node: ast.AST) -> set[str]:
+    """The names that an expression or a pattern compares the class of a value with."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
         where: list[ast.AST] = [*node.args[1:]]
     elif isinstance(node, ast.Compare) and any(ast.unparse(side).startswith("type(") for side in ast.walk(node)):
@@ -406,8 +441,7 @@ def told_apart(node: ast.AST, classes: set[str]) -> set[str]:
     else:
         return set()
     names = {part.id for tree in where for part in ast.walk(tree) if isinstance(part, ast.Name)}
-    names |= {part.attr for tree in where for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
-    return names & classes
+    return names | {part.attr for tree in where for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
 
 
 def test_cpds_are_asked_and_not_told_apart():
@@ -415,11 +449,11 @@ def test_cpds_are_asked_and_not_told_apart():
     classes = classes_of_cpds()
     assert len(classes) >= 12
     ladders = [
-        f"{path.relative_to(ROOT)}:{node.lineno} {sorted(found)}"
+        f"{path.relative_to(ROOT)}:{line} {sorted(found)}"
         for path in MODULES
         if package(dotted(path)) not in FOREIGN
-        for node in ast.walk(parsed(path))
-        if (found := told_apart(node, classes))
+        for line, names in facts(path).compared
+        if (found := names & classes)
     ]
     assert not ladders, ladders
 
@@ -438,17 +472,17 @@ def test_cpds_are_asked_and_not_told_apart():
 )
 def test_the_law_of_ladders_itself(text, expected):
     nodes = ast.walk(ast.parse(text))
-    assert set().union(*(told_apart(node, {"TableCPD", "TreeCPD"}) for node in nodes)) == expected
+    assert set().union(*(compared(node) for node in nodes)) & {"TableCPD", "TreeCPD"} == expected
 
 
 MEMBER = (ast.In, ast.NotIn)
 
 
-def rebuilt(text: str) -> list[int]:
+def rebuilt(nodes: Iterable[ast.AST]) -> list[int]:
     """Lines of comprehensions that build the same collection for each item, only to ask whether the item is in it."""
     found = []
     loops = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-    for loop in (node for node in ast.walk(ast.parse(text)) if isinstance(node, loops)):
+    for loop in (node for node in nodes if isinstance(node, loops)):
         bound = {n.id for g in loop.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         tests = (n for g in loop.generators for test in g.ifs for n in ast.walk(test) if isinstance(n, ast.Compare))
         asked = [side for n in tests for op, side in zip(n.ops, n.comparators, strict=True) if type(op) in MEMBER]
@@ -470,17 +504,17 @@ def rebuilt(text: str) -> list[int]:
     ],
 )
 def test_the_law_of_linear_time_itself(text, expected):
-    assert rebuilt(text) == expected
+    assert rebuilt(ast.walk(ast.parse(text))) == expected
 
 
 def test_no_collection_is_built_again_for_each_item():
-    found = {path: lines for path in MODULES if (lines := rebuilt(path.read_text(encoding="utf-8")))}
+    found = {path: lines for path in MODULES if (lines := facts(path).rebuilt)}
     assert not found, f"use base.membership: {found}"
 
 
 def test_the_oracle_knows_nothing_of_the_library():
     allowed = set(sys.stdlib_module_names) | {"numpy"}
-    assert set(imported_roots(parsed(TESTS / "oracle.py"))) <= allowed
+    assert set(facts(TESTS / "oracle.py").roots) <= allowed
 
 
 def fresh(code: str) -> str:
@@ -520,7 +554,8 @@ def clocks(tree: ast.AST) -> Iterator[str]:
 
 def test_no_test_asks_the_clock_on_the_wall():
     """How long something takes says more of the machine than of us: work is counted, or bounded in processor time."""
-    found = [f"{path.relative_to(ROOT)}:{use}" for path in sorted(TESTS.rglob("*.py")) for use in clocks(parsed(path))]
+    timed = [path for path in sorted(TESTS.rglob("*.py")) if "time" in path.read_text(encoding="utf-8")]
+    found = [f"{path.relative_to(ROOT)}:{use}" for path in timed for use in clocks(parsed(path))]
     assert not found, "\n".join(found)
 
 
