@@ -201,11 +201,14 @@ def traceback(made: Contraction, groups: Groups) -> Traceback:
 
 def _listed(made: Contraction, found: list[Choice]) -> Traceback:
     sizes = [made.size(choice.residual) for choice in found]
-    tensors, residuals = ([row for c in found for row in c[place]] for place in (1, 2))
-    starts = [_bounds(np.array([len(c[place]) for c in found], np.int64)) for place in (1, 2)]
-    passes = sum(size * len(c.tensors) for size, c in zip(sizes, found, strict=True))
-    flat = (np.array(rows, np.int64) for rows in (tensors, residuals))
-    return Traceback(starts[0], next(flat), starts[1], next(flat), max(sizes, default=1), passes)
+    return Traceback(
+        _bounds(np.array([len(choice.tensors) for choice in found], np.int64)),
+        np.array([t for choice in found for t in choice.tensors], np.int64),
+        _bounds(np.array([len(choice.residual) for choice in found], np.int64)),
+        np.array([r for choice in found for r in choice.residual], np.int64),
+        max(sizes, default=1),
+        sum(size * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)),
+    )
 
 
 def _bounds(counts: Ints) -> Ints:

@@ -34,8 +34,19 @@ def most_probable(run: TensorRun) -> dict[int, int]:
     if isinstance(run, DenseRun):
         plan, made = question.traceback, question.contraction
         if plan.largest <= costs.STATES_READ_BY_CLIQUE:
-            about = question.program.offsets, made.bounds, made.pool, made.weights
-            codes, is_in_range = kernels.most_probable(run.workspace, *about, *plan)
+            codes, is_in_range = kernels.most_probable(
+                run.workspace,
+                question.program.offsets,
+                made.bounds,
+                made.pool,
+                made.weights,
+                plan.tensor_start,
+                plan.tensors,
+                plan.residual_start,
+                plan.residuals,
+                plan.largest,
+                plan.passes,
+            )
             if is_in_range:
                 found: list[int] = codes.tolist()
                 return {r: found[r] for r in plan.residuals.tolist()}
