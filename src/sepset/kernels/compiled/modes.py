@@ -27,7 +27,7 @@ def _place(pool: Ints, first: int, end: int, cards: Floats, codes: Ints, strides
             place += codes[r] * stride
         else:
             strides[r] = stride
-        stride *= np.int64(cards[r])
+        stride *= int(cards[r])
     return place
 
 
@@ -36,8 +36,8 @@ def _multiply(
     w: Floats, at: int, ranks: Ints, cards: Floats, strides: Ints, counter: Ints, weights: Floats, zeros: Bytes
 ) -> float:
     """Multiply the weight of each joint state by a tensor; the largest product."""
-    last = len(ranks) - 1
-    num, step = np.int64(cards[ranks[last]]), strides[ranks[last]]
+    last = len(ranks) - 1  # a choice has at least one variable
+    num, step = int(cards[ranks[last]]), strides[ranks[last]]
     top, place = 0.0, 0
     for k in range(last):
         counter[k] = 0
@@ -89,7 +89,7 @@ def most_probable(
         ranks = residuals[residual_start[c] : residual_start[c + 1]]
         size, num = 1, tensor_start[c + 1] - tensor_start[c]
         for r in ranks:
-            size *= np.int64(cards[r])
+            size *= int(cards[r])
         weights[:size] = 1.0
         zeros[:size] = 0
         for i in range(num):
@@ -108,6 +108,6 @@ def most_probable(
                 return codes, False
         for k in range(len(ranks) - 1, -1, -1):
             r = ranks[k]
-            codes[r] = best % np.int64(cards[r])
-            best //= np.int64(cards[r])
+            codes[r] = best % int(cards[r])
+            best //= int(cards[r])
     return codes, True
