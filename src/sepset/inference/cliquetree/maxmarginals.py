@@ -184,7 +184,7 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         >>> import sepset as ss
         >>> net = ss.datasets.load("student")
         >>> found = ss.max_marginals(net, given={"letter": "weak"})
-        >>> found.is_best(ss.map_assignment(net, given={"letter": "weak"}, method=ss.ICM()).assignment)
+        >>> found.is_best(ss.map_assignment(net, given={"letter": "weak"}, method=ss.MPLP()).assignment)
         True
         """
         return self.log_value_of(assignment) >= self.log_value - self._tolerance
