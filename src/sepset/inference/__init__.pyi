@@ -103,6 +103,9 @@ from sepset.inference.map.relaxation.linearprogram import (
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
 )
+from sepset.inference.map.search.localsearch import (
+    LocalSearch as LocalSearch,
+)
 from sepset.inference.map.search.neighborhoods import (
     LargeNeighborhood as LargeNeighborhood,
 )
@@ -192,6 +195,7 @@ __all__ = [
     "InformationValues",
     "LargeNeighborhood",
     "LinearProgram",
+    "LocalSearch",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
