@@ -19,8 +19,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 
-WORK = 400_000
-"""Items times layers times sweeps, about, that a search may take."""
+PATIENCE = 4
+"""The sweeps without a gain after which a start is given up."""
 
 
 class Orders:
@@ -64,37 +64,73 @@ class Orders:
             joined = degree[order] > 0
             which = order[joined]
             means = sums[which] / degree[which]
-            ranked = which[::-1][np.argsort(means[::-1], kind="stable")] if flip else which[np.argsort(means, kind="stable")]
+            ranked = (
+                which[::-1][np.argsort(means[::-1], kind="stable")] if flip else which[np.argsort(means, kind="stable")]
+            )
             order[joined] = ranked
 
-    def sift(self, k: int, *, level: bool) -> int:
-        """Move each item of a layer to its best place once; the crossings that went. `level` moves also at no gain."""
+    def _gains(self, k: int) -> Floats:
+        """The crossings that go when an item of a layer, left of another, comes to be right of it; by places."""
         order = self.orders[k]
-        if len(order) < 2:
-            return 0
         cost = np.zeros((len(order), len(order)))
         for side in self._sides(k, True, True):
-            cost += side @ (np.cumsum(side, axis=1) - side).T
-        gain = cost - cost.T
-        if not gain.any():
-            return 0
-        found, saved = order.tolist(), 0.0
-        for item in order.tolist():
-            place = found.index(item)
-            steps = gain[item, found]
-            after = np.concatenate([np.cumsum(steps[:place][::-1])[::-1], [0.0], -np.cumsum(steps[place + 1 :])])
-            best = int(np.argmin(after))
-            if after[best] < 0 or (level and best != place and after[best] == 0):
-                saved -= after[best]
-                found.insert(best, found.pop(place))
-        self.orders[k] = np.array(found)
+            placed = side[order]
+            cost += placed @ (placed.cumsum(axis=1) - placed).T
+        return cost - cost.T
+
+    def sift(self, k: int) -> int:
+        """Move the item of a layer that gains most to its best place, until none gains; the crossings that went."""
+        gain, order, saved = self._gains(k), self.orders[k], 0.0
+        while gain.any():
+            change = _changes(gain)
+            item, to = divmod(int(change.argmin()), len(order))
+            if change[item, to] >= 0:
+                break
+            saved -= change[item, to]
+            moved = list(range(len(order)))
+            moved.insert(to, moved.pop(item))
+            order, gain = order[moved], gain[moved][:, moved]
+        self.orders[k] = order
         return round(saved)
 
-    def settle(self, *, level: bool = False, most: int = 8) -> None:
+    def drift(self, k: int) -> None:
+        """Move each item of a layer to the first of its best places, also at no gain."""
+        gain, order = self._gains(k), self.orders[k]
+        if not gain.any():
+            return
+        found = list(range(len(order)))
+        for item in range(len(order)):
+            place = found.index(item)
+            steps = gain[item, found]
+            change = np.concatenate([steps[:place][::-1].cumsum()[::-1], [0.0], -steps[place + 1 :].cumsum()])
+            found.insert(int(change.argmin()), found.pop(place))
+        self.orders[k] = order[found]
+
+    def settle(self, *, most: int = 8) -> None:
         """Sift all layers until nothing is gained."""
+        changed = set(range(len(self.orders)))
         for _ in range(most):
-            if not sum(self.sift(k, level=level) for k in range(len(self.orders))):
+            again: set[int] = set()
+            for k in sorted(changed):
+                if self.sift(k):
+                    again |= {k - 1, k + 1}
+            changed = {k for k in again if 0 <= k < len(self.orders)}
+            if not changed:
                 return
+
+
+def _changes(gain: Floats) -> Floats:
+    """The change of crossings if the item at each place moves to each other place.
+
+    >>> _changes(np.array([[0.0, 2.0], [-2.0, 0.0]]))
+    array([[ 0., -2.],
+           [-2.,  0.]])
+    """
+    count = len(gain)
+    sums = np.zeros((count, count + 1))
+    np.cumsum(gain, axis=1, out=sums[:, 1:])
+    here = sums.diagonal()[:, None]
+    return np.where(np.tri(count, k=-1, dtype=bool), here - sums[:, :-1], here - sums[:, 1:])
 
 
 def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[Ints]:
@@ -104,15 +140,18 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
     >>> [order.tolist() for order in ordered([cross], [[np.arange(2), np.arange(2)]])]
     [[1, 0], [0, 1]]
     """
-    size = sum(len(order) for order in starts[0])
-    sweeps = max(2, min(16, WORK // (len(starts) * max(1, size) * 60)))
     best, fewest = [np.array(order) for order in starts[0]], -1
     for start in starts:
-        state = Orders(joins, start)
-        for sweep in range(sweeps):
+        state, idle, sweep, own = Orders(joins, start), 0, 0, -1
+        while idle < PATIENCE:
             _sweep(state, down=sweep % 2 == 0, flip=sweep % 4 >= 2)
-            state.settle(level=sweep % 3 == 2)
+            if sweep % 3 == 2:
+                for k in range(len(state.orders)):
+                    state.drift(k)
+            state.settle()
             count = state.crossings()
+            idle, sweep = (0 if own < 0 or count < own else idle + 1), sweep + 1
+            own = count if own < 0 else min(own, count)
             if fewest < 0 or count < fewest:
                 best, fewest = state.copy(), count
             if not fewest:

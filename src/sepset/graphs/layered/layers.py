@@ -185,7 +185,9 @@ def _exchange(pairs: Ints, rank: Ints, tree: list[int], net: np.ndarray) -> bool
         return False
     node = order[1 + worst]
     below = (place >= place[node]) & (place <= last[node])
-    tails, heads = (below[pairs[:, 0]], below[pairs[:, 1]]) if upper[worst] else (~below[pairs[:, 0]], ~below[pairs[:, 1]])
+    tails, heads = (
+        (below[pairs[:, 0]], below[pairs[:, 1]]) if upper[worst] else (~below[pairs[:, 0]], ~below[pairs[:, 1]])
+    )
     entering = np.flatnonzero(~tails & heads)
     slack = rank[pairs[entering, 1]] - rank[pairs[entering, 0]] - 1
     chosen = int(np.argmin(slack))

@@ -6,17 +6,19 @@ layout.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Ints
 from sepset.graphs.layered.crossings import ordered
 from sepset.graphs.layered.layers import Pair, downward, layers, neighbors
 from sepset.graphs.layered.packing import packed
 from sepset.graphs.layered.places import places
 from sepset.graphs.layered.routes import Band, Curve, Point, curve, ports
+from sepset.graphs.layered.straightening import straightened
 
 
 class Spacing(NamedTuple):
@@ -123,7 +125,7 @@ class _Part:
         self.above: list[list[int]] = [[] for _ in range(count)]
         self.below: list[list[int]] = [[] for _ in range(count)]
         for chain in self.chains:
-            for a, b in zip(chain, chain[1:], strict=False):
+            for a, b in itertools.pairwise(chain):
                 self.below[a].append(b)
                 self.above[b].append(a)
 
@@ -131,12 +133,16 @@ class _Part:
         """The layout, whose borders are at 0."""
         rows = self._rows()
         xs = places(rows, self.above, self.below, bends=self.bends, separation=self._separation)
+        pieces = [pair for chain in self.chains for pair in itertools.pairwise(chain)]
+        xs = straightened(rows, pieces, xs, bends=self.bends, separation=self._separation)
         left = min(xs[node] - size[0] / 2.0 for node, size in enumerate(self.sizes))
         left = min([left, *(xs[item] - 6.0 for item in range(len(self.sizes), len(xs)))])
         xs = [x - left for x in xs]
         ends = self._ends(xs)
         bands = self._bands(rows, xs)
-        centers = [(xs[n], (bands[self.layer[n]].top + bands[self.layer[n]].bottom) / 2.0) for n in range(len(self.sizes))]
+        centers = [
+            (xs[n], (bands[self.layer[n]].top + bands[self.layer[n]].bottom) / 2.0) for n in range(len(self.sizes))
+        ]
         curves = [self._curve(e, xs, bands, ends) for e in range(len(self.edges))]
         right = max(xs[node] + size[0] / 2.0 for node, size in enumerate(self.sizes))
         right = max([right, *(xs[item] + 6.0 for item in range(len(self.sizes), len(xs)))])
@@ -159,7 +165,7 @@ class _Part:
         for row in rows:
             for k, item in enumerate(row):
                 place[item] = k
-        joins = [np.zeros((len(a), len(b))) for a, b in zip(rows, rows[1:], strict=False)]
+        joins = [np.zeros((len(a), len(b))) for a, b in itertools.pairwise(rows)]
         for item, others in enumerate(self.below):
             for other in others:
                 joins[self.layer[item]][place[item], place[other]] += 1.0
@@ -168,6 +174,7 @@ class _Part:
 
     def _starts(self, rows: Sequence[Sequence[int]], place: Sequence[int]) -> list[list[Ints]]:
         """Orders to begin with: as reached along edges from the top, from the bottom, and at random."""
+
         def reached(toward: Sequence[Sequence[int]], first: Sequence[Sequence[int]]) -> list[Ints]:
             seen: dict[int, None] = {}
             for row in first:

@@ -8,6 +8,7 @@ Reference: Brandes & Köpf (2001).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 Conflicts = set[tuple[int, int]]
@@ -53,7 +54,7 @@ def _conflicts(rows: Rows, above: Joined, bends: Sequence[bool]) -> Conflicts:
     """The pieces of edges that cross a piece of a long edge, and are therefore not made straight."""
     place = _position(rows, len(bends))
     found: Conflicts = set()
-    for upper, lower in zip(rows, rows[1:], strict=False):
+    for upper, lower in itertools.pairwise(rows):
         left, start = -1, 0
         for k, item in enumerate(lower):
             inner = next((u for u in above[item] if bends[u]), None) if bends[item] else None
@@ -89,7 +90,7 @@ def _packed(rows: Rows, root: Sequence[int], separation: Callable[[int, int], fl
     after: dict[int, dict[int, float]] = {block: {} for block in set(root)}
     waiting = dict.fromkeys(after, 0)
     for row in rows:
-        for a, b in zip(row, row[1:], strict=False):
+        for a, b in itertools.pairwise(row):
             one, two, wide = root[a], root[b], separation(a, b)
             if two not in after[one]:
                 waiting[two] += 1
