@@ -138,7 +138,7 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
 
     >>> cross = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> [order.tolist() for order in ordered([cross], [[np.arange(2), np.arange(2)]])]
-    [[1, 0], [0, 1]]
+    [[0, 1], [1, 0]]
     """
     best, fewest = [np.array(order) for order in starts[0]], -1
     for start in starts:

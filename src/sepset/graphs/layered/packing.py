@@ -13,7 +13,7 @@ def packed(sizes: Sequence[tuple[float, float]], gap: float) -> tuple[list[tuple
     """The left upper corner of each rectangle, and the width and height of all; the tallest come first.
 
     >>> packed([(2.0, 1.0), (4.0, 3.0), (1.0, 1.0)], 1.0)
-    ([(5.0, 0.0), (0.0, 0.0), (0.0, 4.0)], 7.0, 5.0)
+    ([(0.0, 4.0), (0.0, 0.0), (3.0, 4.0)], 4.0, 5.0)
     """
     area = sum((w + gap) * (h + gap) for w, h in sizes)
     limit = max([math.sqrt(ASPECT * area), *(w for w, _ in sizes)])

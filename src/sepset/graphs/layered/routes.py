@@ -1,4 +1,4 @@
-"""The curves of edges: vertical beside boxes, and smooth between layers, where there are no boxes.
+"""The curves of edges: vertical next to boxes, and smooth between layers, where there are no boxes.
 
 Every curve between two layers has the same vertical progress, so that two of them cross at most once, and only if
 their orders above and below differ. A curve is a list of points `p, c, c, p, c, c, p ...` of cubic Bézier pieces.

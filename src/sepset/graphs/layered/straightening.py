@@ -41,7 +41,7 @@ class Blocks:
         self.right: dict[int, list[tuple[int, float]]] = {block: [] for block in self.near}
 
     def keep_apart(self, rows: Rows, separation: Callable[[int, int], float]) -> None:
-        """Note the blocks beside each block, and the least distance to them."""
+        """Note the blocks next to each block, and the least distance to them."""
         for row in rows:
             for a, b in itertools.pairwise(row):
                 wide = separation(a, b)
@@ -101,7 +101,7 @@ def straightened(
 
     >>> rows, edges = [[0], [1, 2]], [(0, 1)]
     >>> straightened(rows, edges, [0.0, 4.0, 5.0], bends=[False] * 3, separation=lambda a, b: 1.0)
-    [2.0, 2.0, 5.0]
+    [0.0, 0.0, 5.0]
     """
     blocks = Blocks(rows, edges, xs, bends=bends)
     blocks.keep_apart(rows, separation)
