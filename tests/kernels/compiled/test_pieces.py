@@ -118,7 +118,7 @@ def laid_out(cards, orders):
     bounds = np.cumsum([0, *map(len, scopes)])
     sizes = np.array([np.prod([cards[r] for r in scope]) for scope in scopes], dtype=float)
     none, start = np.zeros(0, np.int64), np.zeros(1, np.int64)
-    tensors = np.array(cards, float), bounds, np.array(sum(scopes, []), np.int64), sizes, np.array([[3, 1, 2]])
+    tensors = np.array(cards, float), bounds, np.concatenate(scopes).astype(np.int64), sizes, np.array([[3, 1, 2]])
     found = layout.assemble(*tensors, np.array(moves), start, none, none, none, none, none, none, none, none, none)
     return found[0][0], found[1], found[2], found[3]
 
