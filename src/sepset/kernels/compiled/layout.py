@@ -64,7 +64,7 @@ from sepset.kernels.compiled.costs import (
     STEP_TO_NEIGHBOR,
     THREE_LOOPS,
 )
-from sepset.kernels.compiled.tape import ONE
+from sepset.kernels.compiled.tape import ONE, ends_of, room_of_steps
 from sepset.kernels.kernel import kernel, times
 
 NUM_GROUPS, ROOM = 0, 1
@@ -515,35 +515,6 @@ def _gather_rows(
         rows[i, FROM], rows[i, FIXED], rows[i, END_FIXED] = places[numbers[i]], begin, top
 
 
-@kernel(inline=True)
-def _room_of_steps(steps: Ints, bounds: Ints) -> tuple[int, int]:
-    """Groups of axes that all steps have at most, and axes of the widest step."""
-    room, widest = 0, 0
-    for s in range(len(steps)):
-        width = 4
-        for t in (steps[s, 1], steps[s, 2]):
-            width += bounds[t + 1] - bounds[t]
-        room += 8 * width
-        widest = max(widest, width)
-    return room, widest
-
-
-@kernel(inline=True)
-def _ends(offsets: Ints, sizes: Floats, roots: Ints, wanted: Ints, found: Ints) -> tuple[Ints, Ints]:
-    """Rows of the roots (tensor, start, size), and of the reads (start, place in the answer, size)."""
-    ends = np.empty((len(roots), 3), np.int64)
-    for i in range(len(roots)):
-        ends[i, 0], ends[i, 1], ends[i, 2] = roots[i], offsets[roots[i]], int(sizes[roots[i]])
-    reads = np.empty((len(wanted) + len(found), 3), np.int64)
-    place = 0
-    for i in range(len(reads)):
-        k = i - len(wanted)
-        reads[i, 0], reads[i, 1] = offsets[wanted[i]] if k < 0 else -1 - k, place
-        reads[i, 2] = int(sizes[wanted[i]]) if k < 0 else found[k]
-        place += reads[i, 2]
-    return ends, reads
-
-
 @kernel(work=times(3))
 def assemble(
     cards: Floats,
@@ -584,7 +555,7 @@ def assemble(
     for t in range(num_tensors):
         offsets[t] = size
         size += int(sizes[t])
-    room, widest = _room_of_steps(steps, bounds)
+    room, widest = room_of_steps(steps, bounds)
     total = 1
     for i in numbers:
         total += start[i + 1] - start[i] + 1
@@ -605,5 +576,5 @@ def assemble(
     ops = np.zeros((num_steps, WIDTH), np.int64)
     work = _emit_all(tensors, scratch, offsets, int(size), ops, part)
     groups = scratch.groups[: scratch.tally[NUM_GROUPS]].copy()
-    ends, reads = _ends(offsets, sizes, roots, wanted, found)
+    ends, reads = ends_of(offsets, sizes, roots, wanted, found)
     return ops, groups, offsets, size + scratch.tally[ROOM], work, rows, copies, fixed, ends, reads

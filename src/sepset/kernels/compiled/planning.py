@@ -126,7 +126,7 @@ def _message(
     i: int, begin: int, end: int, near: Ints, rank: Ints, start: Ints, tree: tuple[Ints, Ints], pool: Ints, mark: Ints
 ) -> int:
     """Write the scope of the message of rank i: later neighbors, and scopes of incoming messages. Returns its end."""
-    top = start[i]
+    top = int(start[i])
     mark[i] = i
     for k in range(begin, end):
         r = rank[near[k]]

@@ -124,3 +124,32 @@ def join(tape: Tape, a: int, b: int) -> tuple[int, float, float]:
             length += 1
             size *= tape.cards[r]
     return length, size, union
+
+
+@kernel(inline=True)
+def room_of_steps(steps: Ints, bounds: Ints) -> tuple[int, int]:
+    """Groups of axes that all steps have at most, and axes of the widest step."""
+    room, widest = 0, 0
+    for s in range(len(steps)):
+        width = 4
+        for t in (steps[s, 1], steps[s, 2]):
+            width += bounds[t + 1] - bounds[t]
+        room += 8 * width
+        widest = max(widest, width)
+    return room, widest
+
+
+@kernel(inline=True)
+def ends_of(offsets: Ints, sizes: Floats, roots: Ints, wanted: Ints, found: Ints) -> tuple[Ints, Ints]:
+    """Rows of the roots (tensor, start, size), and of the reads (start, place in the answer, size)."""
+    ends = np.empty((len(roots), 3), np.int64)
+    for i in range(len(roots)):
+        ends[i, 0], ends[i, 1], ends[i, 2] = roots[i], offsets[roots[i]], int(sizes[roots[i]])
+    reads = np.empty((len(wanted) + len(found), 3), np.int64)
+    place = 0
+    for i in range(len(reads)):
+        k = i - len(wanted)
+        reads[i, 0], reads[i, 1] = offsets[wanted[i]] if k < 0 else -1 - k, place
+        reads[i, 2] = int(sizes[wanted[i]]) if k < 0 else found[k]
+        place += reads[i, 2]
+    return ends, reads
