@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -81,14 +82,20 @@ def test_the_end_is_stationary(name, case):
     assert_allclose(found.log_likelihood, log_likelihood(found.model, rows), rtol=1e-9, atol=1e-10)
 
 
+@cache
+def round_top():
+    """A network, its rows, and where EM ends."""
+    net = BayesNet.random(DAG.parse("h -> a; h -> b; a -> b"), states={"h": 2, "a": 2, "b": 3}, seed=2)
+    rows = masked_codes(net, 40, share=0.3)
+    return net, rows, fit(net, rows, EM(start="model"), until=Until(steps=2000, tolerance=1e-15))
+
+
 @pytest.mark.parametrize("name", [n for n in MONOTONE if n != "steepest"])
 def test_the_end_is_stationary_to_many_digits_where_the_top_is_round(name):
     """Three variables with a hidden parent, partly known: an optimum inside, found to small slopes."""
-    net = BayesNet.random(DAG.parse("h -> a; h -> b; a -> b"), states={"h": 2, "a": 2, "b": 3}, seed=2)
-    rows = masked_codes(net, 40, share=0.3)
+    net, rows, best = round_top()
     found = fit(net, rows, replace(MONOTONE[name], start="model"), until=Until(steps=600, tolerance=1e-16))
     assert np.abs(oracle_slope(found.model, rows)).max() < 1e-4 * rows.num_rows
-    best = fit(net, rows, EM(start="model"), until=Until(steps=2000, tolerance=1e-15))
     assert_allclose(found.log_likelihood, best.log_likelihood, rtol=1e-7)
     expected = Guarantee.STATIONARY if found.status is Status.CONVERGED else Guarantee.HEURISTIC
     assert found.guarantees["parameters"] is expected
@@ -117,44 +124,65 @@ def test_no_step_lowers_the_enumerated_objective(name, case):
             assert_allclose(found.trace[-1], log_likelihood(found.model, rows), rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", [n for n in ALL if n != "em"])
-def test_modes_under_priors_agree_with_em(name):
+PRIOR = (NormalWeights(1.0), Dirichlet(1.5))
+
+
+@cache
+def mode_by_em():
+    """A network, its rows, and the mode under `PRIOR`."""
     net = network("logistic")
     rows = masked_codes(net, 80)
-    prior = (NormalWeights(1.0), Dirichlet(1.5))
+    return net, rows, fit(net, rows, EM(PRIOR, start="model"), until=Until(steps=1000, tolerance=1e-14))
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if n != "em"])
+def test_modes_under_priors_agree_with_em(name):
+    net, rows, slow = mode_by_em()
     rule = Until(steps=300, tolerance=1e-14 if name in MONOTONE else None)
-    slow = fit(net, rows, EM(prior, start="model"), until=Until(steps=1000, tolerance=1e-14))
-    fast = fit(net, rows, replace(ALL[name], prior=prior, start="model"), until=rule)
+    fast = fit(net, rows, replace(ALL[name], prior=PRIOR, start="model"), until=rule)
     for one, other in zip(slow.model.cpds, fast.model.cpds, strict=True):
         assert_allclose(one.to_table().values, other.to_table().values, atol=2e-4)
+
+
+@cache
+def sharp_modes(scale):
+    """Networks, their rows, and where EM ends under a sharp prior."""
+    states, lines = network("logistic"), mixed()
+    prior, rule = (LaplaceWeights(scale), Dirichlet(1.5)), Until(steps=200, tolerance=1e-11)
+    cases = [(states, masked_codes(states, 80)), (lines, mixed_rows(lines, 40, 0.1))]
+    return [(net, rows, fit(net, rows, EM(prior, start="model"), until=rule)) for net, rows in cases]
 
 
 @pytest.mark.parametrize("name", ["conjugate em", "lbfgs", "conjugate", "steepest"])
 @pytest.mark.parametrize("scale", [0.08, 0.5])
 def test_sharp_priors_end_where_em_does_with_the_same_zeros(name, scale):
     prior = (LaplaceWeights(scale), Dirichlet(1.5))
-    nets = [network("logistic"), mixed()]
-    for net, rows in zip(nets, [masked_codes(nets[0], 80), mixed_rows(nets[1], 40, 0.1)], strict=True):
-        slow = fit(net, rows, EM(prior, start="model"), until=Until(steps=200, tolerance=1e-11))
+    for place, (net, rows, slow) in enumerate(sharp_modes(scale)):
         fast = fit(net, rows, replace(ALL[name], prior=prior, start="model"), until=Until(steps=200, tolerance=1e-11))
         assert (np.diff(fast.trace) >= -1e-12 * np.abs(fast.trace[1:])).all()
         assert_allclose(fast.trace[-1], slow.trace[-1], rtol=1e-7)
-        if net is nets[0]:
+        if place == 0:
             weights = [np.concatenate([w.reshape(-1) for w in f.model.cpd("x").weights]) for f in (slow, fast)]
             assert ((weights[0] == 0) == (weights[1] == 0)).all()
             assert_allclose(*weights, atol=2e-3)
+
+
+@cache
+def with_imagined_rows(form):
+    """A network, its rows, others that are imagined, and where EM ends on all of them."""
+    net = mixed() if form == "lines" else network(form)
+    rows = mixed_rows(net, 40, 0.2) if form == "lines" else masked_codes(net, 40)
+    imagined, rule = net.sample(30, seed=9), Until(steps=150, tolerance=1e-12)
+    return net, rows, imagined, fit(net, rows.concat(imagined), EM(start="model", acceleration="squarem"), until=rule)
 
 
 @pytest.mark.parametrize("name", ["aitken", "conjugate em", "lbfgs", "conjugate"])
 @pytest.mark.parametrize("form", ["tree", "noisy-or", "noisy-max", "logistic", "lines"])
 def test_imaginary_rows_count_as_rows_do(name, form):
     """The mode under imaginary rows is the largest likelihood of all rows together."""
-    net = mixed() if form == "lines" else network(form)
-    rows = mixed_rows(net, 40, 0.2) if form == "lines" else masked_codes(net, 40)
-    imagined = net.sample(30, seed=9)
-    rule, method = Until(steps=150, tolerance=1e-12), replace(ALL[name], start="model")
-    found = fit(net, rows, replace(method, prior=ImaginaryData(imagined)), until=rule)
-    wanted = fit(net, rows.concat(imagined), EM(start="model", acceleration="squarem"), until=rule)
+    net, rows, imagined, wanted = with_imagined_rows(form)
+    method = replace(ALL[name], start="model", prior=ImaginaryData(imagined))
+    found = fit(net, rows, method, until=Until(steps=150, tolerance=1e-12))
     assert_allclose(found.trace[-1], wanted.trace[-1], rtol=1e-6)
 
 

@@ -20,6 +20,7 @@ class Trace:
         self.calls: Counter[str] = Counter()
         self.stack: list[str] = []
         self.crossings = 0
+        self.modules: set[str] = set()
 
     def __call__(self, frame, event, argument):
         file = frame.f_code.co_filename
@@ -31,6 +32,7 @@ class Trace:
             self.calls[frame.f_code.co_qualname] += 1
             self.crossings += bool(self.stack) and self.stack[-1] != file
             self.stack.append(file)
+            self.modules.add(file)
 
 
 def traced(steps):
@@ -63,5 +65,6 @@ def test_the_path_is_short():
     one, four = traced(1), traced(4)
     assert one.crossings < 420
     assert one.calls.total() < 750
+    assert len(one.modules) < 62
     assert four.crossings - one.crossings < 3 * 80
     assert four.calls.total() - one.calls.total() < 3 * 140

@@ -105,3 +105,15 @@ def read_only(array: Array) -> Array:
     """
     array.setflags(write=False)
     return array
+
+
+def fixed(array: Array) -> Array:
+    """A read-only view of an array, which stays as it is for others; the array itself if it is read-only.
+
+    Kernels are compiled for read-only arrays and for others: arguments that are always fixed are compiled for once.
+
+    >>> numbers = np.zeros(2)
+    >>> fixed(numbers).flags.writeable, numbers.flags.writeable
+    (False, True)
+    """
+    return read_only(array.view()) if array.flags.writeable else array

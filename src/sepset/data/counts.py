@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bytes, Floats, Ints
 from sepset.base.checks import number, one_of
-from sepset.base.frozen import fill, made, read_only
+from sepset.base.frozen import fill, fixed, made, read_only
 from sepset.base.text import listing
 from sepset.base.threads import NEVER, in_order, num_threads
 from sepset.data.dataset import Dataset
@@ -385,7 +385,7 @@ def _tally(
         if weights is None:
             count_rows(scratch, size, is_complete, *where, counts)
         else:
-            weigh_rows(scratch, size, is_complete, *where, weights[start : start + size], counts)
+            weigh_rows(scratch, size, is_complete, *where, fixed(weights[start : start + size]), counts)
     return np.split(counts.sum(axis=0).astype(np.float64)[:-1], layout.offsets[1:])
 
 

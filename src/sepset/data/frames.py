@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -279,3 +279,14 @@ def _arrow_levels(encoded: Any, *, fixed: bool) -> Levels:
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(-1)
     return drop_missing(indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist(), fixed)
+
+
+def replayable(data: object) -> object:
+    """The data as something that can be read twice: columns that are iterators become lists.
+
+    >>> replayable({"a": iter([1, 2]), "b": [3, 4]})
+    {'a': [1, 2], 'b': [3, 4]}
+    """
+    if not isinstance(data, Mapping) or True not in [isinstance(column, Iterator) for column in data.values()]:
+        return data
+    return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}

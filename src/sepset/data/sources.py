@@ -16,7 +16,6 @@ from sepset.data.binding import absent_message, has_floats, infer_variable
 from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
-from sepset.data.filerows import file_rows
 from sepset.data.files import read_dataset
 from sepset.data.frames import is_lazy, open_frame
 from sepset.data.scan import scanned
@@ -52,23 +51,6 @@ def measured(data: object) -> Dataset:
     opened = open_frame(data)
     columns = {name: opened.read(name) for name in opened.names}
     return Dataset(columns, [Real(n) if has_floats(c) else infer_variable(n, c) for n, c in columns.items()])
-
-
-def replayable(data: object, names: Iterable[str] | None = None) -> object:
-    """The data as something that can be read twice: columns that are iterators become lists, and a file is read once.
-
-    Args:
-        data: rows of any kind.
-        names: the columns of a file that will be asked for; without them a file stays where it is.
-
-    >>> replayable({"a": iter([1, 2]), "b": [3, 4]})
-    {'a': [1, 2], 'b': [3, 4]}
-    """
-    if isinstance(data, str | os.PathLike) and names is not None:
-        return file_rows(data, names) or data
-    if not isinstance(data, Mapping) or True not in [isinstance(column, Iterator) for column in data.values()]:
-        return data
-    return {name: list(column) if isinstance(column, Iterator) else column for name, column in data.items()}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
-from sepset.base.frozen import read_only
+from sepset.base.frozen import fill, fixed, read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.base.threads import interruptible
@@ -82,6 +82,10 @@ class Wiring:
     unary: Floats
     constant: float
     variables: Variables
+
+    def __post_init__(self) -> None:
+        plugs = Plugs(*[fixed(array) for array in self.plugs])
+        fill(self, free=fixed(self.free), numbers=fixed(self.numbers), plugs=plugs, unary=fixed(self.unary))
 
     @lazy
     def wires(self) -> Wires:

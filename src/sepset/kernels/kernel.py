@@ -230,6 +230,8 @@ def is_at_hand(kernel: Any) -> bool:
         if not METERS.of(kernel.kind).is_loaded:
             return True
         kernel = compiled_form(kernel)
+    if getattr(kernel, "overloads", None):
+        return True
     from sepset.kernels.compile import is_ready
 
     return is_ready(kernel)

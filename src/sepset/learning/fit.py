@@ -16,7 +16,9 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
-from sepset.data.sources import Weights, replayable
+from sepset.data.filerows import file_rows
+from sepset.data.frames import replayable
+from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.graph import DAG
@@ -160,7 +162,7 @@ def fit(
     """
     if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
-    data = replayable(data, _column_names(structure, weights))
+    data = _read_once(data, structure, weights) if isinstance(data, str | os.PathLike) else replayable(data)
     template = Template.of(structure, data, _known(structure, data, variables, weights))
     task = Task(
         template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded, is_set or {}
@@ -173,12 +175,12 @@ def fit(
         raise
 
 
-def _column_names(structure: object, weights: Weights) -> list[str] | None:
-    """The columns that a fit needs, where the structure tells them."""
+def _read_once(file: str | os.PathLike[str], structure: object, weights: Weights) -> object:
+    """The rows of a file over the columns that a fit needs, where the structure tells them; else the file."""
     if not isinstance(structure, DAG | BayesNet):
-        return None
+        return file
     names = structure.nodes if isinstance(structure, DAG) else structure.variables.names
-    return [*names, weights] if isinstance(weights, str) else list(names)
+    return file_rows(file, [*names, weights] if isinstance(weights, str) else list(names)) or file
 
 
 def _known(

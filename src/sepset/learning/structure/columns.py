@@ -20,8 +20,8 @@ from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.filecolumns import file_columns, naming
-from sepset.data.frames import open_frame
-from sepset.data.sources import Weights, bind, replayable, require_columns
+from sepset.data.frames import open_frame, replayable
+from sepset.data.sources import Weights, bind, require_columns
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits

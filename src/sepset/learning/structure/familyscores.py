@@ -18,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frozen import fixed
 from sepset.base.threads import NEVER, interruptible
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
@@ -263,7 +264,7 @@ class Scorer:
         assert form is not None
         self.num_scores += len(candidates)
         count, r, cards = columns.contexts(parents, child).size, int(columns.cards[child]), self._cards
-        codes = columns.codes if candidates[0] >= 0 else np.zeros((1, columns.num_rows), columns.codes.dtype)
+        codes = columns.codes if candidates[0] >= 0 else fixed(np.zeros((1, columns.num_rows), columns.codes.dtype))
         splits = cards[candidates]
         most = int(splits.max())
         q = math.prod([float(columns.cards[p]) for p in parents]) * splits
