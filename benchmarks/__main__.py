@@ -37,6 +37,7 @@ SUITES = (
     "cuts",
     "assignments",
     "uaimap",
+    "map_claims",
     "refusals",
     "sparse",
     "treequeries",
