@@ -126,7 +126,7 @@ def named_scope(child: Discrete | str, table: object, *, given: object) -> tuple
     >>> named_scope("wet", {False: {"no": 0.9, "yes": 0.1}, True: {"no": 0.2, "yes": 0.8}}, given="rain")
     (Discrete('wet', ('no', 'yes')), (Discrete('rain', (False, True)),))
     """
-    own = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    own: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     if not any(isinstance(v, str) for v in (child, *own)):
         return child, given  # type: ignore[return-value]  # a variable
     names = [v if isinstance(v, str) else v.name for v in (child, *own)]
@@ -135,7 +135,7 @@ def named_scope(child: Discrete | str, table: object, *, given: object) -> tuple
     if not isinstance(table, Mapping):
         name = next(v for v in (child, *own) if isinstance(v, str))
         raise ScopeError(
-            f"{name!r} is a name, and numbers alone do not say its states. Give Discrete({name!r}, states), or the rows "
+            f"{name!r} is a name, and numbers alone do not say its states. Give Discrete({name!r}, states), or rows "
             "as a mapping or a frame whose labels are the states."
         )
     keys = [key if isinstance(key, tuple) else (key,) for key in table] if own else []
