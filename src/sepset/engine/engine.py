@@ -47,6 +47,7 @@ from sepset.inference.result import (
 from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.findings import Findings
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
@@ -105,10 +106,16 @@ class Engine(RowQuestions):
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
         if not self._is_measured:
             return QueryResult(
-                distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
+                distribution,
+                answer.log_partition,
+                method=self.method,
+                guarantees=guarantees,
+                info=answered(),
+                findings=Findings(evidence, self.known),
             )
         about = self._about(guarantees, positions, evidence)
-        return QueryResult(distribution, answer.log_partition, method=self.method, **about)
+        findings = Findings(evidence, self.known)
+        return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
 
     def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
@@ -154,10 +161,17 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         if not self._is_measured:
             return MarginalsResult(
-                self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
+                self._place,
+                read,
+                log_partition,
+                method=self.method,
+                guarantees=self.promises,
+                info=answered(),
+                findings=Findings(evidence, self.known),
             )
         about = self._about(self.promises, self._place.values(), evidence)
-        return MarginalsResult(self._place, read, log_partition, method=self.method, **about)
+        findings = Findings(evidence, self.known)
+        return MarginalsResult(self._place, read, log_partition, method=self.method, findings=findings, **about)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""

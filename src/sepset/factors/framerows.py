@@ -44,7 +44,7 @@ def named_rows(table: Any, child: Named, *, parents: Sequence[Named], label: str
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"rain": ["no", "yes"], "wet": [0.1, 0.8], "dry": [0.9, 0.2]})
     >>> named_rows(frame, Discrete("grass", ("dry", "wet")), parents=[Discrete("rain", ("no", "yes"))], label="grass")
-    {'no': {'dry': 0.9, 'wet': 0.1}, 'yes': {'dry': 0.2, 'wet': 0.8}}
+    {'no': {'wet': 0.1, 'dry': 0.9}, 'yes': {'wet': 0.8, 'dry': 0.2}}
     """
     if type(table).__name__ == "Series":
         table = _framed(table, label)
