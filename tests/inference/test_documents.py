@@ -40,7 +40,11 @@ def test_real_answers_have_moments():
         ss.LinearGaussian(y, coefficients=1.0, intercept=0.0, covariance=1.0, given=x),
     )
     found = ss.query(net, "x", given={"y": 3.0}).to_dict()
-    assert (found["given"], found["mean"], found["variance"]) == ({"y": 3.0}, pytest.approx(7 / 3), pytest.approx(2 / 3))
+    assert (found["given"], found["mean"], found["variance"]) == (
+        {"y": 3.0},
+        pytest.approx(7 / 3),
+        pytest.approx(2 / 3),
+    )
 
 
 def test_only_stored_entries_are_written():

@@ -105,15 +105,6 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        if not self._is_measured:
-            return QueryResult(
-                distribution,
-                answer.log_partition,
-                method=self.method,
-                guarantees=guarantees,
-                info=answered(),
-                findings=Findings(evidence, self.known),
-            )
         about = self._about(guarantees, positions, evidence)
         findings = Findings(evidence, self.known)
         return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
@@ -121,6 +112,8 @@ class Engine(RowQuestions):
     def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
+        if not self._is_measured:
+            return {"guarantees": guarantees, "info": info}
         if can(prepared, ReportsRuns):
             told = prepared.report(evidence)
             known = {part: told.guarantees.get(part, found) for part, found in guarantees.items()}
@@ -160,16 +153,6 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        if not self._is_measured:
-            return MarginalsResult(
-                self._place,
-                read,
-                log_partition,
-                method=self.method,
-                guarantees=self.promises,
-                info=answered(),
-                findings=Findings(evidence, self.known),
-            )
         about = self._about(self.promises, self._place.values(), evidence)
         findings = Findings(evidence, self.known)
         return MarginalsResult(self._place, read, log_partition, method=self.method, findings=findings, **about)

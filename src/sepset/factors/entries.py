@@ -59,7 +59,7 @@ def _shape(cpd: Conditional) -> tuple[int, ...]:
 
 
 def _check_shape(cpd: Conditional, found: tuple[int, ...]) -> None:
-    """Refuse arrays that are neither nested by parent, nor a row per joint state of the parents, nor flat."""
+    """Raise unless an array is nested by parent, has a row per joint state of the parents, or is flat."""
     num_rows, num_states = num_entries(cpd.parents), cpd.child.num_states
     in_rows = ((num_rows, num_states),) if len(cpd.parents) > 1 else ()
     if found in (_shape(cpd), *in_rows, (num_rows * num_states,)):

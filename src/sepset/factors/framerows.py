@@ -4,7 +4,7 @@ Three forms are read, in pandas, polars and Arrow:
 
 - wide: a column for each parent and one for each state of the child;
 - tidy: a column for each parent, one for the child, and one with the probability;
-- labeled (pandas): the parents' states in the index and the child's states in the columns, or the other way round.
+- labeled (pandas): the parents' states in the index and the child's states in the columns, or reversed.
 """
 
 from __future__ import annotations
