@@ -36,6 +36,7 @@ SUITES = (
     "threads",
     "cuts",
     "assignments",
+    "mpe",
     "uaimap",
     "refusals",
     "sparse",
