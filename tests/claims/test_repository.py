@@ -54,6 +54,7 @@ EDGES = (9, 1)
 HEAVY = ("pandas", "polars", "matplotlib", "torch", "numba", "networkx", "duckdb")
 LARGEST_MODULE = 600
 LONGEST_BODY, LONGEST_FUNCTION = 40, 60
+MOST_PRIVATE_NAMES = 70  # to be lowered with each that goes
 MODULES_AT_IMPORT = 5
 MOST_MODULES = 22
 COMPILING = {"njit", "jit", "vectorize", "guvectorize", "kernel"}
@@ -537,6 +538,53 @@ def test_import_is_light():
     loaded = json.loads(fresh(LOADED))
     assert not set(HEAVY) & {name.partition(".")[0] for name in loaded}
     assert len([name for name in loaded if name.partition(".")[0] == "sepset"]) <= MODULES_AT_IMPORT
+
+
+OTHERS = {"_repr_html_", "_replace", "_exit", "_path_original"}  # names that other libraries have given
+
+
+def is_private(name: object) -> bool:
+    return isinstance(name, str) and bool(re.fullmatch(r"_[^_].*", name.rpartition(".")[2])) and name not in OTHERS
+
+
+def private_names(node: ast.AST) -> Iterator[str]:
+    """The private names of others that are read, imported or replaced."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            return
+        case ast.Attribute(attr=name) if is_private(name):
+            yield name
+        case ast.ImportFrom(names=names):
+            yield from (alias.name for alias in names if is_private(alias.name))
+        case ast.Call(func=ast.Attribute(attr="setattr"), args=arguments):
+            yield from (a.value for a in arguments if isinstance(a, ast.Constant) and is_private(a.value))
+
+
+def test_tests_use_few_private_names():
+    """Where nothing else shows what is tested: what is compiled, planned or searched, and when."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {name}"
+        for path in sorted(TESTS.rglob("*.py"))
+        if re.search(r"\b_[a-zA-Z]", path.read_text(encoding="utf-8"))
+        for node in ast.walk(parsed(path))
+        for name in private_names(node)
+    ]
+    assert len(found) <= MOST_PRIVATE_NAMES, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("found._kept", ["_kept"]),
+        ("self._kept", []),
+        ("found.__doc__", []),
+        ("found._repr_html_()", []),
+        ("from a import _b, c", ["_b"]),
+        ("monkeypatch.setattr(a, '_b', 1)", ["_b"]),
+    ],
+)
+def test_the_law_of_private_names_itself(text, expected):
+    assert [name for node in ast.walk(ast.parse(text)) for name in private_names(node)] == expected
 
 
 CLOCKS = {"perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "time", "time_ns"}

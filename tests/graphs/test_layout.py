@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.graphs.layout import _crossings, _depths, _spaced, layered
+from sepset.graphs.layout import crossings, depths, layered, spaced
 
 
 def random_dag(seed, size=12):
@@ -35,7 +35,7 @@ def test_edges_go_down_and_nodes_have_room(seed):
 def test_layers_are_shortest_in_total():
     """Against all layers of a small graph."""
     dag = ss.DAG.parse("a -> b -> c -> d; e -> d; f -> e; a -> g")
-    depth = _depths(dag.nodes, dag.edges, dag.topological_order)
+    depth = depths(dag.nodes, dag.edges, dag.topological_order)
     best = min(
         sum(
             dict(zip(dag.nodes, levels, strict=True))[b] - dict(zip(dag.nodes, levels, strict=True))[a]
@@ -63,8 +63,8 @@ def test_graphs_of_all_kinds():
 def test_crossings_and_spaces():
     layers = [["a", "b"], ["c", "d"]]
     joined = {"a": ["d"], "b": ["c"], "c": ["b"], "d": ["a"]}
-    assert _crossings(layers, joined) == 1
+    assert crossings(layers, joined) == 1
     found = layered(ss.DAG(["a", "b", "c", "d"], [("a", "d"), ("b", "c")]))
     assert (found.nodes["a"][0] < found.nodes["b"][0]) == (found.nodes["d"][0] < found.nodes["c"][0])
-    assert _spaced([3.0, 3.0]) == [2.5, 3.5]
-    assert _spaced([]) == []
+    assert spaced([3.0, 3.0]) == [2.5, 3.5]
+    assert spaced([]) == []

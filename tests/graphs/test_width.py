@@ -124,19 +124,19 @@ def test_bounds_hold_whatever_the_budget(drawn, budget):
     expected, graph = plain.treewidth(nodes, edges), UndirectedGraph(nodes, edges)
     width.FREE, free = 0, width.FREE
     try:
-        assert width._minor_min_width(width._rows(graph), budget) <= expected
-        assert width._min_degree_width(width._rows(graph), budget) >= expected
+        assert width.minor_min_width(width.neighbor_rows(graph), budget) <= expected
+        assert width.min_degree_width(width.neighbor_rows(graph), budget) >= expected
     finally:
         width.FREE = free
-    assert width._swept_width(graph) >= expected
+    assert width.swept_width(graph) >= expected
 
 
 def test_what_the_bounds_look_at_is_counted():
     graph = UndirectedGraph.from_networkx(nx.random_regular_graph(12, 400, seed=0))
-    whole = width._minor_min_width(width._rows(graph), 10**9)
-    part = width._minor_min_width(width._rows(graph), 4 * 12 * 20)
+    whole = width.minor_min_width(width.neighbor_rows(graph), 10**9)
+    part = width.minor_min_width(width.neighbor_rows(graph), 4 * 12 * 20)
     assert 12 <= part < whole
-    left = width._min_degree_width(width._rows(graph), 12**2 * 3)
+    left = width.min_degree_width(width.neighbor_rows(graph), 12**2 * 3)
     assert 390 <= left <= 399
 
 

@@ -165,16 +165,16 @@ def test_any_gzip_is_read_or_refused(noise, place):
     data = bytearray(gzip.compress(bif.render(NET), mtime=0))
     data[place : place + len(noise)] = noise
     with contextlib.suppress(FileFormatError):
-        files._decompressed(bytes(data), "f.gz", 1 << 20)
+        files.decompressed(bytes(data), "f.gz", 1 << 20)
 
 
 def test_gzip_members_are_joined():
     members = gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0"
-    assert files._decompressed(members, "f.gz", 100) == b"one two"
+    assert files.decompressed(members, "f.gz", 100) == b"one two"
     buffer = io.BytesIO()
     with gzip.GzipFile("name", "wb", fileobj=buffer) as file:
         file.write(b"x")
-    assert files._decompressed(buffer.getvalue(), "f.gz", 100) == b"x"
+    assert files.decompressed(buffer.getvalue(), "f.gz", 100) == b"x"
 
 
 class Raises:

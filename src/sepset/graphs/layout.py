@@ -53,7 +53,7 @@ def layered(graph: Graph, order: Sequence[str] | None = None) -> Layout:
     """
     edges = [*graph.directed, *graph.undirected]
     along = _along_arrows(graph) if order is None else order
-    depth = _distances(graph) if along is None else _depths(graph.nodes, edges, along)
+    depth = _distances(graph) if along is None else depths(graph.nodes, edges, along)
     chains = {edge: _chain(edge, depth) for edge in edges}
     layers = _layers(depth, chains.values())
     joined = _joined(chains.values())
@@ -77,7 +77,7 @@ def _along_arrows(graph: Graph) -> tuple[str, ...] | None:
         return None
 
 
-def _depths(nodes: Sequence[str], edges: Sequence[tuple[str, str]], order: Sequence[str]) -> dict[str, int]:
+def depths(nodes: Sequence[str], edges: Sequence[tuple[str, str]], order: Sequence[str]) -> dict[str, int]:
     r"""Layers that minimize the total length of edges: $\min \sum (d_b - d_a)$ with $d_b - d_a \ge 1$ along the order.
 
     The matrix of the constraints is totally unimodular, so that the vertices of the linear program are whole numbers.
@@ -140,7 +140,7 @@ def _joined(chains: Iterable[tuple[Item, ...]]) -> dict[Item, list[Item]]:
 
 def _order(layers: list[list[Item]], joined: Mapping[Item, list[Item]]) -> None:
     """Order each layer by the means of its neighbors in the layer above, then below, keeping the fewest crossings."""
-    best, fewest = [list(layer) for layer in layers], _crossings(layers, joined)
+    best, fewest = [list(layer) for layer in layers], crossings(layers, joined)
     for sweep in range(ORDER_SWEEPS):
         if not fewest:
             break
@@ -148,7 +148,7 @@ def _order(layers: list[list[Item]], joined: Mapping[Item, list[Item]]) -> None:
         levels = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
         for level in levels:
             layers[level] = _sorted(layers[level], layers[level - 1 if down else level + 1], joined)
-        count = _crossings(layers, joined)
+        count = crossings(layers, joined)
         if count < fewest:
             best, fewest = [list(layer) for layer in layers], count
     layers[:] = best
@@ -164,7 +164,7 @@ def _sorted(layer: Sequence[Item], near_by: Sequence[Item], joined: Mapping[Item
     return [layer[k] for _, k in sorted(wanted)]
 
 
-def _crossings(layers: Sequence[Sequence[Item]], joined: Mapping[Item, list[Item]]) -> int:
+def crossings(layers: Sequence[Sequence[Item]], joined: Mapping[Item, list[Item]]) -> int:
     """How many pairs of edges between neighboring layers cross."""
     total = 0
     for upper, lower in itertools.pairwise(layers):
@@ -183,7 +183,7 @@ def _places(layers: Sequence[Sequence[Item]], joined: Mapping[Item, list[Item]])
     for _ in range(PLACE_SWEEPS):
         for layer in layers:
             wanted = [_wanted(item, joined, across) for item in layer]
-            for item, x in zip(layer, _spaced(wanted), strict=True):
+            for item, x in zip(layer, spaced(wanted), strict=True):
                 across[item] = x
     first = min(across.values(), default=0.0)
     return {item: round(x - first, 6) for item, x in across.items()}
@@ -194,10 +194,10 @@ def _wanted(item: Item, joined: Mapping[Item, list[Item]], across: Mapping[Item,
     return sum(near) / len(near) if near else across[item]
 
 
-def _spaced(wanted: Sequence[float]) -> list[float]:
+def spaced(wanted: Sequence[float]) -> list[float]:
     """The places nearest to those wanted, by least squares, in order and at least one apart.
 
-    >>> _spaced([0.0, 0.0, 5.0])
+    >>> spaced([0.0, 0.0, 5.0])
     [-0.5, 0.5, 5.0]
     """
     groups: list[tuple[float, int]] = []

@@ -59,7 +59,7 @@ def treewidth(graph: Graph) -> int:
         return lower
     core = None
     if upper - lower <= _HOPELESS:
-        lower, core = _reduced(_rows(graph), lower)
+        lower, core = _reduced(neighbor_rows(graph), lower)
     if core is None:
         raise TooLarge(
             f"The reductions of {len(graph)} nodes for an exact search go beyond its budget. The treewidth is between "
@@ -95,16 +95,16 @@ def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     """
     graph = undirected(graph)
     with uncollected():  # sets of neighbors, by the hundred thousand, of which none is garbage
-        rows = _rows(graph)
-        lower = _minor_min_width({v: row.copy() for v, row in rows.items()})
-        upper = min(_min_degree_width(rows), _swept_width(graph))
+        rows = neighbor_rows(graph)
+        lower = minor_min_width({v: row.copy() for v, row in rows.items()})
+        upper = min(min_degree_width(rows), swept_width(graph))
     if lower < upper and len(graph) * upper**2 <= _MOST_READS:
         methods = (MinFill(), MinNeighbors(), Portfolio())
         upper = min(upper, *(elimination_order(graph, method=method).width for method in methods))
     return lower, upper
 
 
-def _rows(graph: UndirectedGraph) -> Rows:
+def neighbor_rows(graph: UndirectedGraph) -> Rows:
     indptr, indices = (array.tolist() for array in graph.neighbor_csr)
     return {v: set(indices[indptr[v] : indptr[v + 1]]) for v in range(len(graph))}
 
@@ -117,7 +117,7 @@ def _by_degree(rows: Rows) -> list[list[int]]:
     return found
 
 
-def _minor_min_width(rows: Rows, budget: int = BUDGET) -> int:
+def minor_min_width(rows: Rows, budget: int = BUDGET) -> int:
     """The largest of the smallest degrees while nodes are contracted; the largest so far when the budget is spent."""
     listed, best, degree, base = _by_degree(rows), 0, 0, len(rows)
     while len(rows) > best + 1 and budget > 0:
@@ -152,7 +152,7 @@ def _contract(rows: Rows, v: int, neighbors: set[int], into: int) -> set[int]:
     return common
 
 
-def _min_degree_width(rows: Rows, budget: int = BUDGET) -> int:
+def min_degree_width(rows: Rows, budget: int = BUDGET) -> int:
     """The width of eliminating a node of smallest degree each time; without budget, what is left goes as one clique."""
     listed, best, degree = _by_degree(rows), 0, 0
     while len(rows) > best + 1 and budget > 0:
@@ -175,7 +175,7 @@ def _min_degree_width(rows: Rows, budget: int = BUDGET) -> int:
     return max(best, len(rows) - 1)
 
 
-def _swept_width(graph: UndirectedGraph) -> int:
+def swept_width(graph: UndirectedGraph) -> int:
     r"""The width of eliminating from one side of the graph to the other, which is the vertex separation of that order.
 
     $$\max_i |\{j \le i : \text{a neighbor of } j \text{ comes after } i\}|$$

@@ -181,7 +181,7 @@ def _contents(source: Source, max_bytes: int) -> tuple[bytes, str]:
     if len(data) > max_bytes:
         raise FileFormatError(f"there are more than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name)
     if data[:2] == b"\x1f\x8b":
-        data = _decompressed(data, name, max_bytes)
+        data = decompressed(data, name, max_bytes)
     return data, name if _suffix(name) in _FORMATS else name + recognized(data)
 
 
@@ -278,10 +278,10 @@ def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
         raise FileFormatError(f"the file is larger than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name)
-    return _decompressed(data, name, max_bytes) if name.lower().endswith(".gz") else data
+    return decompressed(data, name, max_bytes) if name.lower().endswith(".gz") else data
 
 
-def _decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
+def decompressed(data: bytes, name: str, max_bytes: int) -> bytes:
     """All members of a gzip file; the limit is checked while they are decompressed."""
     parts: list[bytes] = []
     total, at = 0, 0

@@ -9,7 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs as constants
-from sepset.inference.compiled.targetgroups import Ancestry, SetCosts, _merged, members, target_groups
+from sepset.inference.compiled.targetgroups import Ancestry, SetCosts, members, merged_groups, target_groups
 from sepset.inference.costs import ENTRIES_PER_PLANNED_VARIABLE as OVERHEAD
 from sepset.variables.evidence import resolve
 from support.method_contract import Truth
@@ -122,9 +122,9 @@ class Prices:
 
 def test_sets_merge_while_that_is_no_dearer_and_groups_that_cost_too_much_are_given_up():
     dear = Prices({0b01: 5, 0b10: 5, 0b11: 11})
-    assert _merged([0b10, 0b01], dear, 11) == [0b01, 0b10]
-    assert _merged([0b10, 0b01], dear, 10) is None
-    assert _merged([0b10, 0b01], Prices({0b01: 5, 0b10: 5, 0b11: 10}), 100) is None  # one group is the one tree
+    assert merged_groups([0b10, 0b01], dear, 11) == [0b01, 0b10]
+    assert merged_groups([0b10, 0b01], dear, 10) is None
+    assert merged_groups([0b10, 0b01], Prices({0b01: 5, 0b10: 5, 0b11: 10}), 100) is None  # one group is the one tree
 
 
 def test_what_is_above_the_evidence_comes_with_the_first_group():

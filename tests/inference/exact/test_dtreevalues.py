@@ -42,7 +42,7 @@ def test_values_are_products_of_matrices_and_steps_are_as_planned(keep):
     assert exponents.tolist() == [[0, 0, 0]]
     assert recursion.num_steps == tree.steps(kept)
     assert recursion.num_bytes == RESULT_BYTES * sum(tree.sizes[node] for node in kept)
-    assert recursion._cache.nbytes + recursion._cache_exponents.nbytes == recursion.num_bytes
+    assert recursion.cache.nbytes + recursion.cache_exponents.nbytes == recursion.num_bytes
 
 
 def test_any_node_may_be_asked_and_kept_results_are_used_again():
@@ -131,10 +131,10 @@ def test_an_interrupt_between_quanta_leaves_the_recursion_usable(monkeypatch):
     recursion = Recursion(chain_tree(12), (), tables)
     np.testing.assert_array_equal(recursion.profiles(0, NOTHING)[0], expected)
     assert recursion.num_steps == chain_tree(12).steps()
-    run, calls = recursion._machine.run, []
+    run, calls = recursion.machine.run, []
 
     class Interrupting:
-        STEPS = recursion._machine.STEPS
+        STEPS = recursion.machine.STEPS
 
         @staticmethod
         def run(*args):
@@ -143,7 +143,7 @@ def test_an_interrupt_between_quanta_leaves_the_recursion_usable(monkeypatch):
                 raise KeyboardInterrupt
             return run(*args)
 
-    recursion._machine = Interrupting
+    recursion.machine = Interrupting
     with pytest.raises(KeyboardInterrupt):
         recursion.profiles(0, NOTHING)
     np.testing.assert_array_equal(recursion.profiles(0, NOTHING)[0], expected)

@@ -90,8 +90,8 @@ def run_counted(monkeypatch, model, memory):
         prepared = RecursiveConditioning(memory=memory).prepare(model.problem())
         value = prepared.log_partition(Evidence())
     (only,) = made
-    filled = int((only._cache_exponents != only._machine.EMPTY).sum())
-    return value, only._cache.nbytes + only._cache_exponents.nbytes, filled, only.num_steps
+    filled = int((only.cache_exponents != only.machine.EMPTY).sum())
+    return value, only.cache.nbytes + only.cache_exponents.nbytes, filled, only.num_steps
 
 
 def test_memory_is_respected_and_more_of_it_never_takes_more_steps(monkeypatch):

@@ -56,13 +56,13 @@ def test_only_the_messages_towards_what_is_read_are_sent():
     factors = chain(10)
     tree = Tree([tuple(v.name for v in f.scope) for f in factors], [(i, i + 1) for i in range(8)])
     found = Messages(tree, factors, root=8)
-    assert len(found._down) == 0
+    assert len(found.down) == 0
     found.marginal(["x9"])
-    assert len(found._down) == 0
+    assert len(found.down) == 0
     found.marginal(["x5"])
-    assert sorted(found._down) in ([4, 5, 6, 7], [5, 6, 7])
+    assert sorted(found.down) in ([4, 5, 6, 7], [5, 6, 7])
     found.marginal(["x0"])
-    assert sorted(found._down) == list(range(8))
+    assert sorted(found.down) == list(range(8))
     assert found.marginal(["x0", "x9"]) is None
 
 

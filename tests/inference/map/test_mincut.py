@@ -72,11 +72,11 @@ def test_frustrated_models_name_a_factor():
 def test_a_false_proof_is_found_out():
     net = ss.MarkovNet.pairwise_energies({ss.Discrete("a"): [1, 3]}, {})
     energy = BinaryEnergy.of(Wiring.of(net.problem()), ss.MinCut())
-    from sepset.inference.map.mincut import _flow_proves
+    from sepset.inference.map.mincut import flow_proves
 
-    assert _flow_proves(energy, 1.0, 0.0)
-    assert not _flow_proves(energy, 0.5, 0.0)
-    assert not _flow_proves(energy, 0.5, -0.5)
+    assert flow_proves(energy, 1.0, 0.0)
+    assert not flow_proves(energy, 0.5, 0.0)
+    assert not flow_proves(energy, 0.5, -0.5)
     assert isinstance(FlowGraph(0, [], forward=[], backward=[], from_source=[], to_sink=[]).min_cut().value, float)
 
 

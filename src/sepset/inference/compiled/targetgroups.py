@@ -128,7 +128,7 @@ def target_groups(
     below = ancestry.closure([*observed, *touched])
     sinks = [v for v in hidden if not ancestry.children[v] and not below >> v & 1]
     sets = SetCosts(problem, observed, cards, whole)
-    masks = _merged(
+    masks = merged_groups(
         [ancestry.masks[s] | below for s in sinks], sets, whole + costs.ENTRIES_PER_PLANNED_VARIABLE * len(hidden)
     )
     if masks is None:
@@ -190,7 +190,7 @@ class SetCosts:
         return int(np.rint(2.0 ** min(total, 1000.0))) + costs.ENTRIES_PER_PLANNED_VARIABLE * len(kept)
 
 
-def _merged(masks: Sequence[int], sets: SetCosts, limit: float) -> list[int] | None:
+def merged_groups(masks: Sequence[int], sets: SetCosts, limit: float) -> list[int] | None:
     """Neighboring ancestor sets, merged while that costs no more; None as soon as the groups cost more than `limit`, or
     the search takes too long."""
     groups: list[int] = []

@@ -21,6 +21,10 @@ class Recursion:
         kept: the nodes whose results are kept.
         tables: the factors, in the order of `tree.homes`.
         maximized: the nodes whose variables are maximized instead of summed.
+
+    Attributes:
+        machine: the kernels, with the numbers that they use.
+        cache, cache_exponents: the kept results, as values with powers of two.
     """
 
     def __init__(
@@ -28,13 +32,13 @@ class Recursion:
     ) -> None:
         from sepset.kernels.exact import conditioning
 
-        self._machine = conditioning
+        self.machine = conditioning
         self.tree = tree
         layout = _Layout(tree, list(kept), tables, maximized)
         self.num_entries = layout.num_entries
         self._fixed = layout.arrays()
-        self._cache = np.zeros(layout.num_entries)
-        self._cache_exponents = np.full(layout.num_entries, conditioning.EMPTY, np.int32)
+        self.cache = np.zeros(layout.num_entries)
+        self.cache_exponents = np.full(layout.num_entries, conditioning.EMPTY, np.int32)
         self._assigned = np.zeros(len(tree.names), np.int64)
         self._places = np.zeros(max(len(tables), 1), np.int64)
         self._work = np.zeros((max(len(tree), 1), 5), np.int64)
@@ -54,18 +58,18 @@ class Recursion:
         shape = (len(rows), self.tree.cards[node])
         values, exponents = np.zeros(shape), np.zeros(shape, np.int64)
         machine = np.array([-1, 0, 0])
-        state = (self._cache, self._cache_exponents, self._assigned, self._places, self._work, self._sums, machine)
+        state = (self.cache, self.cache_exponents, self._assigned, self._places, self._work, self._sums, machine)
         rows = np.ascontiguousarray(rows, np.int64)
-        while not self._machine.run(node, rows, *self._fixed, *state, values, exponents, costs.STATES_UNINTERRUPTED):
+        while not self.machine.run(node, rows, *self._fixed, *state, values, exponents, costs.STATES_UNINTERRUPTED):
             pass
-        self.num_steps += int(machine[self._machine.STEPS])
+        self.num_steps += int(machine[self.machine.STEPS])
         return values, exponents
 
     def log_profiles(self, node: int, rows: Ints) -> Floats:
         """The logarithms of `profiles`."""
         values, exponents = self.profiles(node, rows)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(values) + exponents * (self._machine.UNIT * LN2))
+            return np.asarray(np.log(values) + exponents * (self.machine.UNIT * LN2))
 
     def blocks(self, node: int) -> Iterator[tuple[slice, Ints]]:
         """All joint states of a node's context in C order, in chunks."""

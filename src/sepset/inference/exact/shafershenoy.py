@@ -30,6 +30,9 @@ class Messages:
 
     Safe to share between threads: a message that two of them need at once is computed twice, with the same result.
 
+    Attributes:
+        down: the downward messages so far, by the clique that each goes to.
+
     Reference: Koller & Friedman, section 10.2, algorithm 10.2; Shenoy and Shafer (1990).
 
     >>> from sepset.factors.table import Table
@@ -50,7 +53,7 @@ class Messages:
         self._children: list[list[int]] = [[] for _ in range(len(tree))]
         self._sepset: list[frozenset[str]] = [frozenset()] * len(tree)
         self._up: dict[int, Factor] = {}
-        self._down: dict[int, Factor] = {}
+        self.down: dict[int, Factor] = {}
         for message in tree.schedule(root):
             i, j = message.source, message.target
             self._parent[i], self._sepset[i] = j, frozenset(message.sepset)
@@ -95,20 +98,20 @@ class Messages:
     def _from_parent(self, clique: int) -> Factor:
         """The message from its parent to a clique, after computing missing ones on the path from the root."""
         path = []
-        while clique not in self._down and self._parent[clique] >= 0:
+        while clique not in self.down and self._parent[clique] >= 0:
             path.append(clique)
             clique = self._parent[clique]
         for below in reversed(path):
             self._send_down(self._parent[below])
-        return self._down[path[0] if path else clique]
+        return self.down[path[0] if path else clique]
 
     def _send_down(self, clique: int) -> None:
         """The messages of one clique to all its children."""
-        above = [self._down[clique]] if self._parent[clique] >= 0 else []
+        above = [self.down[clique]] if self._parent[clique] >= 0 else []
         base = product([self._potentials[clique], *above])
         children = self._children[clique]
         for child, joint in zip(children, all_but_one(base, [self._up[k] for k in children]), strict=True):
-            self._down[child] = self._project(joint, child)
+            self.down[child] = self._project(joint, child)
 
 
 def all_but_one(base: Factor, parts: Sequence[Factor]) -> Iterator[Factor]:

@@ -87,7 +87,7 @@ def _found(energy: BinaryEnergy, decode: Callable[[Bools], AnyInts]) -> Found:
     certificate = Certificate(
         f"No assignment has a log value above {-least:.10g}.",
         "A flow of that size through the graph of the energy: every cut, and so every assignment, pays for it.",
-        partial(_flow_proves, energy, least, cut.value),
+        partial(flow_proves, energy, least, cut.value),
     )
     codes = np.asarray(decode(cut.sink_side), np.int64)
     return Found(codes[None], (-least,), -least, Guarantee.EXACT, certificate, info={"decoder": "minimum cut"})
@@ -127,7 +127,7 @@ def _frustrated(energy: BinaryEnergy, wiring: Wiring) -> str:
     )
 
 
-def _flow_proves(energy: BinaryEnergy, least: float, value: float) -> bool:
+def flow_proves(energy: BinaryEnergy, least: float, value: float) -> bool:
     """Whether a flow that keeps all capacities, and is lost nowhere, has the size of a cut, which gives the energy.
 
     Args:

@@ -74,7 +74,8 @@ def test_pruned_is_unpruned_under_constraints(score, monkeypatch):
         best = best_dag(dense_families(scorer, allowed)).score
         for limit in (1 << 26, 0):  # sums over all sets, and sets level by level with bounds
             monkeypatch.setattr(families, "MOST_SETS", max(limit, 64))
-            monkeypatch.setattr(families._Sums, "of", families._Sums.of if limit else staticmethod(lambda _: None))
+            of_families = families.FamilySums.of if limit else staticmethod(lambda _: None)
+            monkeypatch.setattr(families.FamilySums, "of", of_families)
             pruned = score_table(scorer, allowed, pruned=True)
             monkeypatch.undo()
             assert best_dag(dense_scores(pruned)).score == pytest.approx(best, abs=1e-8)
@@ -96,7 +97,7 @@ def test_bounds_hold_for_all_supersets(score, prior):
 def test_bounds_leave_sets_uncounted():
     data = Columns.of(dependent_rows(1, 7, 40, states=4))
     scorer = Scorer(data, BIC())
-    found = families._bounded_families(scorer, Constraints().bind(data.names), 0)
+    found = families.bounded_families(scorer, Constraints().bind(data.names), 0)
     assert len(found[0]) < 22  # of 64
     table = ScoreTable.of_children(data.names, [found] + [(np.zeros(1, np.int64), np.zeros(1))] * 6)
     assert table.of(0)[1][0] == pytest.approx(dense_families(scorer, Constraints().bind(data.names))[0].max(), abs=1e-9)

@@ -12,8 +12,8 @@ from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.independence.contingency import g_statistic, pearson_statistic
 from sepset.learning.structure.independence.exacttest import (
     ExactTest,
-    _log_factorials,
     compositions,
+    log_factorials,
     merged,
     whole_counts,
 )
@@ -64,7 +64,7 @@ def test_probabilities_sum_to_one():
 
 def test_chances_of_tables_are_multinomial():
     """One hundred tosses of two fair coins give 25 of each outcome about once in a thousand times."""
-    logs = _log_factorials(100)
+    logs = log_factorials(100)
     assert np.exp(logs[100] - 4 * logs[25] + 100 * np.log(0.25)) == pytest.approx(0.00100328, abs=5e-9)
 
 

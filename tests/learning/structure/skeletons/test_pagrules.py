@@ -10,14 +10,14 @@ from sepset.learning.structure.skeletons import pagrules
 from sepset.learning.structure.skeletons.skeleton import Skeleton
 
 RULES = {
-    "_rule1": ("A o-> B o-o C", "A o-> B -> C"),
-    "_rule2": ("A -> B o-> C; A o-o C", "A -> B o-> C; A o-> C"),
-    "_rule3": ("A o-> B <-o C; A o-o D o-o C; D o-o B", "A o-> B <-o C; A o-o D o-o C; D o-> B"),
-    "_rule6": ("A - B o-> C", "A - B -> C"),
-    "_rule7": ("A -o B o-o C", "A -o B -o C"),
-    "_rule8": ("A -> B -> C; A o-> C", "A -> B -> C; A -> C"),
-    "_rule9": ("A o-> C; A o-> B; B -> D; D -> C", "A -> C; A o-> B; B -> D; D -> C"),
-    "_rule10": ("A o-> C; A o-> B; A o-> D; B -> C; D -> C", "A -> C; A o-> B; A o-> D; B -> C; D -> C"),
+    "rule1": ("A o-> B o-o C", "A o-> B -> C"),
+    "rule2": ("A -> B o-> C; A o-o C", "A -> B o-> C; A o-> C"),
+    "rule3": ("A o-> B <-o C; A o-o D o-o C; D o-o B", "A o-> B <-o C; A o-o D o-o C; D o-> B"),
+    "rule6": ("A - B o-> C", "A - B -> C"),
+    "rule7": ("A -o B o-o C", "A -o B -o C"),
+    "rule8": ("A -> B -> C; A o-> C", "A -> B -> C; A -> C"),
+    "rule9": ("A o-> C; A o-> B; B -> D; D -> C", "A -> C; A o-> B; B -> D; D -> C"),
+    "rule10": ("A o-> C; A o-> B; A o-> D; B -> C; D -> C", "A -> C; A o-> B; A o-> D; B -> C; D -> C"),
 }
 
 
@@ -27,13 +27,13 @@ def test_each_rule(rule):
     marks = before.marks.copy()
     assert getattr(pagrules, rule)(marks)
     assert PAG.from_marks(before.nodes, marks) == after
-    assert not getattr(pagrules, rule)(marks) or rule == "_rule7"
+    assert not getattr(pagrules, rule)(marks) or rule == "rule7"
 
 
 def test_lines_of_a_cycle():
     pag = PAG.parse("A o-o B o-o C o-o D o-o A")
     marks = pag.marks.copy()
-    pagrules._rule5(marks)
+    pagrules.rule5(marks)
     assert PAG.from_marks(pag.nodes, marks) == PAG.parse("A - B - C - D - A")
 
 
@@ -47,9 +47,9 @@ def test_discriminating_paths():
         marks = pag.marks.copy()
         sets = {tuple(sorted((pag.id("D"), c))): tuple(pag.id(z) for z in given)}
         decide = pagrules.by_separating_sets(Skeleton(marks > 0, sets))
-        assert pagrules._rule4(marks, decide)
+        assert pagrules.rule4(marks, decide)
         assert PAG.from_marks(pag.nodes, marks) == PAG.parse(wanted)
-    assert not pagrules._rule4(pag.marks.copy(), pagrules.by_separating_sets(Skeleton(pag.marks > 0)))
+    assert not pagrules.rule4(pag.marks.copy(), pagrules.by_separating_sets(Skeleton(pag.marks > 0)))
 
 
 def test_steps_of_potentially_directed_paths():

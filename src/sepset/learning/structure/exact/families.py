@@ -73,7 +73,7 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> Sc
     Tested by: learning/structure/exact/test_families.py::test_tables_are_scores_of_families
     """
     check_columns(scorer.n)
-    sums = _Sums.of(scorer)
+    sums = FamilySums.of(scorer)
     if pruned:
         allowed = allowed._replace(max_parents=max(useful_parents(scorer, allowed, v) for v in range(scorer.n)))
     sets = sum(math.comb(scorer.n, k) for k in range(min(allowed.max_parents + 1, scorer.n) + 1))
@@ -82,7 +82,7 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> Sc
         _require(count, MOST_FAMILIES, scorer.n, SECONDS_LISTED)
         families = _summed_families(scorer, sums, allowed)
     elif pruned and bound_above(scorer, 0, ()) < np.inf:
-        families = (_bounded_families(scorer, allowed, child) for child in range(scorer.n))
+        families = (bounded_families(scorer, allowed, child) for child in range(scorer.n))
     else:
         _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED)
         families = (_listed_families(scorer, allowed, child) for child in range(scorer.n))
@@ -138,7 +138,7 @@ def check_columns(num_columns: int) -> None:
 
 def dense_families(scorer: Scorer, allowed: Allowed) -> Floats:
     """The score of every parent set of each child by its number without the child's bit; -inf if not allowed."""
-    n, sums = scorer.n, _Sums.of(scorer)
+    n, sums = scorer.n, FamilySums.of(scorer)
     found = np.empty((n, 1 << max(n - 1, 0)))
     numbers = np.arange(1 << max(n - 1, 0), dtype=np.int64)
     if sums is not None:
@@ -199,14 +199,14 @@ def _listed_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints
     return masks, _asked(scorer, child, masks)
 
 
-def _summed_families(scorer: Scorer, sums: _Sums, allowed: Allowed) -> Iterator[tuple[Ints, Floats]]:
+def _summed_families(scorer: Scorer, sums: FamilySums, allowed: Allowed) -> Iterator[tuple[Ints, Floats]]:
     sums.count(min(allowed.max_parents + 1, scorer.n))
     for child in range(scorer.n):
         masks = _sets_of(allowed, child)
         yield masks, sums.scores(child, masks) + _prior(scorer, child, masks)
 
 
-def _bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints, Floats]:
+def bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints, Floats]:
     """Sets level by level: one whose bound is not above the score of a subset ends all its supersets."""
     base = tuple(bits(_mask(allowed.required[:, child])))
     free = [p for p in range(scorer.n) if not allowed.forbidden[p, child] and p not in base]
@@ -297,7 +297,7 @@ def bound_by_size(scorer: Scorer, child: int, num_contexts: float) -> float:
 
 
 @dataclass
-class _Sums:
+class FamilySums:
     """Scores by one number per set of columns."""
 
     columns: Columns
@@ -306,7 +306,7 @@ class _Sums:
     is_divided: bool
 
     @classmethod
-    def of(cls, scorer: Scorer) -> _Sums | None:
+    def of(cls, scorer: Scorer) -> FamilySums | None:
         """The sums behind a score by counts of complete rows; None for other scores."""
         columns = scorer.columns
         form = count_sum(scorer.score, columns)

@@ -94,7 +94,7 @@ class _Exact(BoundTest):
             )
         tables = compositions(total, cells)
         shares = (occurs.sum(axis=1)[:, None] * occurs.sum(axis=0)[None, :]).ravel() / total**2
-        logs = _log_factorials(total)
+        logs = log_factorials(total)
         chance = np.exp(logs[total] - logs[tables].sum(axis=1) + tables @ np.log(shares))
         found = self._statistic(tables.reshape(-1, *occurs.shape).astype(np.float64))
         return merged((values[:, None] + found[None, :]).ravel(), (chances[:, None] * chance[None, :]).ravel())
@@ -135,5 +135,6 @@ def merged(values: Floats, chances: Floats) -> tuple[Floats, Floats]:
     return values[fresh], np.bincount(np.cumsum(fresh) - 1, chances).astype(np.float64)
 
 
-def _log_factorials(total: int) -> Floats:
+def log_factorials(total: int) -> Floats:
+    """The logarithms of 0!, 1!, ..., `total`!."""
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, total + 1)))])

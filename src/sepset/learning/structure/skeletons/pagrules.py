@@ -29,12 +29,12 @@ def apply_all_rules(marks: Bytes, decide: Decide) -> None:
         marks: changed in place.
         decide: orients the end of a discriminating path, and says whether it changed something.
     """
-    while _rule1(marks) or _rule2(marks) or _rule3(marks) or _rule4(marks, decide):
+    while rule1(marks) or rule2(marks) or rule3(marks) or rule4(marks, decide):
         pass
-    _rule5(marks)
-    while _rule6(marks) or _rule7(marks):
+    rule5(marks)
+    while rule6(marks) or rule7(marks):
         pass
-    while _rule8(marks) or _rule9(marks) or _rule10(marks):
+    while rule8(marks) or rule9(marks) or rule10(marks):
         pass
 
 
@@ -66,7 +66,7 @@ def _edges(marks: Bytes, at_left: int, at_right: int | None = None) -> Iterator[
     yield from zip(*(ends.tolist() for ends in np.nonzero((at_left == marks.T) & right)), strict=True)
 
 
-def _rule1(marks: Bytes) -> bool:
+def rule1(marks: Bytes) -> bool:
     """`a *-> b o-* c`, `a` and `c` not joined: `b -> c`."""
     changed = False
     for b, c in _edges(marks, CIRCLE):
@@ -76,7 +76,7 @@ def _rule1(marks: Bytes) -> bool:
     return changed
 
 
-def _rule2(marks: Bytes) -> bool:
+def rule2(marks: Bytes) -> bool:
     """`a -> b *-> c` or `a *-> b -> c`, and `a *-o c`: `a *-> c`."""
     changed = False
     for c, a in _edges(marks, CIRCLE):
@@ -87,7 +87,7 @@ def _rule2(marks: Bytes) -> bool:
     return changed
 
 
-def _rule3(marks: Bytes) -> bool:
+def rule3(marks: Bytes) -> bool:
     """`a *-> b <-* c`, `a *-o d o-* c`, `a` and `c` not joined, `d *-o b`: `d *-> b`."""
     changed = False
     for b, d in _edges(marks, CIRCLE):
@@ -98,7 +98,7 @@ def _rule3(marks: Bytes) -> bool:
     return changed
 
 
-def _rule4(marks: Bytes, decide: Decide) -> bool:
+def rule4(marks: Bytes, decide: Decide) -> bool:
     """A discriminating path `d, ..., a, b, c` with `b o-* c`: its end is oriented by what separates `d` and `c`."""
     for b, c in _edges(marks, CIRCLE):
         path = discriminating_path(marks, b, c)
@@ -138,7 +138,7 @@ def _followed(after: dict[int, int], d: int, b: int, c: int) -> Path:
     return [*path, c]
 
 
-def _rule5(marks: Bytes) -> None:
+def rule5(marks: Bytes) -> None:
     """`a o-o b` and an uncovered path of `o-o` edges `a, c, ..., d, b`, `a, d` and `b, c` not joined: all are lines."""
     circles = (marks == CIRCLE) & (marks.T == CIRCLE)
     for a, b in np.argwhere(np.triu(circles)).tolist():
@@ -150,7 +150,7 @@ def _rule5(marks: Bytes) -> None:
                 break
 
 
-def _rule6(marks: Bytes) -> bool:
+def rule6(marks: Bytes) -> bool:
     """`a - b o-* c`: `b -* c`."""
     changed = False
     lines = ((marks == TAIL) & (marks.T == TAIL)).any(axis=0)
@@ -161,7 +161,7 @@ def _rule6(marks: Bytes) -> bool:
     return changed
 
 
-def _rule7(marks: Bytes) -> bool:
+def rule7(marks: Bytes) -> bool:
     """`a -o b o-* c`, `a` and `c` not joined: `b -* c`."""
     changed = False
     for b, c in _edges(marks, CIRCLE):
@@ -173,7 +173,7 @@ def _rule7(marks: Bytes) -> bool:
     return changed
 
 
-def _rule8(marks: Bytes) -> bool:
+def rule8(marks: Bytes) -> bool:
     """`a -> b -> c` or `a -o b -> c`, and `a o-> c`: `a -> c`."""
     changed = False
     for a, c in _edges(marks, CIRCLE, ARROW):
@@ -184,7 +184,7 @@ def _rule8(marks: Bytes) -> bool:
     return changed
 
 
-def _rule9(marks: Bytes) -> bool:
+def rule9(marks: Bytes) -> bool:
     """`a o-> c` and an uncovered potentially directed path `a, b, ..., c`, `b` and `c` not joined: `a -> c`."""
     changed = False
     for a, c in _edges(marks, CIRCLE, ARROW):
@@ -196,7 +196,7 @@ def _rule9(marks: Bytes) -> bool:
     return changed
 
 
-def _rule10(marks: Bytes) -> bool:
+def rule10(marks: Bytes) -> bool:
     """`a o-> c`, `b -> c <- d`, and paths as in rule 9 from `a` to `b` and to `d` that begin apart: `a -> c`."""
     changed = False
     for a, c in _edges(marks, CIRCLE, ARROW):
