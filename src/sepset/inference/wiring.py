@@ -167,6 +167,16 @@ class Wiring:
         return read_only(np.asarray(1.0 / np.maximum(most, 1)))
 
     @lazy
+    def degrees(self) -> Ints:
+        """The number of factors of each variable."""
+        return read_only(np.bincount(self.plugs.scope, minlength=self.num_variables))
+
+    @lazy
+    def is_forest(self) -> bool:
+        """Whether the graph of variables and factors has no cycle, for which it must have few enough slots."""
+        return len(self.plugs.scope) <= self.num_variables + self.num_factors and self.traversal.is_forest
+
+    @lazy
     def traversal(self) -> Traversal:
         """The factors breadth first, from the first variable of each component."""
         return self.traversal_of(np.zeros(self.num_factors, np.uint8))
@@ -189,13 +199,14 @@ class Wiring:
     @lazy
     def _supported(self) -> Floats:
         """The log values of single variables, -inf for the states that arc consistency rules out."""
-        wires, live, kinds = self.wires, (self.unary > -np.inf).astype(np.uint8), self.plugs.kinds
+        live, kinds = (self.unary > -np.inf).astype(np.uint8), self.plugs.kinds
         if (
             live.all()
             and np.isfinite(self.plugs.tables).all()
             and not ((kinds == PARITY) | (kinds == AT_LEAST_ONE)).any()
         ):
             return self.unary
+        wires = self.wires
         found = np.empty(int(wires.messages[-1]), np.uint8)
         room = np.empty(int(np.diff(wires.starts).max(initial=1)), np.int64)
         while interruptible(lambda cancel: prune(wires, live, found, room, cancel)):
