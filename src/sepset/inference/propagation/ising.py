@@ -93,7 +93,11 @@ class IsingPassing:
         return state, Info(-max(changes), max(changes))
 
     def _passed(self, state: Floats, order: Ints) -> tuple[Floats, float]:
-        scope, num, is_sequential = self.wiring.plugs.scope, len(self.wiring.plugs.scope), self.schedule != "synchronous"
+        scope, num, is_sequential = (
+            self.wiring.plugs.scope,
+            len(self.wiring.plugs.scope),
+            self.schedule != "synchronous",
+        )
         made, kind = self.buffers[1 if state is self.buffers[0] else 0], state.dtype.type
         made[num:] = state[num:] if is_sequential else self.own
         if len(order) < self.wiring.num_factors:
