@@ -67,7 +67,8 @@ def span_of(wiring: Wiring, most: float) -> float:
 
 def _around(wiring: Wiring) -> Floats:
     """The sum of the ranges of the factors of each variable."""
-    return np.bincount(wiring.plugs.scope, log_ranges(wiring)[wiring.factors], minlength=wiring.num_variables)
+    ranges = log_ranges(wiring)[wiring.factors]
+    return np.asarray(np.bincount(wiring.plugs.scope, ranges, minlength=wiring.num_variables), np.float64)
 
 
 def _width(logs: Floats) -> float:
