@@ -87,7 +87,7 @@ def constraint_best(wires: Wires, unary: Floats, f: int, messages: Floats) -> fl
             return -np.inf
         total -= loss
         sizes += 2.0 * loss
-    return total + UNIT * (wires.starts[f + 1] - wires.starts[f] + 1) * sizes
+    return float(total + UNIT * (wires.starts[f + 1] - wires.starts[f] + 1) * sizes)
 
 
 @kernel(borrows=True)
