@@ -87,7 +87,7 @@ class Wiring:
     variables: Variables
 
     def __post_init__(self) -> None:
-        plugs = Plugs(*[fixed(array) for array in self.plugs])
+        plugs = Plugs._make([fixed(array) for array in self.plugs])
         fill(self, free=fixed(self.free), numbers=fixed(self.numbers), plugs=plugs, unary=fixed(self.unary))
 
     @lazy
