@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
-from sepset.base.frozen import fill, fixed, read_only
+from sepset.base.frozen import fixed, read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.base.threads import interruptible
@@ -86,10 +86,6 @@ class Wiring:
     constant: float
     variables: Variables
 
-    def __post_init__(self) -> None:
-        plugs = Plugs._make([fixed(array) for array in self.plugs])
-        fill(self, free=fixed(self.free), numbers=fixed(self.numbers), plugs=plugs, unary=fixed(self.unary))
-
     @lazy
     def wires(self) -> Wires:
         """The factors as the kernels take them."""
@@ -97,10 +93,10 @@ class Wiring:
         degrees, slots = np.zeros(n + 1, np.int64), np.empty(len(plugs.scope), np.int64)
         sort_slots(plugs.scope, degrees, slots)
         messages = starts_of(plugs.cards[plugs.scope])
-        for array in (degrees, slots, messages):
-            read_only(array)
+        first = plugs.cards, plugs.states, plugs.starts, plugs.scope, degrees, slots, messages
         rest = plugs.kinds, plugs.places, plugs.tables, plugs.weights, plugs.limits
-        return Wires(plugs.cards, plugs.states, plugs.starts, plugs.scope, degrees, slots, messages, *rest)
+        made = Wires._make([fixed(array) for array in (*first, *rest)])
+        return made._replace(tables=plugs.tables)  # which triplets change in place
 
     @classmethod
     def of(cls, problem: Problem, evidence: Evidence | None = None) -> Wiring:
