@@ -151,6 +151,9 @@ from sepset.io.files import (
     read as read,
     write as write,
 )
+from sepset.learning.discretization import (
+    discretize as discretize,
+)
 from sepset.learning.estimation.anydensity import (
     maximum_likelihood as maximum_likelihood,
 )
@@ -319,6 +322,7 @@ __all__ = [
     "d_separated",
     "data",
     "datasets",
+    "discretize",
     "errors",
     "evaluate",
     "evaluation",
