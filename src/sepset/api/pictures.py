@@ -18,11 +18,12 @@ from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
     from sepset.inference.method import Method
+    from sepset.models.model import Model
 
 
 @translated
 def draw(
-    drawn: Sketched,
+    drawn: Sketched | Model,
     *,
     given: Given = None,
     beliefs: bool | None = None,
@@ -65,12 +66,11 @@ def draw(
             f"A model, a graph, a clique tree or a learned structure is drawn; found a {type(drawn).__name__}."
         )
     sketch = drawn._sketch()
-    asks = given is not None or compare is not None or beliefs or strengths
-    if asks and not isinstance(drawn, NamedModel):
-        raise NotApplicable(
-            f"Beliefs, evidence and strengths are of a model; found a {type(drawn).__name__}. Draw the model itself."
-        )
-    if asks:
+    if given is not None or compare is not None or beliefs or strengths:
+        if not isinstance(drawn, NamedModel):
+            raise NotApplicable(
+                f"Beliefs, evidence and strengths are of a model; found a {type(drawn).__name__}. Draw the model itself."
+            )
         sketch = _answered(drawn, sketch, given, compare, beliefs, strengths, method)
     return Picture(_grouped(sketch, groups) if groups else sketch)
 
@@ -101,7 +101,7 @@ def _grouped(sketch: Sketch, groups: Mapping[str, VariableLike | Iterable[Variab
     number: dict[str, int] = {}
     known = [box.name for box in sketch.boxes]
     for place, members in enumerate(groups.values()):
-        for name in map(name_of, each(members)):  # type: ignore[arg-type]  # anything with a name
+        for name in map(name_of, each(members)):
             if name not in known:
                 raise ScopeError(f"A group names {name!r}; the nodes are {listing(known)}.{nearest(name, known)}")
             number[name] = place

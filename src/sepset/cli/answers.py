@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepset.base.display import Shown, rich_table, text_table
 from sepset.base.text import listing
-from sepset.cli.shared import load, require_model_file, require_rows_file, show
+from sepset.cli.shared import load, require_model_file, require_picture, require_place, require_rows_file, show
 from sepset.errors import NotApplicable, ScopeError, StateError, TooLarge
 
 if TYPE_CHECKING:
@@ -108,6 +109,15 @@ SEARCHES = {
 """The search of each name, loaded when it is chosen."""
 
 
+class PictureFormat(StrEnum):
+    """The formats in which a picture is printed."""
+
+    text = "text"
+    svg = "svg"
+    dot = "dot"
+    mermaid = "mermaid"
+
+
 def info(file: str, as_json: bool = False) -> None:
     """A summary of a model: variables, states, factors, and the cost of inference."""
     model = load(file)
@@ -160,6 +170,35 @@ def query(
     guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
     payload = {**_answer_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
     show(payload, as_json, lambda: _answer_view(answer))
+
+
+def draw(
+    file: str,
+    given: Texts = None,
+    likelihood: Texts = None,
+    soft: Texts = None,
+    beliefs: bool = False,
+    strengths: bool = False,
+    out: Path | None = None,
+    form: PictureFormat | None = None,
+) -> None:
+    """Print a picture of a model, or write it to a file in the format of its suffix."""
+    from sepset.api.pictures import draw as picture_of
+
+    if out is not None and form is not None:
+        raise NotApplicable("A file has the format of its suffix. Leave out --format, or leave out --out.")
+    if out is not None:
+        require_place(out)
+        require_picture(out)
+    model = load(file)
+    evidence = _evidence(model, given, likelihood, soft) or None
+    found = picture_of(model, given=evidence, beliefs=beliefs or None, strengths=strengths)
+    if out is not None:
+        found.save(out)
+        return
+    columns = max(40, shutil.get_terminal_size((100, 24)).columns)
+    texts = {PictureFormat.svg: found.to_svg, PictureFormat.dot: found.to_dot, PictureFormat.mermaid: found.to_mermaid}
+    print(texts[form]() if form in texts else found.to_text(columns))
 
 
 def best(

@@ -125,7 +125,7 @@ def _require_sparse(count: int, edges: Sequence[Pair], layer: Sequence[int]) -> 
     if points > MOST_POINTS:
         raise TooLarge(
             f"A picture of {count:,} nodes and {len(edges):,} edges is too dense to read: its edges pass "
-            f"{points:,} times between nodes, and at most {MOST_POINTS:,} are drawn. Draw a part, as in graph.subgraph(...)."
+            f"{points:,} times between nodes, and at most {MOST_POINTS:,} are drawn. Draw a part of it."
         )
 
 

@@ -34,10 +34,9 @@ def _box(box: Box) -> str:
 
 
 def _link(link: Link) -> str:
-    line = "-." if link.dashed else "--"
     label = f'|"{_escaped(link.label)}"|' if link.label else ""
-    middle = f"{line}-" if link.dashed else line
-    return f"{LEFT[link.tail]}{middle}{RIGHT[link.head]}{label}"
+    right = RIGHT[link.head].removeprefix("-" if link.dashed else " ")
+    return f"{LEFT[link.tail]}{'-.-' if link.dashed else '--'}{right}{label}"
 
 
 def _escaped(text: str) -> str:
@@ -46,5 +45,4 @@ def _escaped(text: str) -> str:
     >>> _escaped('a "b" <c>')
     'a #34;b#34; #60;c#62;'
     """
-    plain = " _.,:;-+=%/()…"
-    return "".join(c if c.isalnum() or c in plain.replace(";", "") else f"#{ord(c)};" for c in text)
+    return "".join(c if c.isalnum() or c in " _.,:-+=%/()…" else f"#{ord(c)};" for c in text)

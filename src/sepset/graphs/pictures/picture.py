@@ -92,17 +92,12 @@ class Picture(Frozen):
         >>> file.read_text()[:4]
         '<svg'
         """
-        suffix = Path(path).suffix.lower()
+        suffix = require_format(path)
         texts = {".svg": self.to_svg, ".dot": self.to_dot, ".mmd": self.to_mermaid, ".txt": self.to_text}
         if suffix in texts:
             Path(path).write_text(texts[suffix]() + "\n", encoding="utf-8")
-        elif suffix in FORMATS:
-            self._save_image(path)
         else:
-            known = f"use {', '.join(FORMATS)}.{nearest(suffix, FORMATS)}"
-            raise FileFormatError(
-                f"the suffix {suffix!r} is not a known format of pictures; {known}", file=os.fspath(path)
-            )
+            self._save_image(path)
 
     def _save_image(self, path: str | os.PathLike[str]) -> None:
         figures = require("matplotlib.figure", "plot", "Plotting")
@@ -140,6 +135,19 @@ class Picture(Frozen):
 
     def __reduce__(self) -> tuple[object, ...]:
         return Picture, (self.sketch,)
+
+
+def require_format(path: str | os.PathLike[str]) -> str:
+    """The suffix of a file, if pictures are written with it.
+
+    >>> require_format("asia.svg")
+    '.svg'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        known = f"use {', '.join(FORMATS)}.{nearest(suffix, FORMATS)}"
+        raise FileFormatError(f"the suffix {suffix!r} is not a known format of pictures; {known}", file=os.fspath(path))
+    return suffix
 
 
 def _number(count: int, what: str) -> str:

@@ -109,9 +109,7 @@ def scene(sketch: Sketch) -> Scene:
 
 def placed(sketch: Sketch) -> Layout:
     """The layout of a sketch: edges with one arrowhead go down."""
-    directed = [
-        (link.head == "arrow" and link.tail != "arrow") or link.tail == "arrow" != link.head for link in sketch.links
-    ]
+    directed = [link.points_back or (link.head == "arrow" and link.tail != "arrow") for link in sketch.links]
     pairs = [_downward(link) for link in sketch.links]
     arrows = [k for k, is_directed in enumerate(directed) if is_directed]
     lines = [k for k, is_directed in enumerate(directed) if not is_directed]
@@ -125,12 +123,12 @@ def placed(sketch: Sketch) -> Layout:
 
 
 def _downward(link: Link) -> tuple[int, int]:
-    return (link.target, link.source) if link.tail == "arrow" != link.head else (link.source, link.target)
+    return (link.target, link.source) if link.points_back else (link.source, link.target)
 
 
 def _spacing(sketch: Sketch) -> Spacing:
     """Closer layers where nothing points down."""
-    return Spacing() if any(link.head for link in sketch.links) else Spacing(down=26.0)
+    return Spacing() if any(link.head or link.tail for link in sketch.links) else Spacing(down=26.0)
 
 
 def box_size(box: Box) -> tuple[float, float]:
@@ -209,12 +207,7 @@ def _edge(sketch: Sketch, link: Link, points: Curve) -> Group:
         x, y = _middle(points)
         shapes.append(Text(x + 4.0, y + 3.5, cut(link.label), ROW_SIZE, "start", fill=stroke))
     names = sketch.boxes[link.source].name, sketch.boxes[link.target].name
-    return Group(link.title or f"{names[0]} {_arrow(link)} {names[1]}", shapes)
-
-
-def _arrow(link: Link) -> str:
-    left = {"": "", "arrow": "<", "circle": "o"}[link.tail]
-    return f"{left}-{ {'': '', 'arrow': '>', 'circle': 'o'}[link.head] }"
+    return Group(link.title or f"{names[0]} {link.notation()} {names[1]}", shapes)
 
 
 HEAD = 8.0

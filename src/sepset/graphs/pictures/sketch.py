@@ -70,11 +70,28 @@ class Link:
     label: str = ""
     title: str = ""
 
+    def notation(self, *, turned: bool = False) -> str:
+        """The edge in characters, from its source or from its target.
+
+        >>> Link(0, 1, "circle", "arrow").notation(), Link(0, 1, "circle", "arrow").notation(turned=True)
+        ('o->', '<-o')
+        """
+        left, right = (self.head, self.tail) if turned else (self.tail, self.head)
+        return f"{_LEFT[left]}-{_RIGHT[right]}"
+
+    @property
+    def points_back(self) -> bool:
+        """Whether its only arrowhead is at its source."""
+        return self.tail == "arrow" and self.head != "arrow"
+
+
+_LEFT = {"": "", "arrow": "<", "circle": "o"}
+_RIGHT = {"": "", "arrow": ">", "circle": "o"}
 
 COLORS = {"blue": "#3b82c4", "orange": "#d9822b", "red": "#d1495b", "green": "#3f9b63", "gray": "#8a8f98"}
 """Colors that are legible on light and on dark backgrounds."""
 
-GROUP_COLORS = ("#3b82c4", "#3f9b63", "#a066c9", "#c9a227", "#d1495b", "#2aa5a0", "#b5651d", "#8a8f98")
+GROUP_COLORS = ("#3f9b63", "#a066c9", "#2aa5a0", "#d1495b", "#c9a227", "#8a8f98", "#b5651d", "#5b6ee1")
 """The colors of groups, in turn."""
 
 

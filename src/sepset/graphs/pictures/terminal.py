@@ -73,19 +73,20 @@ def _joined(row: Sequence[list[str]]) -> Iterator[str]:
 
 def _listed(sketch: Sketch) -> Iterator[str]:
     """A line for each node with the nodes that point to it or are joined to it, and its rows below."""
-    marks = {"": "-", "arrow": "<", "circle": "o"}
     for node, box in enumerate(sketch.boxes):
-        near = []
-        for link in sketch.links:
-            if link.target == node and (link.head or not link.tail):
-                near.append(
-                    f"{marks[link.head]}{marks[link.tail].replace('<', '>').replace('-', '')}"
-                    f"{'-' if link.head else ''} {cut(sketch.boxes[link.source].name)}"
-                )
-            elif link.source == node and link.tail == "arrow" and link.head != "arrow":
-                near.append(f"<- {cut(sketch.boxes[link.target].name)}")
+        names = [other.name for other in sketch.boxes]
+        near = [
+            f"{link.notation(turned=not link.points_back)} {cut(names[_first(link)])}"
+            for link in sketch.links
+            if node == (link.source if link.points_back else link.target)
+        ]
         yield " ".join([cut(box.name), *(["(observed)"] if box.observed else []), ", ".join(near)]).rstrip()
         yield from (f"    {line}" for line in _rows(box))
+
+
+def _first(link: Link) -> int:
+    """The box that an edge comes from."""
+    return link.target if link.points_back else link.source
 
 
 def _rows(box: Box) -> list[str]:
@@ -106,9 +107,8 @@ def _most_ends(sketch: Sketch) -> list[int]:
     """At most so many edges meet the upper or the lower side of each box."""
     into, out = [0] * len(sketch.boxes), [0] * len(sketch.boxes)
     for link in sketch.links:
-        turned = link.tail == "arrow" and link.head != "arrow"
-        out[link.target if turned else link.source] += 1
-        into[link.source if turned else link.target] += 1
+        out[_first(link)] += 1
+        into[link.source + link.target - _first(link)] += 1
     directed = any(link.head or link.tail for link in sketch.links)
     return [max(a, b) if directed else a + b for a, b in zip(into, out, strict=True)]
 
@@ -124,7 +124,7 @@ class _Drawn:
         widths = [max(len(x) + 4 for x in [name, *rows]) for name, rows in zip(names, self.texts, strict=True)]
         widths = [max(width, 3 * most) for width, most in zip(widths, ends, strict=True)]
         self.sizes = [(float(w), float(3 + len(rows))) for w, rows in zip(widths, self.texts, strict=True)]
-        flip = [link.tail == "arrow" and link.head != "arrow" for link in sketch.links]
+        flip = [link.points_back for link in sketch.links]
         pairs = [p[::-1] if turned else p for p, turned in zip(_pairs(sketch), flip, strict=True)]
         has = [link.head == "arrow" != link.tail or turned for link, turned in zip(sketch.links, flip, strict=True)]
         arrows = [k for k, is_arrow in enumerate(has) if is_arrow]
