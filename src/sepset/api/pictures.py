@@ -69,7 +69,7 @@ def draw(
     if given is not None or compare is not None or beliefs or strengths:
         if not isinstance(drawn, NamedModel):
             raise NotApplicable(
-                f"Beliefs, evidence and strengths are of a model; found a {type(drawn).__name__}. Draw the model itself."
+                f"Beliefs, evidence and strengths are of a model; found a {type(drawn).__name__}. Draw the model."
             )
         sketch = _answered(drawn, sketch, given, compare, beliefs, strengths, method)
     return Picture(_grouped(sketch, groups) if groups else sketch)
