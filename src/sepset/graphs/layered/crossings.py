@@ -22,6 +22,9 @@ from sepset.base.arraytypes import Floats, Ints
 WORK = 120_000
 """Squares of the sizes of layers, times starts, above which fewer starts are made."""
 
+SMALL_PRODUCT = 200_000
+"""The multiplications of a dense product up to which it is not worth looking for zeros."""
+
 PATIENCE = 4
 """The sweeps without a gain after which a start is given up."""
 
@@ -78,7 +81,7 @@ class Orders:
         cost = np.zeros((len(order), len(order)))
         for side in self._sides(k, True, True):
             placed = side[order]
-            cost += placed @ (placed.cumsum(axis=1) - placed).T
+            cost += _product(placed, placed.cumsum(axis=1) - placed)
         return cost - cost.T
 
     def sift(self, k: int) -> int:
@@ -116,6 +119,23 @@ class Orders:
             changed = {k for k in again if 0 <= k < len(self.orders)}
             if not changed:
                 return
+
+
+def _product(few: Floats, left: Floats) -> Floats:
+    """The product of a matrix with few entries and the transpose of another.
+
+    >>> _product(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 3.],
+           [2., 4.]])
+    """
+    if few.size * len(few) < SMALL_PRODUCT:
+        return few @ left.T  # type: ignore[no-any-return]
+    rows, columns = np.nonzero(few)
+    found = np.zeros((len(few), len(left)))
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    if len(rows):
+        found[rows[first]] = np.add.reduceat(left.T[columns] * few[rows, columns][:, None], first)
+    return found
 
 
 def _moved(gain: Floats, found: list[int], item: int) -> float:
