@@ -129,7 +129,7 @@ def _product(few: Floats, left: Floats) -> Floats:
            [2., 4.]])
     """
     if few.size * len(few) < SMALL_PRODUCT:
-        return few @ left.T  # type: ignore[no-any-return]
+        return few @ left.T
     rows, columns = np.nonzero(few)
     found = np.zeros((len(few), len(left)))
     first = np.flatnonzero(np.diff(rows, prepend=-1))
