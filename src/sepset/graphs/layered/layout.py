@@ -120,7 +120,7 @@ def components(count: int, edges: Sequence[Pair]) -> list[list[int]]:
 
 
 def _require_sparse(count: int, edges: Sequence[Pair], layer: Sequence[int]) -> None:
-    """Refuse graphs whose long edges would fill the picture."""
+    """Raise if the long edges of a graph would fill the picture."""
     points = sum(layer[b] - layer[a] - 1 for a, b in edges)
     if points > MOST_POINTS:
         raise TooLarge(
