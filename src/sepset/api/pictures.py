@@ -54,11 +54,11 @@ def draw(
     │ rain │  │ sprinkler │
     └───┬──┘  └─────┬─────┘
         │           │
-        └───┐ ┌─────┘
-            ▼ ▼
-          ┌─┴─┴─┐
-          │ wet │
-          └─────┘
+        └────┐ ┌────┘
+             ▼ ▼
+           ┌─┴─┴─┐
+           │ wet │
+           └─────┘
     >>> ss.draw(ss.datasets.load("asia"), given={"xray": "yes"}).save("asia.svg")  # doctest: +SKIP
     """
     if not isinstance(drawn, Sketched):

@@ -24,9 +24,9 @@ def terminal(sketch: Sketch, width: int) -> str:
     >>> print(terminal(Sketch.of(["rain", "wet"], [("rain", "->", "wet")]), 40))
     ┌──────┐
     │ rain │
-    └──┬───┘
-       ▼
-    ┌─────┐
+    └───┬──┘
+        ▼
+    ┌───┴─┐
     │ wet │
     └─────┘
     """
