@@ -156,6 +156,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.relaxation.decomposition": "DualDecomposition",
         "inference.map.relaxation.linearprogram": "LinearProgram",
         "inference.map.relaxation.pursuit": "ClusterPursuit",
+        "inference.map.search.andor": "AndOrSearch",
         "inference.map.search.localsearch": "LocalSearch",
         "inference.map.search.neighborhoods": "LargeNeighborhood",
         "inference.map.trws": "TRWS",

@@ -83,6 +83,7 @@ class AssignmentMethod(StrEnum):
     tree_reweighted = "tree-reweighted"
     linear_program = "linear-program"
     branch_and_bound = "branch-and-bound"
+    and_or_search = "and-or-search"
     hybrid_best_first = "hybrid-best-first"
 
 
@@ -103,6 +104,7 @@ SEARCHES = {
     AssignmentMethod.tree_reweighted: "propagation.treereweighted.TreeReweighted",
     AssignmentMethod.linear_program: "map.relaxation.linearprogram.LinearProgram",
     AssignmentMethod.branch_and_bound: "map.branching.BranchAndBound",
+    AssignmentMethod.and_or_search: "map.search.andor.AndOrSearch",
     AssignmentMethod.hybrid_best_first: "map.consistency.bestfirst.HybridBestFirst",
 }
 """The search of each name, loaded when it is chosen."""

@@ -100,6 +100,9 @@ from sepset.inference.map.relaxation.linearprogram import (
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
 )
+from sepset.inference.map.search.andor import (
+    AndOrSearch as AndOrSearch,
+)
 from sepset.inference.map.search.localsearch import (
     LocalSearch as LocalSearch,
 )
@@ -160,6 +163,7 @@ from sepset.problem import (
 __all__ = [
     "AlphaBetaSwap",
     "AlphaExpansion",
+    "AndOrSearch",
     "Annealing",
     "Assignment",
     "AssignmentTask",
