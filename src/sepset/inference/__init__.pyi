@@ -30,6 +30,9 @@ from sepset.inference.cliquetree.cutset import (
     CutsetConditioning as CutsetConditioning,
     CutsetPlan as CutsetPlan,
 )
+from sepset.inference.cliquetree.maxmarginals import (
+    MaxMarginalsResult as MaxMarginalsResult,
+)
 from sepset.inference.cliquetree.method import (
     CliqueTree as CliqueTree,
 )
@@ -203,6 +206,7 @@ __all__ = [
     "MapResult",
     "MarginalMAP",
     "MarginalsResult",
+    "MaxMarginalsResult",
     "MergeOrder",
     "MinCut",
     "Pairs",
