@@ -35,7 +35,7 @@ MOST_KEPT = 2**26
 
 @dataclass(frozen=True, eq=False)
 class BoundedTree:
-    """What an AND/OR search of a model goes over.
+    """The tree that an AND/OR search of a model goes over.
 
     Attributes:
         pseudo: the pseudo tree.
