@@ -146,6 +146,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.choice.automatic": "AutomaticSearch",
         "inference.map.beam": "BeamSearch",
         "inference.map.consistency.bestfirst": "HybridBestFirst",
+        "inference.map.consistency.persistency": "Persistency",
         "inference.map.branching": "BranchAndBound",
         "inference.map.coordinates": "ICM",
         "inference.map.marginal.marginalmap": "MarginalMAP",

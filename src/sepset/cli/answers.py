@@ -75,6 +75,7 @@ class AssignmentMethod(StrEnum):
     large_neighborhood = "large-neighborhood"
     min_cut = "min-cut"
     qpbo = "qpbo"
+    persistency = "persistency"
     alpha_expansion = "alpha-expansion"
     alpha_beta_swap = "alpha-beta-swap"
     trws = "trws"
@@ -96,6 +97,7 @@ SEARCHES = {
     AssignmentMethod.large_neighborhood: "map.search.neighborhoods.LargeNeighborhood",
     AssignmentMethod.min_cut: "map.mincut.MinCut",
     AssignmentMethod.qpbo: "map.qpbo.QPBO",
+    AssignmentMethod.persistency: "map.consistency.persistency.Persistency",
     AssignmentMethod.alpha_expansion: "map.moves.AlphaExpansion",
     AssignmentMethod.alpha_beta_swap: "map.moves.AlphaBetaSwap",
     AssignmentMethod.trws: "map.trws.TRWS",
