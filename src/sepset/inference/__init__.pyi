@@ -71,6 +71,9 @@ from sepset.inference.map.choice.automatic import (
 from sepset.inference.map.consistency.bestfirst import (
     HybridBestFirst as HybridBestFirst,
 )
+from sepset.inference.map.consistency.persistency import (
+    Persistency as Persistency,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -211,6 +214,7 @@ __all__ = [
     "MinCut",
     "Pairs",
     "ParameterSensitivity",
+    "Persistency",
     "Prediction",
     "Problem",
     "QPBO",
