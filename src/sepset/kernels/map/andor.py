@@ -22,8 +22,8 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel
 
-AT, NODES, HITS = range(3)
-"""The counters of a search: the present node, -1 at the end; the nodes opened, and those that caches answered."""
+AT, NODES, HITS, MOVES = range(4)
+"""The counters of a search: the present node, -1 at the end; the nodes opened; those that caches answered; moves."""
 
 
 class Tree(NamedTuple):
@@ -152,7 +152,7 @@ def enter(tree: Tree, frames: Frames, d: int, needed: float) -> None:
     frames.counters[NODES] += 1
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def receive(tree: Tree, frames: Frames, d: int, value: float, upper: float) -> None:
     """Let a node know the value and the bound of the child that was searched; -inf if it does not matter."""
     kid = frames.kid[d]
@@ -165,7 +165,7 @@ def receive(tree: Tree, frames: Frames, d: int, value: float, upper: float) -> N
         frames.kid[d] = -1
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def keep(tree: Tree, frames: Frames, d: int) -> None:
     """Keep the present state of a node and the best ones of its children without caches."""
     at = tree.kept[d]
@@ -179,7 +179,7 @@ def keep(tree: Tree, frames: Frames, d: int) -> None:
             at += tree.sizes[c]
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def leave(tree: Tree, frames: Frames, d: int) -> int:
     """Close a node: its value or bound is stored and sent up; returns the node above."""
     value, upper = frames.best[d], frames.upper[d]
@@ -200,7 +200,7 @@ def leave(tree: Tree, frames: Frames, d: int) -> int:
     return int(tree.parents[d])
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def descend(tree: Tree, frames: Frames, d: int, slack: float) -> int:
     """Search the next child of a node, or take its value from its cache; returns the node to go on with."""
     c = tree.kids[frames.kid[d]]
@@ -217,7 +217,7 @@ def descend(tree: Tree, frames: Frames, d: int, slack: float) -> int:
     return int(c)
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def advance(tree: Tree, frames: Frames, d: int, slack: float) -> int:
     """One move at the present node; returns the node to go on with."""
     if frames.kid[d] < 0:
@@ -258,4 +258,5 @@ def and_or(tree: Tree, frames: Frames, moves: int, slack: float, cancel: Bytes) 
         if d < 0 or (move % 256 == 0 and cancel[0]):
             break
         d = advance(tree, frames, d, slack)
+        frames.counters[MOVES] += 1
     frames.counters[AT] = d

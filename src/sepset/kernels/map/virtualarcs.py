@@ -50,7 +50,7 @@ class Virtual(NamedTuple):
     numbers: Ints
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def table_size(network: Network, f: int) -> int:
     """The number of joint states of a function."""
     first = network.starts[f]
@@ -58,7 +58,7 @@ def table_size(network: Network, f: int) -> int:
     return int(network.steps[first] * (network.states[i + 1] - network.states[i]))
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def entry(network: Network, state: State, f: int, t: int) -> int:
     """The cost of a joint state, whose codes are put into `state.codes`; -1 if a state of it is not left."""
     first, total = network.starts[f], network.tables[network.places[f] + t]
@@ -73,7 +73,7 @@ def entry(network: Network, state: State, f: int, t: int) -> int:
     return int(total)
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def rule_out(network: Network, virtual: Virtual, i: int, place: int, reason: int, turn: int) -> None:
     """Rule out a state; the other functions of its variable wait."""
     virtual.turns[place] = turn
@@ -86,7 +86,7 @@ def rule_out(network: Network, virtual: Virtual, i: int, place: int, reason: int
             virtual.waiting[f] = 1
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def is_wiped(network: Network, state: State, virtual: Virtual, i: int) -> bool:
     """Whether all states of a variable are ruled out."""
     for place in range(network.states[i], network.states[i + 1]):
@@ -95,7 +95,7 @@ def is_wiped(network: Network, state: State, virtual: Virtual, i: int) -> bool:
     return True
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def begin(network: Network, state: State, virtual: Virtual, threshold: int) -> int:
     """Rule out states by their own costs; returns a variable without states, -1 if there is none."""
     virtual.numbers[0] = 0
@@ -112,7 +112,7 @@ def begin(network: Network, state: State, virtual: Virtual, threshold: int) -> i
     return wiped
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def revise(network: Network, state: State, virtual: Virtual, f: int, threshold: int, turn: int) -> int:
     """Rule out the states of a function that no allowed joint state has; returns a variable without states, or -1."""
     first, last, wiped = network.starts[f], network.starts[f + 1], -1
@@ -153,7 +153,7 @@ def contradiction(network: Network, state: State, virtual: Virtual, threshold: i
     return int(wiped)
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def ask(network: Network, state: State, virtual: Virtual, f: int, s: int, x: int, threshold: int) -> None:
     """Let a function send a state what it needs, taken from joint states and from states that were ruled out before."""
     first, last = network.starts[f], network.starts[f + 1]
@@ -202,7 +202,7 @@ def trace(network: Network, state: State, virtual: Virtual, wiped: int, threshol
     return True
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def received(network: Network, virtual: Virtual, i: int, place: int) -> int:
     """The units that the functions of a variable send to one of its states, less those that they take from it."""
     total = 0

@@ -29,14 +29,14 @@ from sepset.inference.plugs import starts_of
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import TABLE
 
-MOST_ENTRIES, MOST_TABLES = 2**21, 2**26
+MOST_ENTRIES, MOST_TABLES = 2**21, 2**25
 """The most entries of tables that are compared at once, and of all of them."""
 
 ROUNDING, MARGIN = 1e-12, 1e-9
 """Differences that count as none, and those by which a strict mapping must be better, relative to the costs."""
 
-PASSES = 5
-"""The rounds of messages between two cuts."""
+PASSES, CAREFUL = 5, 40
+"""The rounds of messages between two cuts, and the cuts after which one replaces fewer states by ever larger steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +67,14 @@ class Mapping:
         """
         moved = np.isfinite(wiring.unary)
         moved[wiring.plugs.states[:-1] + codes] = False
-        made = cls(codes, moved, messages.copy())
+        made, cuts = cls(codes, moved, messages.copy()), 0
         while made.moved.any():
             gone = made.exceptions(wiring, is_strict=is_strict, passes=PASSES)
             if not gone.any():
                 break
-            made = replace(made, moved=made.moved & ~gone)
+            if cuts >= CAREFUL:
+                gone = _around(wiring, gone, 2 ** (cuts - CAREFUL))
+            made, cuts = replace(made, moved=made.moved & ~gone), cuts + 1
         return made
 
     def exceptions(self, wiring: Wiring, *, is_strict: bool, passes: int = 0) -> Bools:
@@ -94,6 +96,18 @@ class Mapping:
         scores = np.where(candidates, compared.scores, np.inf)
         least = np.minimum.reduceat(scores, wiring.plugs.states[:-1])
         return candidates & (scores <= np.repeat(least, wiring.plugs.cards))
+
+
+def _around(wiring: Wiring, states: Bools, steps: int) -> Bools:
+    """All states of the variables that have one of these states, and of those so many steps around them."""
+    plugs, starts = wiring.plugs, wiring.plugs.starts[:-1]
+    chosen = np.logical_or.reduceat(states, plugs.states[:-1])
+    for _ in range(min(steps, wiring.num_variables) if wiring.num_factors else 0):
+        touched = np.repeat(np.logical_or.reduceat(chosen[plugs.scope], starts), np.diff(plugs.starts))
+        chosen[plugs.scope[touched]] = True
+        if chosen.all():
+            break
+    return np.repeat(chosen, plugs.cards)
 
 
 def difference(wiring: Wiring, codes: Ints, moved: Bools) -> tuple[Wiring, Bools]:

@@ -74,8 +74,8 @@ class Part:
             self.state.numbers[UPPER] = best[0]
         self.is_open = bool(interruptible(lambda cancel: consistent(costs.network, self.state, sweeps, cancel)))
         if virtual and self.is_open:
-            room, model = costs.virtual(), (costs.network, self.state)
-            self.is_open = interruptible(lambda cancel: bool(virtually_consistent(*model, room, virtual, cancel)))
+            arcs = costs.network, self.state, costs.virtual()
+            self.is_open = interruptible(lambda cancel: bool(virtually_consistent(*arcs, virtual, cancel)))
         self.state.numbers[HEIGHT] = 0
         self.search.lowers[-1] = self.root = int(self.state.numbers[LOWER])
 

@@ -14,8 +14,8 @@ from sepset.inference.iterate import Until
 from sepset.inference.map.consistency.mappings import Mapping
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.mplp import MPLP
-from sepset.inference.map.rounds import Passed
-from sepset.inference.result import Guarantee
+from sepset.inference.map.rounds import Passed, PassedCodec
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 
 SETTLED = 1e-7
@@ -64,14 +64,20 @@ class Persistency:
         task.require_all(self)
         task.wiring.require_tables(self)
         wiring = task.wiring.consistent
-        done = task.iterated(MPLP(), until=Until(steps=self.rounds, tolerance=SETTLED))
+        done = task.iterated(MPLP(), until=Until(steps=self.rounds, tolerance=SETTLED), codec=PassedCodec())
         last = MPLP().decoded(wiring, done.state)
         bound = min(last.bound, bound_of(wiring, last.messages))
-        if last.value == -np.inf:
-            return Found(last.codes[None], (last.value,), bound, status=done.status, trace=done.trace)
-        made = Mapping.improving(wiring, last.codes, last.messages, is_strict=self.strict)
+        unknown = Found(last.codes[None], (last.value,), bound, status=done.status, trace=done.trace)
+        if last.value == -np.inf or done.status is Status.INTERRUPTED:
+            return unknown
+        try:
+            made = Mapping.improving(wiring, last.codes, last.messages, is_strict=self.strict)
+        except KeyboardInterrupt:
+            return replace(unknown, status=Status.INTERRUPTED)
         live = np.isfinite(wiring.unary) & ~made.moved
-        fixed = np.add.reduceat(live, wiring.plugs.states[:-1]) == 1 if wiring.num_variables else np.zeros(0, bool)
+        fixed = np.zeros(0, bool)
+        if wiring.num_variables:
+            fixed = np.add.reduceat(live.astype(np.int64), wiring.plugs.states[:-1]) == 1
         return Found(
             last.codes[None],
             (last.value,),

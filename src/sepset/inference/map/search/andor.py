@@ -18,7 +18,7 @@ from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.search.boundedtree import BoundedTree
 from sepset.inference.result import Guarantee, Status
-from sepset.kernels.map.andor import AT, HITS, NODES, Frames, and_or
+from sepset.kernels.map.andor import AT, HITS, MOVES, NODES, Frames, and_or
 
 LEAST_MOVES, MOST_MOVES = 2**9, 2**20
 """The number of moves of the first step and of the longest one; each step has twice as many as the one before."""
@@ -34,6 +34,7 @@ class Explored:
     Attributes:
         messages: those that the factors and variables exchanged before.
         limit: the bound that they prove.
+        first: the assignment that they suggest.
         codes: the best assignment so far.
         frames: the open nodes and the caches, which further steps change.
         steps: the number of steps so far.
@@ -41,6 +42,7 @@ class Explored:
 
     messages: Floats
     limit: float
+    first: Ints
     codes: Ints
     frames: Frames
     steps: int = 0
@@ -104,7 +106,7 @@ class AndOrSearch:
                 "seconds": round(done.seconds, 3),
                 "nodes": int(counters[NODES]),
                 "cached": int(counters[HITS]),
-                "depth": max(len(tree.pseudo.path(d)) for d in range(len(tree.pseudo.parents))) - 1,
+                "depth": tree.pseudo.depth,
                 "width": max(len(c) for c in tree.pseudo.contexts),
             },
         )
@@ -140,17 +142,20 @@ class _Search:
         passed = MPLP().decoded(wiring, done.state)
         limit = min(passed.bound, bound_of(wiring, passed.messages))
         messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
-        state = Explored(messages, limit, passed.codes, self.tree(task, messages).frames())
+        state = Explored(messages, limit, passed.codes, passed.codes, self.tree(task, messages).frames())
         if done.status is Status.INTERRUPTED:
             raise Interrupted(state)
         return state
 
     def step(self, task: AssignmentTask, state: Explored, rng: np.random.Generator) -> tuple[Explored, Info]:
-        """Some more moves, twice as many as before; then the best assignment of what is done."""
+        """Some more moves, twice as many as before."""
+        return self.advanced(task, state, min(LEAST_MOVES * 2 ** min(state.steps, 30), MOST_MOVES))
+
+    def advanced(self, task: AssignmentTask, state: Explored, moves: int) -> tuple[Explored, Info]:
+        """The best assignment of what is done so far, then some more moves."""
         tree, frames = self.tree(task, state.messages), state.frames
         codes, value = self.best(task, state)
         frames.needed[0] = max(frames.needed[0], value - tree.constant if value > -np.inf else -np.inf)
-        moves = min(LEAST_MOVES * 2 ** min(state.steps, 30), MOST_MOVES)
         slack = SLACK * max(1.0, abs(state.limit) if np.isfinite(state.limit) else 1.0)
         interruptible(lambda cancel: and_or(tree.tree, frames, moves, slack, cancel))
         found = replace(state, codes=codes, steps=state.steps + 1)
@@ -172,18 +177,20 @@ def _certificate(task: AssignmentTask, method: AndOrSearch, state: Explored, bou
     return Certificate(
         f"No assignment has a log value above {bound:.10g}.",
         "An AND/OR search in which every branch that was left out has a mini-bucket bound that is not above it.",
-        partial(_proves, task, method, state.messages, state.codes, state.steps, bound),
+        partial(_proves, task, method, state, int(state.frames.counters[MOVES]), bound),
     )
 
 
-def _proves(task: AssignmentTask, method: AndOrSearch, messages: Floats, codes: Ints, steps: int, bound: float) -> bool:
-    """Whether the search, done again with the assignment that is known, arrives at the bound."""
-    search, wiring = _Search(method), task.wiring.consistent
-    begun = search.tree(task, messages).frames()
-    state = Explored(messages, bound_of(wiring, messages), codes, begun)
-    for _ in range(steps):
-        state, _info = search.step(task, state, task.rng)
-    found = search.bound(task, state, search.best(task, state)[1])
+def _proves(task: AssignmentTask, method: AndOrSearch, state: Explored, moves: int, bound: float) -> bool:
+    """Whether the search, done again from the same messages, arrives at the bound."""
+    search, limit = _Search(method), bound_of(task.wiring.consistent, state.messages)
+    frames = search.tree(task, state.messages).frames()
+    again = Explored(state.messages, limit, state.first, state.first, frames)
+    for _ in range(state.steps):
+        again, _info = search.step(task, again, task.rng)
+    if frames.counters[MOVES] < moves:  # of a step that was interrupted
+        again, _info = search.advanced(task, again, moves - int(frames.counters[MOVES]))
+    found = search.bound(task, again, search.best(task, again)[1])
     return found == bound or found <= bound + AGREE * max(1.0, abs(bound))
 
 
@@ -195,5 +202,6 @@ class _ExploredCodec:
 
     def unpack(self, content: dict[str, Any]) -> Explored:
         frames = Frames(**{name: np.array(array) for name, array in content["frames"].items()})
-        messages, codes = np.array(content["messages"], np.float64), np.array(content["codes"], np.int64)
-        return Explored(messages, float(content["limit"]), codes, frames, int(content["steps"]))
+        first, codes = (np.array(content[name], np.int64) for name in ("first", "codes"))
+        messages = np.array(content["messages"], np.float64)
+        return Explored(messages, float(content["limit"]), first, codes, frames, int(content["steps"]))

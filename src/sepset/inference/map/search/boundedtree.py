@@ -29,8 +29,8 @@ from sepset.inference.map.search.pseudotree import PseudoTree
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.andor import AT, Frames, Tree, enter
 
-MOST_KEPT = 2**26
-"""The most states that all nodes together keep while they are open."""
+MOST_KEPT, MOST_SUMMED = 2**26, 2**22
+"""The most states that all nodes together keep while they are open, and the most messages in all of their bounds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class BoundedTree:
             values=np.full(self.stored[0], -np.inf),
             uppers=np.full(self.stored[0], np.inf),
             stored=np.zeros(self.stored[1], np.int32),
-            counters=np.array([0, 0, 0], np.int64),
+            counters=np.zeros(4, np.int64),
             **numbers,
         )
         enter(tree, frames, 0, -np.inf)
@@ -156,19 +156,27 @@ def _groups(pseudo: PseudoTree, functions: Sequence[Function], entries: int) -> 
     groups: list[list[Function]] = [[] for _ in range(2 * n)]
     for function in functions:
         groups[function.scope[-1]].append(function)
-    waiting, size = [list(group) for group in groups[:n]], sum(f.values.size for f in functions)
+    waiting, size, summed = [list(group) for group in groups[:n]], sum(f.values.size for f in functions), 0
+    constants = np.zeros(n)  # of messages without variables, which go all the way to the root
     for d in range(n - 1, 0, -1):
         for part in partition(waiting[d], cards, entries):
             message = maximum_of(part)
-            size += message.values.size
-            target, node = message.scope[-1] if message.scope else 0, d
-            waiting[target].append(message)
-            groups[n + node].append(message)
-            while pseudo.parents[node] != target:
-                node = pseudo.parents[node]
+            if not message.scope:
+                constants[d] += float(message.values)
+                continue
+            waiting[message.scope[-1]].append(message)
+            path = pseudo.between(d, message.scope[-1])
+            for node in path:
                 groups[n + node].append(message)
-        if size > MAX_TABLES:
-            raise TooLarge(f"The tables of mini-buckets have more than {MAX_TABLES:.3g} entries. Use fewer entries=.")
+            size, summed = size + message.values.size, summed + len(path)
+        if size > MAX_TABLES or summed > MOST_SUMMED:
+            raise TooLarge(
+                f"The bounds of {n - 1} variables have {size:.3g} entries and {summed:.3g} messages, more than "
+                f"{MAX_TABLES:.3g} or {MOST_SUMMED:.3g}. Use fewer entries=, or HybridBestFirst()."
+            )
+    for d in range(n - 1, 0, -1):
+        constants[pseudo.parents[d]] += constants[d]
+        groups[n + d].append(Function((), np.array(constants[d])))
     return groups
 
 

@@ -94,6 +94,21 @@ class PseudoTree:
             found.append(self.parents[found[-1]])
         return found[::-1]
 
+    def between(self, d: int, above: int) -> list[int]:
+        """The nodes from a node upward, as long as they are below another one."""
+        found = [d]
+        while self.parents[found[-1]] != above:
+            found.append(self.parents[found[-1]])
+        return found
+
+    @property
+    def depth(self) -> int:
+        """The largest number of variables on a path from the root."""
+        found = [0] * len(self.parents)
+        for d in range(1, len(found)):
+            found[d] = found[self.parents[d]] + 1
+        return max(found)
+
     def last_below(self, d: int) -> int:
         """One more than the last node of a subtree."""
         after = d + 1
