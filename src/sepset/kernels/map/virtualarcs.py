@@ -155,7 +155,7 @@ def contradiction(network: Network, state: State, virtual: Virtual, threshold: i
 
 @kernel(inner=True, borrows=True)
 def ask(network: Network, state: State, virtual: Virtual, f: int, s: int, x: int, threshold: int) -> None:
-    """Let a function send a state what it needs, taken from joint states and from states that were ruled out before."""
+    """Let a function send what one state needs, taken from joint states and from states that were ruled out before."""
     first, last = network.starts[f], network.starts[f + 1]
     place = network.states[network.scope[s]] + x
     units = virtual.needed[place]

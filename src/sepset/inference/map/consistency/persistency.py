@@ -14,7 +14,8 @@ from sepset.inference.iterate import Until
 from sepset.inference.map.consistency.mappings import Mapping
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.mplp import MPLP
-from sepset.inference.map.rounds import Passed, PassedCodec
+from sepset.inference.map.rounds import DualRounds, Passed, PassedCodec
+from sepset.inference.map.trws import TRWS
 from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 
@@ -64,8 +65,10 @@ class Persistency:
         task.require_all(self)
         task.wiring.require_tables(self)
         wiring = task.wiring.consistent
-        done = task.iterated(MPLP(), until=Until(steps=self.rounds, tolerance=SETTLED), codec=PassedCodec())
-        last = MPLP().decoded(wiring, done.state)
+        solver = solver_of(wiring)
+        done = task.iterated(solver, until=Until(steps=self.rounds, tolerance=SETTLED), codec=PassedCodec())
+        last = solver.decoded(wiring, done.state)
+        last = replace(last, messages=solver.proof(wiring, last.messages))
         bound = min(last.bound, bound_of(wiring, last.messages))
         unknown = Found(last.codes[None], (last.value,), bound, status=done.status, trace=done.trace)
         if last.value == -np.inf or done.status is Status.INTERRUPTED:
@@ -97,6 +100,11 @@ class Persistency:
         )
 
 
+def solver_of(wiring: Wiring) -> DualRounds:
+    """The messages that suggest an assignment: sequential ones for models in pairs, others for larger factors."""
+    return TRWS() if wiring.is_pairwise else MPLP()
+
+
 def without_needless(wiring: Wiring, codes: Ints, *, rounds: int) -> Wiring:
     """The model with value zero for states that some best assignment does not need; it keeps one best assignment.
 
@@ -105,18 +113,19 @@ def without_needless(wiring: Wiring, codes: Ints, *, rounds: int) -> Wiring:
         codes: an assignment that is known.
         rounds: the number of rounds of messages before.
     """
+    solver = solver_of(wiring)
     state = Passed(np.zeros(int(wiring.wires.messages[-1])), np.inf, codes, wiring.log_value(codes))
     for _ in range(rounds):
         messages = state.messages.copy()
-        bound = min(state.bound, wiring.constant + MPLP().passed(wiring, messages))
+        bound = min(state.bound, wiring.constant + solver.passed(wiring, messages))
         settled = state.bound - bound <= SETTLED * max(1.0, abs(bound))
         state = replace(state, messages=messages, bound=bound)
         if settled or bound == -np.inf:
             break
-    state = MPLP().decoded(wiring, state)
+    state = solver.decoded(wiring, state)
     if state.value == -np.inf or state.bound == -np.inf:
         return wiring
-    made = Mapping.improving(wiring, state.codes, state.messages, is_strict=False)
+    made = Mapping.improving(wiring, state.codes, solver.proof(wiring, state.messages), is_strict=False)
     return replace(wiring, unary=np.where(made.moved, -np.inf, wiring.unary))
 
 
