@@ -67,7 +67,7 @@ class Mapping:
         """
         moved = np.isfinite(wiring.unary)
         moved[wiring.plugs.states[:-1] + codes] = False
-        made, cuts = cls(codes, moved, messages.copy()), 0
+        made, cuts = cls(codes, moved, np.where(np.isfinite(messages), messages, 0.0)), 0
         while made.moved.any():
             gone = made.exceptions(wiring, is_strict=is_strict, passes=PASSES)
             if not gone.any():
@@ -88,6 +88,7 @@ class Mapping:
             return worse
         for _ in range(passes):
             MPLP().passed(made, self.messages)
+        self.messages[~np.isfinite(self.messages)] = 0.0  # any messages will do; those to impossible states may be -inf
         compared = _Compared(made, self.codes, self.moved, self.messages)
         chosen = compared.cut(is_strict=is_strict)
         if not chosen.any():
