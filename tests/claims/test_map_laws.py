@@ -30,6 +30,10 @@ ANY = (
     I.DualDecomposition("smoothed"),
     ss.BranchAndBound(),
     I.HybridBestFirst(),
+    I.HybridBestFirst(sweeps=0, virtual=20, persistency=True),
+    I.AndOrSearch(entries=4),
+    I.Persistency(),
+    I.LocalSearch(),
     ss.LargeNeighborhood(entries=16),
     I.BeamSearch(width=3),
     I.Annealing(sweeps=5),
@@ -47,6 +51,8 @@ LARGE = (
     ss.QPBO(),
     ss.ICM(),
     ss.AlphaExpansion(),
+    I.Persistency(),
+    I.LocalSearch(),
 )
 STEPS = ss.Until(steps=30, tolerance=1e-9)
 ONE_STEP = (ss.QPBO, ss.MinCut, I.BeamSearch)

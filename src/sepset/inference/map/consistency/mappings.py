@@ -35,7 +35,7 @@ MOST_ENTRIES, MOST_TABLES = 2**21, 2**25
 ROUNDING, MARGIN = 1e-12, 1e-9
 """Differences that count as none, and those by which a strict mapping must be better, relative to the costs."""
 
-PASSES, CAREFUL = 5, 150
+PASSES, CAREFUL = 5, 60
 """The rounds of messages between two cuts, and the cuts after which one replaces fewer states by ever larger steps."""
 
 
