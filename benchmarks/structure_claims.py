@@ -119,7 +119,7 @@ def a_hundred_variables() -> Figures:
     return [("seconds", now() - start), ("edges", float(found.graph.num_edges))]
 
 
-def two_chains(kind: Any, rows: Any) -> Figures:
+def two_chains(chain: Any, rows: Any) -> Figures:
     """Two chains, from no edges and from the end of a search: last scores, and edges on which they disagree."""
     import numpy as np
 
@@ -131,7 +131,6 @@ def two_chains(kind: Any, rows: Any) -> Figures:
         ss.DAG(list(rows.variables.names)),
         ss.learn_structure(rows, method=search, score=prior, constraints=limits).dag,
     ]
-    chain = kind(num_samples=100, thin=2_000, burn_in=10, num_chains=1)
     one, two = (
         ss.structure_posterior(rows, method=chain, score=prior, start=start, constraints=limits, seed=seed)
         for seed, start in enumerate(starts)
@@ -155,10 +154,17 @@ def chains_over_orders_agree() -> Figures:
     import sepset as ss
 
     net, found = alarm(), Figures()
-    cases = [(500, ss.StructureMCMC), (1_000, ss.StructureMCMC), (1_000, ss.OrderMCMC), (1_000, ss.PartitionMCMC)]
-    for size, kind in cases:
-        figures = two_chains(kind, net.sample(size, seed=6))
-        found += [(f"{kind.__name__}, {size:,} rows: {what}", value) for what, value in figures]
+    settings = {"num_samples": 100, "thin": 2_000, "burn_in": 10, "num_chains": 1}
+    chains = {
+        "single edges": ss.StructureMCMC(reversals=0.0, **settings),
+        "edges and reversals": ss.StructureMCMC(**settings),
+        "orders": ss.OrderMCMC(**settings),
+        "partitions": ss.PartitionMCMC(**settings),
+    }
+    for size in (500, 1_000):
+        rows = net.sample(size, seed=6)
+        for name, chain in chains.items():
+            found += [(f"{name}, {size:,} rows: {what}", value) for what, value in two_chains(chain, rows)]
     return found
 
 

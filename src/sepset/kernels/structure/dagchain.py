@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.structure.candidatesums import score_family
-from sepset.kernels.structure.reversals import REVERSED, reverse_edge
+from sepset.kernels.structure.reversals import reverse_edge
 
 
 @kernel
@@ -82,12 +82,12 @@ def _structure_steps(state: Ints, cands: Ints, *args: object) -> float:
 @kernel(work=_structure_steps)
 def run_structures(
     edges: Ints, cands: Ints, outs: Ints, scores: Floats, sums: Floats, starts: Ints, ranked: Int32s, uniforms: Floats,
-    heat: float, cancel: Bytes,
+    heat: float, reversals: float, cancel: Bytes,
 ) -> tuple[float, int]:  # fmt: skip
     """Steps over DAGs, one legal move at a time; the score of the last, and how many were accepted.
 
     The proposal is uniform over the N(G) legal moves: accept with probability min(1, P(G') N(G) / (P(G) N(G'))). At
-    temperature one, a tenth of the steps are edge reversals with new parents for both columns.
+    temperature one, a share of the steps are edge reversals with new parents for both columns.
     """
     n = cands.shape[0]
     graph = edges.reshape(n, n).astype(np.uint8)
@@ -102,7 +102,7 @@ def run_structures(
     for t in range(len(uniforms)):
         if cancel[0] or count == 0:
             break
-        if heat == 1.0 and uniforms[t, 5] < REVERSED:
+        if heat == 1.0 and uniforms[t, 5] < reversals:
             if reverse_edge(graph, cands, outs, scores, sums, starts, ranked, uniforms[t]):
                 for v in range(n):
                     _score_toggles(v, graph, cands, outs, scores, starts, local, changes)
