@@ -17,8 +17,8 @@ FLAT = (
     "DAG UndirectedGraph MixedGraph d_separated "
     "Table Gaussian GaussianMixture "
     "Dataset "
-    "query marginals log_probability log_partition map_assignment sample predict plan prepare fit impute evaluate "
-    "cross_validate read write sensitivity value_of_information "
+    "query marginals max_marginals log_probability log_partition map_assignment sample predict plan prepare fit impute "
+    "evaluate cross_validate read write sensitivity value_of_information "
     "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound "
     "LargeNeighborhood LoopyBP TreeReweighted LinearProgram "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
@@ -31,8 +31,8 @@ FLAT = (
 """The names used every day; each is also in its namespace, unless it is a verb."""
 
 VERBS = {
-    "api.questions": "log_partition log_probability map_assignment marginals plan predict prepare query sample "
-    "sensitivity value_of_information",
+    "api.questions": "log_partition log_probability map_assignment marginals max_marginals plan predict prepare query "
+    "sample sensitivity value_of_information",
     "api.learning": "fit",
     "api.structure": "learn_structure structure_posterior",
 }
@@ -57,6 +57,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "semiring": "BOOLEAN MAX SUM Semiring temperature",
     },
     "potentials": {
+        "factors.interactions": "is_metric is_semimetric is_submodular",
         "factors.potentials": "AllDifferent AtLeastOne Cardinality Ising Parity Potential Potts RobustPotts "
         "TruncatedLinear TruncatedQuadratic",
         "models.blocks": "over_scopes pairwise unary",
@@ -134,6 +135,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "engine.view": "View",
         "inference.assignment": "AssignmentTask Assigns Certificate Found",
         "inference.cliquetree.cutset": "CutsetConditioning CutsetPlan",
+        "inference.cliquetree.maxmarginals": "MaxMarginalsResult",
         "inference.cliquetree.method": "CliqueTree",
         "inference.exact.beliefupdate": "BeliefUpdate",
         "inference.exact.bruteforce": "BruteForce",
@@ -156,6 +158,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.relaxation.decomposition": "DualDecomposition",
         "inference.map.relaxation.linearprogram": "LinearProgram",
         "inference.map.relaxation.pursuit": "ClusterPursuit",
+        "inference.map.search.localsearch": "LocalSearch",
         "inference.map.search.neighborhoods": "LargeNeighborhood",
         "inference.map.trws": "TRWS",
         "inference.plan": "EliminationPlan",

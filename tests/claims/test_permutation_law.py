@@ -92,6 +92,10 @@ SOME = ("a", "b", "d")
 QUESTIONS: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
     "query": lambda ask, found: plain_table(ask.query(["c", "a"], given=found)),
     "marginals": lambda ask, found: plain_marginals(ask.marginals(given=found)),
+    "max_marginals": lambda ask, found: (
+        plain_marginals(ask.max_marginals(given=found)),
+        dict(ask.max_marginals(given=found).margins),
+    ),
     "log_probability": lambda ask, found: float(ask.log_probability(given=found).value),
     "log_partition": lambda ask, found: float(ask.log_partition(given=found).value),
     "map_assignment": lambda ask, found: (
@@ -163,6 +167,14 @@ for question, ask_verb in QUESTIONS.items():
 def findings_of_a_view(w: World) -> Any:
     view = ss.inference.View(w.engine, w.given("a", "b")).observe(w.given("d"))
     return [plain_table(view.query("c")), plain_marginals(view.retracted_marginals()), view.map_assignment().assignment]
+
+
+@law(*(f"inference.MaxMarginalsResult.{name}" for name in ("is_best", "log_value_of", "conflicts")))
+def checks_of_an_assignment(w: World) -> Any:
+    found = w.engine.max_marginals()
+    given = {**found.assignment, **w.given("d")}
+    cliques = found.conflicts(given)
+    return [found.is_best(given), float(found.log_value_of(given)), bool(cliques)]
 
 
 @law("inference.View.predict")

@@ -71,6 +71,7 @@ class AssignmentMethod(StrEnum):
     icm = "icm"
     annealing = "annealing"
     beam_search = "beam-search"
+    local_search = "local-search"
     large_neighborhood = "large-neighborhood"
     min_cut = "min-cut"
     qpbo = "qpbo"
@@ -90,6 +91,7 @@ SEARCHES = {
     AssignmentMethod.icm: "map.coordinates.ICM",
     AssignmentMethod.annealing: "map.annealing.Annealing",
     AssignmentMethod.beam_search: "map.beam.BeamSearch",
+    AssignmentMethod.local_search: "map.search.localsearch.LocalSearch",
     AssignmentMethod.large_neighborhood: "map.search.neighborhoods.LargeNeighborhood",
     AssignmentMethod.min_cut: "map.mincut.MinCut",
     AssignmentMethod.qpbo: "map.qpbo.QPBO",

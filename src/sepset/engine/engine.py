@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sepset.engine.invariants import CheckReport
     from sepset.engine.sensitivity import SensitivityResult
     from sepset.engine.view import View
+    from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
     from sepset.inference.compiled.gradients import Derivatives
     from sepset.inference.diagnosis.retraction import RetractionTree
     from sepset.inference.plan import EliminationPlan, JointPlan
@@ -213,6 +214,14 @@ class Engine(RowQuestions):
             method=self.method,
             **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
         )
+
+    @takes_joints
+    def max_marginals(self, *, given: Given = None) -> MaxMarginalsResult:
+        """The largest log value of the joint for every state of every discrete variable, given the evidence."""
+        from sepset.inference.cliquetree.maxmarginals import max_marginals
+
+        about = {"method": self.method, "guarantees": {"assignment": self.promises["assignment"]}, "info": answered()}
+        return max_marginals(self.prepared, self.evidence(given), self.model.variables, **about)
 
     @translated
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:

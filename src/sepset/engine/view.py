@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sepset.engine.information import InformationValues
     from sepset.engine.prediction import Prediction
     from sepset.engine.rowquestions import Targets
+    from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
 
 
 class View(Frozen, Tabulated):
@@ -121,6 +122,11 @@ class View(Frozen, Tabulated):
     def map_assignment(self, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
         return self.engine.map_assignment(given=self.given, over=over, k=k)
+
+    @translated
+    def max_marginals(self) -> MaxMarginalsResult:
+        """The largest log value of the joint for every state of every discrete variable."""
+        return self.engine.max_marginals(given=self.given)
 
     @translated
     def sample(self, num_rows: int, *, seed: int | np.random.Generator = 0) -> Dataset:

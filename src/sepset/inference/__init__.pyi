@@ -30,6 +30,9 @@ from sepset.inference.cliquetree.cutset import (
     CutsetConditioning as CutsetConditioning,
     CutsetPlan as CutsetPlan,
 )
+from sepset.inference.cliquetree.maxmarginals import (
+    MaxMarginalsResult as MaxMarginalsResult,
+)
 from sepset.inference.cliquetree.method import (
     CliqueTree as CliqueTree,
 )
@@ -99,6 +102,9 @@ from sepset.inference.map.relaxation.linearprogram import (
 )
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
+)
+from sepset.inference.map.search.localsearch import (
+    LocalSearch as LocalSearch,
 )
 from sepset.inference.map.search.neighborhoods import (
     LargeNeighborhood as LargeNeighborhood,
@@ -189,12 +195,14 @@ __all__ = [
     "InformationValues",
     "LargeNeighborhood",
     "LinearProgram",
+    "LocalSearch",
     "LogProbabilityResult",
     "LoopyBP",
     "MPLP",
     "MapResult",
     "MarginalMAP",
     "MarginalsResult",
+    "MaxMarginalsResult",
     "MergeOrder",
     "MinCut",
     "Pairs",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, loops, pieces, tiles
+from sepset.kernels.compiled import contraction as kernels, layout, loops, pieces, tiles
 from sepset.kernels.kernel import load
 from support.kernel_calls import run
 from support.small_contractions import uncompile
@@ -109,3 +109,46 @@ def test_the_kernels_in_plain_python(monkeypatch):
         found, _ = by_parts(w, op, groups, False, rng)
     expected = w[: sizes[0]].reshape(9, 3) @ w[sizes[0] : sizes[0] + sizes[1]].reshape(3, 4)
     np.testing.assert_allclose(found[sizes[0] + sizes[1] :], np.ravel(expected), rtol=1e-12)
+
+
+def laid_out(cards, orders):
+    """One step over three tensors whose axes are in these orders, slowest first: its instruction as it is laid out."""
+    scopes = [[], *map(sorted, orders)]
+    moves = [strides(cards, order)[r] for order, scope in zip([(), *orders], scopes, strict=True) for r in scope]
+    bounds = np.cumsum([0, *map(len, scopes)])
+    sizes = np.array([np.prod([cards[r] for r in scope]) for scope in scopes], dtype=float)
+    none, start = np.zeros(0, np.int64), np.zeros(1, np.int64)
+    tensors = np.array(cards, float), bounds, np.concatenate(scopes).astype(np.int64), sizes, np.array([[3, 1, 2]])
+    found = layout.assemble(*tensors, np.array(moves), start, none, none, none, none, none, none, none, none, none)
+    return found[0][0], found[1], found[2], found[3]
+
+
+PACKED = {
+    "sum, second packed": ((0, 1, 2, 3, 4), (4, 1, 0, 2), (0, 1, 3)),
+    "sum, some axes of one operand only": ((3, 2, 4, 0, 1), (1, 3), (0, 2, 3)),
+    "product": ((2, 0, 1), (4, 3, 1), (0, 1, 2, 3, 4)),
+    "first packed": ((1, 4, 3, 0), (0, 1, 2, 3, 4), (4, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("case", PACKED)
+def test_packed_loops_are_the_sum_of_products(case, maximize):
+    load()
+    rng = np.random.default_rng(len(case))
+    cards, orders = [9, 10, 8, 11, 9], PACKED[case]
+    op, groups, places, size = laid_out(cards, orders)
+    op[[kernels.TENSOR_A, kernels.TENSOR_B, kernels.TENSOR_D]] = 0, 1, 2
+    assert op[kernels.KIND] == kernels.PACKED
+    a, b = (rng.random([cards[r] for r in order]) * rng.integers(0, 2, cards[order[-1]]) for order in orders[:2])
+    w = np.full(size, np.nan)
+    for place, values in zip(places[1:3], (a, b), strict=True):
+        w[place : place + values.size] = values.ravel()
+    found, numbers = by_parts(w, op, groups, maximize, rng)
+    done = slice(places[3], places[3] + op[kernels.SIZE])
+    np.testing.assert_array_equal(found[done], whole(w, op, groups, maximize)[done])
+    rest = [r for r in range(5) if r not in orders[2]]
+    dense = np.einsum(a, list(orders[0]), b, list(orders[1]), [*orders[2], *rest]).reshape(op[kernels.SIZE], -1)
+    np.testing.assert_allclose(found[done], dense.max(axis=1) if maximize else dense.sum(axis=1), rtol=1e-12)
+    assert numbers[pieces.MULTIPLY] > 1
+    assert (numbers[[0, 1, 3]] > 0).any()

@@ -3,7 +3,8 @@ r"""Binary contractions over one flat workspace: the only numeric operation of e
 $$d(\mathbf u) = \bigoplus_{\mathbf v} a(\mathbf u, \mathbf v)\, b(\mathbf u, \mathbf v)$$
 
 An instruction is a row of integers. Its axes are merged into groups with one stride per operand and run as nested
-loops, the last two innermost; a large sum runs as a batch of matrix products after packing its operands. Results are
+loops, the last two innermost; a large sum runs as a batch of matrix products after packing its operands, and large
+loops run over packed ones where the order of their axes is another than that of the largest tensor. Results are
 rescaled by powers of two, so that only exponents grow; a table whose range is too wide for that raises a flag.
 """
 
@@ -19,14 +20,16 @@ from sepset.kernels.kernel import kernel
 
 # Columns of an instruction. Offsets are into the workspace; first and count select rows of the group table.
 KIND, DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT = range(10)
-# Columns that only matrix products use: sizes, packing groups of a and b, unpacking groups of the result.
+# Columns of matrix products: sizes, packing groups of a and b, unpacking groups of the result.
 BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRANSPOSED = range(10, 22)
-WIDTH = 22
+# Entries of a and b that are packed, for matrix products or for loops; and the groups of loops over packed tensors.
+ROOM_A, ROOM_B, LOOPED, COUNT_L = range(22, 26)
+WIDTH = 26
 
 # Columns of a factor's row: its target, the groups that copy it, its source, and its findings.
 TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
 
-LOOPS, MATRIX = 0, 1
+LOOPS, MATRIX, PACKED = 0, 1, 2
 UNCHANGED, DUE, TOO_WIDE = 0, 1, 2
 
 # Parts of a batch of large matrix products; each has at least so many products, rows (BLAS packs the other operand for
@@ -65,28 +68,81 @@ def mode_of(op: Any, groups: Any, maximize: bool) -> int:
 
 
 @kernel(borrows=True, inner=True)
-def is_tiled(op: Any, groups: Any) -> bool:
-    """Whether the loops of an instruction run by tiles: many, with a short innermost one."""
-    last = op[FIRST] + op[COUNT] - 1
+def is_tiled(groups: Any, first: int, count: int) -> bool:
+    """Whether loops run by tiles: many, with a short innermost one."""
+    last = first + count - 1
     if groups[last, SIZE_OF] > SHORT:
         return False
     work = 1
-    for g in range(op[FIRST], last + 1):
+    for g in range(first, last + 1):
         work *= groups[g, SIZE_OF]
     return bool(work >= TILED_PRODUCTS)
 
 
-@kernel(inline=True)
-def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
-    """Run one instruction as loops, as `mode_of` and `is_tiled` say."""
-    work, shortest = 1, groups[op[FIRST] + op[COUNT] - 1, SIZE_OF]
-    for g in range(op[FIRST], op[FIRST] + op[COUNT]):
+@kernel(borrows=True, inner=True)
+def places(op: Any) -> Any:
+    """Where an instruction reads its operands and writes its result, packed or not."""
+    a, b, out, scratch = op[A], op[B], op[DST], op[SCRATCH]
+    if op[COUNT_A] > 0:
+        a = scratch
+        scratch += op[ROOM_A]
+    if op[COUNT_B] > 0:
+        b = scratch
+        scratch += op[ROOM_B]
+    return a, b, scratch if op[COUNT_D] > 0 else out
+
+
+@kernel(borrows=True, inner=True)
+def looped(op: Any) -> Any:
+    """Where the loops of an instruction read a and b and write d, and the first of their groups and their number."""
+    if op[KIND] == PACKED:
+        a, b, d = places(op)
+        return a, b, d, op[LOOPED], op[COUNT_L]
+    return op[A], op[B], op[DST], op[FIRST], op[COUNT]
+
+
+@kernel
+def _pack(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
+    """Pack the operands of an instruction that are to be packed."""
+    a, b, _ = places(op)
+    if op[COUNT_A] > 0:
+        copy(w, a, op[A], groups, op[PACK_A], op[COUNT_A], counter, cancel)
+    if op[COUNT_B] > 0:
+        copy(w, b, op[B], groups, op[PACK_B], op[COUNT_B], counter, cancel)
+
+
+@kernel
+def _packed(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
+    """Run one instruction as loops over tensors that are packed first."""
+    a, b, out = places(op)
+    _pack(w, op, groups, counter, cancel)
+    _product(w, op, out, a, b, groups, op[LOOPED], op[COUNT_L], maximize, counter, cancel)
+    if op[COUNT_D] > 0:
+        copy(w, op[DST], out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
+
+
+@kernel(borrows=True)
+def _product(
+    w: Any,
+    op: Any,
+    d: int,
+    a: int,
+    b: int,
+    groups: Any,
+    first: int,
+    count: int,
+    maximize: bool,
+    counter: Any,
+    cancel: Any,
+) -> None:
+    """Run loops over these groups, as `mode_of` and `is_tiled` say."""
+    work, shortest = 1, groups[first + count - 1, SIZE_OF]
+    for g in range(first, first + count):
         work *= groups[g, SIZE_OF]
     mode = SET if work == op[SIZE] else MAX if maximize else SUM
     if mode != SET:
-        for i in range(op[DST], op[DST] + op[SIZE]):
+        for i in range(d, d + op[SIZE]):
             w[i] = 0.0
-    d, a, b, first, count = op[DST], op[A], op[B], op[FIRST], op[COUNT]
     if work >= TILED_PRODUCTS and shortest <= SHORT:
         num = num_tiles(groups, first, count)
         multiply_tiles(w, d, a, b, groups, first, count, mode == SET, mode == MAX, 0, num, cancel)
@@ -94,29 +150,12 @@ def _product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel:
         loops(w, d, a, b, groups, first, count, mode, counter, cancel)
 
 
-@kernel(borrows=True, inner=True)
-def places(op: Any) -> Any:
-    """Where a batch of matrix products reads its operands and writes its result, packed or not."""
-    batch, m, n, k = op[BATCH], op[M], op[N], op[K]
-    a, b, out, scratch = op[A], op[B], op[DST], op[SCRATCH]
-    if op[COUNT_A] > 0:
-        a = scratch
-        scratch += batch * m * k
-    if op[COUNT_B] > 0:
-        b = scratch
-        scratch += batch * k * n
-    return a, b, scratch if op[COUNT_D] > 0 else out
-
-
 @kernel
 def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
     or with the last two axes transposed (flag 1 for a, 2 for b, 3 for both)."""
-    a, b, out = places(op)
-    if op[COUNT_A] > 0:
-        copy(w, a, op[A], groups, op[PACK_A], op[COUNT_A], counter, cancel)
-    if op[COUNT_B] > 0:
-        copy(w, b, op[B], groups, op[PACK_B], op[COUNT_B], counter, cancel)
+    _, _, out = places(op)
+    _pack(w, op, groups, counter, cancel)
     matrix_parts(w, op, 0, op[BATCH] * blocks(op), cancel)
     if op[COUNT_D] > 0:
         copy(w, op[DST], out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
@@ -334,8 +373,11 @@ def _execute(
         if due == DUE:
             if op[KIND] == MATRIX and not maximize:
                 _matrix(w, op, groups, counter, cancel)
+            elif op[KIND] == PACKED:
+                _packed(w, op, groups, maximize, counter, cancel)
             else:
-                _product(w, op, groups, maximize, counter, cancel)
+                places = op[DST], op[A], op[B]
+                _product(w, op, *places, groups, op[FIRST], op[COUNT], maximize, counter, cancel)
             end(w, bits, op, groups, exponents, flags, spans)
     return True
 

@@ -31,6 +31,12 @@ MATRIX_PRODUCT = 0.08
 PACKED_ENTRY = 1.2
 """One entry packed for a matrix product, or unpacked from one."""
 
+REPACKED_ENTRY = 2.0
+"""The same for loops, whose tensors are larger than a cache."""
+
+PACKED_PRODUCTS = 2**16
+"""Products of loops from which packed tensors are considered."""
+
 MATRIX_CALL = 350.0
 """Start of a matrix product."""
 

@@ -18,17 +18,22 @@ from sepset.kernels.compiled.contraction import (
     COUNT_A,
     COUNT_B,
     COUNT_D,
+    COUNT_L,
     DST,
     END_FIXED,
     FIRST,
     FIXED,
     FROM,
     KIND,
+    LOOPED,
     LOOPS,
     MATRIX,
     NUM_COPIES,
     PACK_A,
     PACK_B,
+    PACKED,
+    ROOM_A,
+    ROOM_B,
     SCRATCH,
     SIZE,
     TENSOR_A,
@@ -52,6 +57,8 @@ from sepset.kernels.compiled.costs import (
     MATRIX_CALL,
     MATRIX_PRODUCT,
     PACKED_ENTRY,
+    PACKED_PRODUCTS,
+    REPACKED_ENTRY,
     STEP_BEYOND_LINE,
     STEP_IN_LINE,
     STEP_TO_NEIGHBOR,
@@ -292,10 +299,10 @@ def _unpack_groups(tensors: Tensors, scratch: Scratch, num: int, first: int) -> 
 
 
 @kernel(borrows=True)
-def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work: float, loops: float) -> None:
+def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work: float, least: float) -> None:
     """Turn an instruction into a batch of matrix products if that is faster than loops, with packing where needed."""
     count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
-    if MATRIX_PRODUCT * work + MATRIX_CALL * count >= loops * work:
+    if MATRIX_PRODUCT * work + MATRIX_CALL * count >= least:
         return
     flip_a, flip_b = _is_block(tensors, scratch, part, 2, 1, 0), _is_block(tensors, scratch, part, 3, 2, 1)
     flip_a = flip_a and not _is_block(tensors, scratch, part, 1, 2, 0)
@@ -304,9 +311,11 @@ def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work:
     pack_b = not flip_b and not _is_block(tensors, scratch, part, 2, 3, 1)
     unpack = not _is_block(tensors, scratch, part, 1, 3, 2)
     room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
-    if MATRIX_PRODUCT * work + PACKED_ENTRY * room + MATRIX_CALL * count >= loops * work:
+    if MATRIX_PRODUCT * work + PACKED_ENTRY * room + MATRIX_CALL * count >= least:
         return
+    op[COUNT_A], op[COUNT_B], op[COUNT_D] = 0, 0, 0
     op[KIND], op[BATCH], op[M], op[N], op[K] = MATRIX, count, m, n, k
+    op[ROOM_A], op[ROOM_B] = count * m * k, count * k * n
     if pack_a:
         op[PACK_A], op[COUNT_A] = _copy_groups(tensors, scratch, part, 1, 2, 0)
     if pack_b:
@@ -357,6 +366,69 @@ def _is_farther(strides: Ints, big: int, r: int, other: int) -> bool:
 
 
 @kernel(borrows=True)
+def _packed_strides(tensors: Tensors, scratch: Scratch, num: int, operand: int, steps: Ints) -> bool:
+    """Write the strides of an operand with its axes in the order of the step; whether it has another order."""
+    step, is_other = 1, False
+    for i in range(num - 1, -1, -1):
+        r = scratch.axes[i]
+        own = scratch.strides[operand, r]
+        steps[i] = step if own > 0 else 0
+        is_other = is_other or steps[i] != own
+        step *= int(tensors.cards[r]) if own > 0 else 1
+    return is_other
+
+
+@kernel(borrows=True)
+def _pack_groups(tensors: Tensors, scratch: Scratch, num: int, operand: int, steps: Ints) -> tuple[int, int]:
+    """Groups that copy operand a or b to its packed order, or d from it."""
+    first = scratch.tally[NUM_GROUPS]
+    for i in range(num):
+        r = scratch.axes[i]
+        own = scratch.strides[operand, r]
+        if own > 0:
+            source, target = (steps[i], own) if operand == 2 else (own, steps[i])
+            _add_group(scratch, first, int(tensors.cards[r]), source, 0, target)
+    return first, _pad(scratch, first)
+
+
+@kernel(borrows=True)
+def _emit_packed(
+    tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, d: int, a: int, b: int, least: float
+) -> float:
+    """Turn loops over one large tensor into loops over tensors that are packed in the order of its axes, if that is
+    faster; the nanoseconds of the loops."""
+    num = _union(tensors, a, b, scratch.axes)
+    _sort_axes(tensors, scratch, num, d, a, b)
+    room, work = 0, 1.0
+    sizes = int(tensors.sizes[a]), int(tensors.sizes[b]), int(tensors.sizes[d])
+    for operand in range(3):
+        is_other = _packed_strides(tensors, scratch, num, operand, part[operand])
+        room += sizes[operand] if is_other else 0
+        part[3, operand] = 1 if is_other else 0
+    if room == 0:
+        return least
+    before = first = scratch.tally[NUM_GROUPS]
+    for i in range(num):
+        size = int(tensors.cards[scratch.axes[i]])
+        work *= size
+        _add_group(scratch, first, size, part[0, i], part[1, i], part[2, i])
+    count = _pad(scratch, first)
+    nanoseconds = work * _order_loops(scratch, first, count) + REPACKED_ENTRY * room
+    if nanoseconds >= least:
+        scratch.tally[NUM_GROUPS] = before
+        return least
+    op[KIND], op[LOOPED], op[COUNT_L], op[ROOM_A], op[ROOM_B] = PACKED, first, count, sizes[0], sizes[1]
+    if part[3, 0] == 1:
+        op[PACK_A], op[COUNT_A] = _pack_groups(tensors, scratch, num, 0, part[0])
+    if part[3, 1] == 1:
+        op[PACK_B], op[COUNT_B] = _pack_groups(tensors, scratch, num, 1, part[1])
+    if part[3, 2] == 1:
+        op[UNPACK], op[COUNT_D] = _pack_groups(tensors, scratch, num, 2, part[2])
+    scratch.tally[ROOM] = max(scratch.tally[ROOM], room)
+    return nanoseconds
+
+
+@kernel(borrows=True)
 def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, part: Ints) -> float:
     """Write one instruction; its multiplications."""
     d, a, b = tensors.steps[s, 0], tensors.steps[s, 1], tensors.steps[s, 2]
@@ -386,8 +458,11 @@ def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, p
             tensors.sizes[b] > CACHED_ENTRIES,
             tensors.sizes[d] > CACHED_ENTRIES,
         )
-    if b != ONE and MATRIX_PRODUCT * work + MATRIX_CALL < loops * work and _roles(scratch, num, part, tensors):
-        _emit_matrix(tensors, scratch, op, part, work, loops)
+    least = loops * work
+    if work >= PACKED_PRODUCTS and work == max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d]):
+        least = _emit_packed(tensors, scratch, op, part, d, a, b, least)
+    if b != ONE and MATRIX_PRODUCT * work + MATRIX_CALL < least and _roles(scratch, num, part, tensors):
+        _emit_matrix(tensors, scratch, op, part, work, least)
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(tensors, t, scratch.strides[row], False)
     return work
@@ -485,7 +560,7 @@ def assemble(
         width = 4
         for t in (steps[s, 1], steps[s, 2]):
             width += bounds[t + 1] - bounds[t]
-        room += 4 * width
+        room += 8 * width
         widest = max(widest, width)
     for i in numbers:
         total += start[i + 1] - start[i] + 1

@@ -13,17 +13,16 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.kernels.compiled.contraction import (
     BATCH,
-    COUNT,
     COUNT_A,
     COUNT_B,
     COUNT_D,
     DST,
     DUE,
-    FIRST,
     KIND,
     MATRIX,
     PACK_A,
     PACK_B,
+    PACKED,
     SIZE,
     UNPACK,
     A,
@@ -32,6 +31,7 @@ from sepset.kernels.compiled.contraction import (
     blocks,
     end,
     is_tiled,
+    looped,
     matrix_parts,
     mode_of,
     places,
@@ -116,9 +116,9 @@ def _product_parts(
     w: Any, op: Any, groups: Any, part: int, end_part: int, maximize: bool, counter: Any, cancel: Any
 ) -> None:
     """Run parts of the loops of an instruction."""
-    d, a, b, first, count = op[DST], op[A], op[B], op[FIRST], op[COUNT]
+    a, b, d, first, count = looped(op)
     mode = mode_of(op, groups, maximize)
-    if is_tiled(op, groups):
+    if is_tiled(groups, first, count):
         multiply_tiles(w, d, a, b, groups, first, count, mode == SET, mode == MAX, part, end_part, cancel)
         return
     chosen, own, place = np.zeros(count, np.int64), np.zeros((count + 3, 4), np.int64), np.zeros(3, np.int64)
@@ -142,11 +142,14 @@ def _copy_parts(
 def phases(op: Any, groups: Any, maximize: bool) -> Ints:
     """The number of parts of each phase of an instruction; zero for phases that it does not have."""
     found = np.zeros(PHASES, np.int64)
-    if op[KIND] != MATRIX or maximize:
-        first, count = op[FIRST], op[COUNT]
-        found[MULTIPLY] = num_tiles(groups, first, count) if is_tiled(op, groups) else _num_parts(groups, first, count)
-        return found
-    found[MULTIPLY] = op[BATCH] * blocks(op)
+    if op[KIND] == MATRIX and not maximize:
+        found[MULTIPLY] = op[BATCH] * blocks(op)
+    else:
+        _, _, _, first, count = looped(op)
+        by_tiles = is_tiled(groups, first, count)
+        found[MULTIPLY] = num_tiles(groups, first, count) if by_tiles else _num_parts(groups, first, count)
+        if op[KIND] != PACKED:
+            return found
     for phase, first, count in (
         (FIRST_PACK, op[PACK_A], op[COUNT_A]),
         (SECOND_PACK, op[PACK_B], op[COUNT_B]),
@@ -162,7 +165,8 @@ def begin_step(w: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: 
     """Whether an instruction is due, as `begin` says; its result is then ready for its phases."""
     due = begin(w.view(np.int64), op, groups, dirty, exponents, flags, spans)
     if due == DUE and (op[KIND] != MATRIX or maximize) and mode_of(op, groups, maximize) != SET:
-        for i in range(op[DST], op[DST] + op[SIZE]):
+        _, _, d, _, _ = looped(op)
+        for i in range(d, d + op[SIZE]):
             w[i] = 0.0
     return int(due)
 
@@ -172,10 +176,10 @@ def run_parts(w: Any, op: Any, groups: Any, phase: int, first: int, last: int, m
     """Run some parts of a phase."""
     counter = np.zeros(64, np.int64)
     a, b, out = places(op)
-    if op[KIND] != MATRIX or maximize:
-        _product_parts(w, op, groups, first, last, maximize, counter, cancel)
-    elif phase == MULTIPLY:
+    if phase == MULTIPLY and op[KIND] == MATRIX and not maximize:
         matrix_parts(w, op, first, last, cancel)
+    elif phase == MULTIPLY:
+        _product_parts(w, op, groups, first, last, maximize, counter, cancel)
     elif phase == FIRST_PACK:
         _copy_parts(w, a, op[A], groups, op[PACK_A], op[COUNT_A], first, last, counter, cancel)
     elif phase == SECOND_PACK:
