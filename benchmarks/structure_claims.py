@@ -183,7 +183,7 @@ def few_columns_mix(sizes: Sequence[int] = (4, 8, 11, 14)) -> Figures:
     return found
 
 
-def basket_populations() -> dict[str, tuple[Any, Any]]:
+def basket_populations(num_users: int = 3_000, num_fresh: int = 1_000) -> dict[str, tuple[Any, Any]]:
     """Rows of users who share tastes, and of users whose purchases replace each other: to learn from, and to test."""
     import numpy as np
 
@@ -206,7 +206,7 @@ def basket_populations() -> dict[str, tuple[Any, Any]]:
         return found
 
     made = {"shared tastes": by_tastes, "items that replace others": by_replacement}
-    return {name: (draw(3_000), draw(1_000)) for name, draw in made.items()}
+    return {name: (draw(num_users), draw(num_fresh)) for name, draw in made.items()}
 
 
 def networks_recommend() -> Figures:
@@ -239,20 +239,20 @@ CLASSES = (
 )
 
 
-def trees_classify(classes: Sequence[tuple[str, str]] = CLASSES) -> Figures:
-    """By how many percent of the rows naive Bayes and tree-augmented naive Bayes are right, from 2,000 rows."""
+def trees_classify(classes: Sequence[tuple[str, str]] = CLASSES, size: int = 2_000, fresh: int = 5_000) -> Figures:
+    """By how many percent of the rows naive Bayes and tree-augmented naive Bayes are right, from a few rows."""
     import sepset as ss
     from sepset.sklearn import BayesNetClassifier
 
-    found, size = Figures(), 2_000
+    found = Figures()
     for network, target in classes:
-        rows = ss.datasets.load(network).sample(size + 5_000, seed=9).to_frame("pandas").astype(str)
+        rows = ss.datasets.load(network).sample(size + fresh, seed=9).to_frame("pandas").astype(str)
         features = [name for name in rows if name != target and rows[name][:size].nunique() > 1]
         known = rows[features].apply(lambda column: column.isin(set(column[:size]))).all(axis=1)
-        fresh = known & (rows.index >= size)
+        judged = known & (rows.index >= size)
         for structure in ("naive", "tan"):
             model = BayesNetClassifier(structure).fit(rows[features][:size], rows[target][:size])
-            share = model.score(rows[features][fresh], rows[target][fresh])
+            share = model.score(rows[features][judged], rows[target][judged])
             found.append((f"{network}, {target}: {structure}", 100.0 * float(share)))
     return found
 
