@@ -43,12 +43,10 @@ ANY = (
 )
 PAIRS = (ss.TRWS(), ss.TreeReweighted(), ss.AlphaExpansion(), ss.AlphaBetaSwap())
 BINARY = (ss.QPBO(), ss.MinCut())
-<<<<<<< HEAD
 LARGE = (
     ss.MPLP(),
     ss.TRWS(),
     ss.LoopyBP(),
-    I.ConvexBP(),
     ss.TreeReweighted(),
     ss.QPBO(),
     ss.ICM(),
@@ -56,15 +54,12 @@ LARGE = (
     I.Persistency(),
     I.LocalSearch(),
 )
-=======
-LARGE = (ss.MPLP(), ss.TRWS(), ss.LoopyBP(), ss.TreeReweighted(), ss.QPBO(), ss.ICM(), ss.AlphaExpansion())
 LISTED = {type(method) for method in (*ANY, *PAIRS, *BINARY)}
 FOUND = [kind for kind in (getattr(I, name) for name in I.__all__) if inspect.isclass(kind) and hasattr(kind, "assign")]
 OTHERS = tuple(kind() for kind in FOUND if kind not in LISTED and not getattr(kind, "_is_protocol", False))
 """All other public methods, with their defaults; each may refuse a model by name."""
 
 ALL = (*ANY, *PAIRS, *BINARY, *OTHERS)
->>>>>>> main
 STEPS = ss.Until(steps=30, tolerance=1e-9)
 ONE_STEP = (ss.QPBO, ss.MinCut, I.BeamSearch)
 
