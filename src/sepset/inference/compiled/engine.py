@@ -323,7 +323,7 @@ class Compiler:
             return question
         domains = self.planner.domains
         states = None if domains is None else domains.own(evidence)
-        if states is None or question.states is not None:
+        if states is None or (question.states is not None and states.cards.sum() >= question.states.cards.sum()):
             return question
         found = self._narrowed.get((question, states), lambda: narrowed(question, states.layout, states))
         if found.nanoseconds <= costs.SHARE_OF_OWN_STATES * question.nanoseconds:
