@@ -38,6 +38,7 @@ SUITES = (
     "assignments",
     "mpe",
     "uaimap",
+    "map_claims",
     "refusals",
     "sparse",
     "treequeries",
