@@ -19,7 +19,6 @@ SHARES = {"": 0.0, ", 10%": 0.1}
 LIMIT = 10.0  # seconds for toulbar2 to solve one problem
 ROUNDS, SLOW = 3, 1.5  # engines asked for new values, and the seconds after which there is no other
 NEW = 12  # settings that were never asked
-WORDS = {"hot": "hot", "new": "new values", "cold": "cold"}
 NEAR = 1e-5  # nats: toulbar2 rounds costs
 
 
@@ -145,7 +144,9 @@ def compared(lab: Lab, case: str, path: str, share: float) -> dict[str, Comparis
         own = getattr(mine, kind).best if isinstance(mine, Assigned) else mine
         unproved = f"no proof in {LIMIT:g} s"
         other = peer if isinstance(peer, str) else getattr(peer, kind).best if peer.proved else unproved
-        rows[kind] = Comparison(case, own, {"toulbar2": other}, headline=headline and f"{headline}, {WORDS[kind]}")
+        rows[kind] = Comparison(
+            case, own, {"toulbar2": other}, headline=headline and f"{headline}, {kind}" if kind != "new" else ""
+        )
     if isinstance(mine, Assigned) and isinstance(peer, Assigned):
         rows["value"] = Comparison(case, -mine.values[0], {"toulbar2": -peer.values[0]}, kind="number")
         worse = [b - a for a, b in zip(mine.values, peer.values, strict=False)]
