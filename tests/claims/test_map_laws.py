@@ -31,6 +31,10 @@ ANY = (
     I.DualDecomposition("smoothed"),
     ss.BranchAndBound(),
     I.HybridBestFirst(),
+    I.HybridBestFirst(sweeps=0, virtual=20, persistency=True),
+    I.AndOrSearch(entries=4),
+    I.Persistency(),
+    I.LocalSearch(),
     ss.LargeNeighborhood(entries=16),
     I.BeamSearch(width=3),
     I.Annealing(sweeps=5),
@@ -39,6 +43,20 @@ ANY = (
 )
 PAIRS = (ss.TRWS(), ss.TreeReweighted(), ss.AlphaExpansion(), ss.AlphaBetaSwap())
 BINARY = (ss.QPBO(), ss.MinCut())
+<<<<<<< HEAD
+LARGE = (
+    ss.MPLP(),
+    ss.TRWS(),
+    ss.LoopyBP(),
+    I.ConvexBP(),
+    ss.TreeReweighted(),
+    ss.QPBO(),
+    ss.ICM(),
+    ss.AlphaExpansion(),
+    I.Persistency(),
+    I.LocalSearch(),
+)
+=======
 LARGE = (ss.MPLP(), ss.TRWS(), ss.LoopyBP(), ss.TreeReweighted(), ss.QPBO(), ss.ICM(), ss.AlphaExpansion())
 LISTED = {type(method) for method in (*ANY, *PAIRS, *BINARY)}
 FOUND = [kind for kind in (getattr(I, name) for name in I.__all__) if inspect.isclass(kind) and hasattr(kind, "assign")]
@@ -46,6 +64,7 @@ OTHERS = tuple(kind() for kind in FOUND if kind not in LISTED and not getattr(ki
 """All other public methods, with their defaults; each may refuse a model by name."""
 
 ALL = (*ANY, *PAIRS, *BINARY, *OTHERS)
+>>>>>>> main
 STEPS = ss.Until(steps=30, tolerance=1e-9)
 ONE_STEP = (ss.QPBO, ss.MinCut, I.BeamSearch)
 
