@@ -216,7 +216,7 @@ def edge_confidence(posterior: StructurePosterior, ax: Any = None, *, least: flo
 
     >>> import matplotlib.figure
     >>> import sepset as ss
-    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 1, 1, 1] + [0, 0, 1, 1] * 9, "coin": [0, 1, 0, 1] * 10}
     >>> found = ss.structure_posterior(rows, method=ss.structure.Exhaustive())
     >>> drawn = edge_confidence(found, matplotlib.figure.Figure().subplots(), least=0.5)
     >>> sorted(text.get_text() for text in drawn.texts)

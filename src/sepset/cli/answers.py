@@ -76,6 +76,7 @@ class AssignmentMethod(StrEnum):
     large_neighborhood = "large-neighborhood"
     min_cut = "min-cut"
     qpbo = "qpbo"
+    persistency = "persistency"
     alpha_expansion = "alpha-expansion"
     alpha_beta_swap = "alpha-beta-swap"
     trws = "trws"
@@ -84,6 +85,7 @@ class AssignmentMethod(StrEnum):
     tree_reweighted = "tree-reweighted"
     linear_program = "linear-program"
     branch_and_bound = "branch-and-bound"
+    and_or_search = "and-or-search"
     hybrid_best_first = "hybrid-best-first"
 
 
@@ -96,6 +98,7 @@ SEARCHES = {
     AssignmentMethod.large_neighborhood: "map.search.neighborhoods.LargeNeighborhood",
     AssignmentMethod.min_cut: "map.mincut.MinCut",
     AssignmentMethod.qpbo: "map.qpbo.QPBO",
+    AssignmentMethod.persistency: "map.consistency.persistency.Persistency",
     AssignmentMethod.alpha_expansion: "map.moves.AlphaExpansion",
     AssignmentMethod.alpha_beta_swap: "map.moves.AlphaBetaSwap",
     AssignmentMethod.trws: "map.trws.TRWS",
@@ -104,6 +107,7 @@ SEARCHES = {
     AssignmentMethod.tree_reweighted: "propagation.treereweighted.TreeReweighted",
     AssignmentMethod.linear_program: "map.relaxation.linearprogram.LinearProgram",
     AssignmentMethod.branch_and_bound: "map.branching.BranchAndBound",
+    AssignmentMethod.and_or_search: "map.search.andor.AndOrSearch",
     AssignmentMethod.hybrid_best_first: "map.consistency.bestfirst.HybridBestFirst",
 }
 """The search of each name, loaded when it is chosen."""

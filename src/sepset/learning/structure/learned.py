@@ -161,6 +161,24 @@ def takes_missing(method: object) -> bool:
     return isinstance(method, TakesMissing) and method.takes_missing
 
 
+@runtime_checkable
+class TakesCollinear(Protocol):
+    """A method that learns from columns of numbers of which some are linear functions of others.
+
+    Attributes:
+        takes_collinear: whether it does.
+    """
+
+    @property
+    def takes_collinear(self) -> bool:
+        """Whether it does."""
+
+
+def takes_collinear(method: object) -> bool:
+    """Whether a method learns from columns of numbers that are linear functions of others."""
+    return isinstance(method, TakesCollinear) and method.takes_collinear
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
     r"""A learned structure, how good it is, and how it was found.
@@ -176,9 +194,10 @@ class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
         guarantees: what is known about the structure.
 
     >>> import sepset as ss
-    >>> found = ss.learn_structure({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9}, method=ss.HillClimb())
+    >>> rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 1, 1] + [0, 0, 1, 1] * 8}
+    >>> found = ss.learn_structure(rows, method=ss.HillClimb())
     >>> found.graph.edges, round(found.score, 3), found.guarantees["structure"]
-    ((('a', 'b'),), -30.329, LOCAL_OPTIMUM)
+    ((('a', 'b'),), -34.191, LOCAL_OPTIMUM)
     """
 
     graph: G
