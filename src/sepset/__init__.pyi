@@ -26,6 +26,9 @@ from sepset import (
 from sepset.api.learning import (
     fit as fit,
 )
+from sepset.api.pictures import (
+    draw as draw,
+)
 from sepset.api.questions import (
     log_partition as log_partition,
     log_probability as log_probability,
@@ -323,6 +326,7 @@ __all__ = [
     "data",
     "datasets",
     "discretize",
+    "draw",
     "errors",
     "evaluate",
     "evaluation",

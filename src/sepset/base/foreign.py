@@ -75,6 +75,9 @@ CALLED_HERE = {
     "loadBN": "read",
     "load_model": "read",
     "get_example_model": "datasets.load",
+    "showInference": "draw",
+    "showBN": "draw",
+    "sideBySide": "draw",
 }
 """The names of other libraries, and what is called so here."""
 
