@@ -11,7 +11,7 @@ import typer
 
 from sepset.base.text import listing
 from sepset.cli.application import AsJson, MissingText, Seed, app
-from sepset.cli.learning import Bar, Estimator, Rows, estimator_of, hidden_variable, read_rows
+from sepset.cli.learning import Bar, Checkpoint, Estimator, Out, Rows, estimator_of, hidden_variable, read_rows
 from sepset.cli.shared import INTERRUPTED, require_model_file, show
 from sepset.errors import DataError, ScopeError
 
@@ -55,7 +55,7 @@ class Score(StrEnum):
 @app.command()
 def learn(
     data: Rows,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The model file to write; its suffix gives the format.")],
+    out: Out,
     method: Annotated[Search, typer.Option("--method", "-m", help="How the structure is learned.")] = Search.default,
     score: Annotated[Score, typer.Option("--score", help="The score of structures.")] = Score.bic,
     sample_size: Annotated[
@@ -85,9 +85,7 @@ def learn(
     missing: MissingText = None,
     steps: Annotated[int | None, typer.Option("--steps", min=1, help="The largest number of steps.")] = None,
     seed: Seed = 0,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="A file in which a search saves its state, to resume from it.")
-    ] = None,
+    checkpoint: Checkpoint = None,
     progress: Bar = None,
     as_json: AsJson = False,
 ) -> None:

@@ -79,6 +79,15 @@ def _structure_steps(state: Ints, cands: Ints, *args: object) -> float:
     return float(len(args[5]) * len(cands) ** 2)  # type: ignore[arg-type]  # uniforms
 
 
+@kernel(inline=True)
+def _undo(graph: Bytes, kind: int, a: int, b: int) -> None:
+    """Take a move back: reversals by reversing again, additions by deletions, and the other way round."""
+    if kind == 2:
+        _apply(graph, 2, b, a)
+    else:
+        _apply(graph, 1 - kind, a, b)
+
+
 @kernel(work=_structure_steps)
 def run_structures(
     edges: Ints, cands: Ints, outs: Ints, scores: Floats, sums: Floats, starts: Ints, ranked: Int32s, uniforms: Floats,
@@ -124,10 +133,7 @@ def run_structures(
             gains, new_gains = new_gains, gains
             moves, new_moves = new_moves, moves
         else:
-            if kind == 2:
-                _apply(graph, 2, b, a)
-            else:
-                _apply(graph, 1 - kind, a, b)
+            _undo(graph, kind, a, b)
             local[a], local[b] = old_a, old_b
             changes[a], changes[b] = changes_a, changes_b
     edges[:] = graph.reshape(n * n)
