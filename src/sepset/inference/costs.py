@@ -109,6 +109,10 @@ ENTRIES_FOR_FREE_AXES = 2_500_000
 """Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
 cache, where packing for matrix products takes little time."""
 
+ENTRIES_SLICED, ENTRIES_OF_A_SLICE = 2**22, 3 * 2**16
+"""Entries of a result from which it is made and read by slices, and of a slice: no cache holds the one, and the
+second-level cache holds the other."""
+
 NANOSECONDS_FOR_THREADS = 200_000.0
 """Estimated time of a step from which several threads share it: to wake a thread and to wait for it takes about a tenth
 of that."""

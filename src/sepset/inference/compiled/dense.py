@@ -106,9 +106,9 @@ def run_dense(
     copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
     spans = NO_SPANS if reads_tensors else space.spans
     parts = *copied, program.ops, program.groups, space.exponents, space.flags, spans, question.maximize
-    if program.work <= costs.WORK_OF_A_SHORT_RUN:
+    if program.work <= costs.WORK_OF_A_SHORT_RUN and not program.slices:
         log_partition = kernels.run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
-    elif program.work <= costs.WORK_ON_ANY_BLAS:
+    elif program.work <= costs.WORK_ON_ANY_BLAS and not program.slices:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     else:
         states = space.exponents, space.flags, spans, question.maximize

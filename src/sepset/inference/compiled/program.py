@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -11,7 +11,10 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.inference import costs
 from sepset.inference.compiled.contraction import Contraction
+from sepset.inference.compiled.slices import Slices, sliced
 from sepset.inference.compiled.store import FactorStore, Layout
+from sepset.kernels.compiled.contraction import DST, SCRATCH, TENSOR_A, TENSOR_B, TENSOR_D, TO, A, B, scratch_room
+from sepset.kernels.compiled.slices import SLICED_PARTS
 
 INPUT_SPAN = (-462, 61)
 """Exponents between which the entries of every input are; see `kernels.compiled.contraction`."""
@@ -27,13 +30,16 @@ class Program:
     Attributes:
         ops, groups: the instructions and their groups of axes.
         offsets: the start of each tensor.
-        size: floats in the workspace.
+        size: floats in the workspace, but for tensors that are never there as wholes.
         work: multiplications of all steps.
         rows, copies, fixed: how factors are copied from the store: source and target, groups of axes, and the strides
             of findings.
         roots: tensor, place and size of each root; the product of their sums is the total.
         reads: for each marginal its start in the workspace (for finding i, -1 - i), its start in the answer, and its
             size.
+        slices: the steps that run by slices; what is between them comes last in the workspace, and has no place in that
+            of a run by slices.
+        whole: floats in a workspace with a place for every tensor.
     """
 
     ops: Ints
@@ -47,6 +53,8 @@ class Program:
     roots: Ints
     reads: Ints
     contraction: Contraction = field(repr=False)
+    slices: tuple[Slices, ...] = field(default=(), repr=False)
+    whole: int = 0
 
     @property
     def num_tensors(self) -> int:
@@ -95,9 +103,37 @@ def assemble(
 
     is_free = not reads_tensors and made.entries > costs.ENTRIES_FOR_FREE_AXES
     tensors = made.weights, made.bounds, made.pool, made.sizes, made.rows
-    parts = *tensors, axes.axis_strides(*tensors, made.num_forward, made.roots, is_free)
+    strides = axes.axis_strides(*tensors, made.num_forward, made.roots, is_free)
     ends = made.roots, made.reads[:num_targets], found
-    return Program(*kernels.assemble(*parts, *layout.rows, layout.offsets, numbers, rank, seen, *ends), made)
+    parts = *tensors, strides, *layout.rows, layout.offsets, numbers, rank, seen
+    program = Program(*kernels.assemble(*parts, *ends), made)
+    return program if reads_tensors else _with_slices(program, sliced(made, strides))
+
+
+def _with_slices(program: Program, slices: tuple[Slices, ...]) -> Program:
+    """The program with what is between these steps at the end of its workspace."""
+    if not slices:
+        return program
+    ops, sizes = program.ops.copy(), program.contraction.sizes.astype(np.int64)
+    last = np.zeros(len(sizes), bool)
+    last[ops[[each.first for each in slices], TENSOR_D]] = True
+    offsets = np.where(last, 0, np.cumsum(np.where(last, 0, sizes)) - sizes)
+    scratch = int(sizes[~last].sum())
+    is_run = np.ones(len(ops), bool)
+    is_run[[number for each in slices for number in each[:2]]] = False
+    start = scratch + int(scratch_room(ops[is_run]).max(initial=0))
+    size = start + SLICED_PARTS * max(each.room for each in slices)
+    offsets[last] = size + np.cumsum(sizes[last]) - sizes[last]
+    for column, tensor in ((DST, TENSOR_D), (A, TENSOR_A), (B, TENSOR_B)):
+        ops[:, column] = offsets[ops[:, tensor]]
+    ops[:, SCRATCH] = scratch
+    rows, roots, reads = program.rows.copy(), program.roots.copy(), program.reads.copy()
+    rows[:, TO], roots[:, 1] = offsets[1 : len(rows) + 1], offsets[roots[:, 0]]
+    is_read = np.flatnonzero(reads[:, 0] >= 0)
+    reads[is_read, 0] = offsets[program.contraction.reads[: len(is_read)]]
+    placed = tuple(each.placed(ops, start) for each in slices)
+    moved = {"ops": ops, "offsets": offsets, "size": size, "rows": rows, "roots": roots, "reads": reads}
+    return replace(program, **moved, slices=placed, whole=size + int(sizes[last].sum()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
