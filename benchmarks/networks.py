@@ -62,5 +62,6 @@ def compile_kernels() -> None:
     ss.query(net, "lung", given=given)
     ss.marginals(net, given=given)["lung"]
     ss.prepare(net).marginals(given=given)["lung"]
+    ss.prepare(net).map_assignment(given=given)
     ss.plan(net)
     ss.sample(net, 10)

@@ -57,6 +57,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "semiring": "BOOLEAN MAX SUM Semiring temperature",
     },
     "potentials": {
+        "factors.interactions": "is_metric is_semimetric is_submodular",
         "factors.potentials": "AllDifferent AtLeastOne Cardinality Ising Parity Potential Potts RobustPotts "
         "TruncatedLinear TruncatedQuadratic",
         "models.blocks": "over_scopes pairwise unary",

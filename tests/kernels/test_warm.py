@@ -27,6 +27,7 @@ def test_questions_need_no_other_signatures():
         compile.OFTEN = 0
         engine = ss.prepare(ss.datasets.load("asia"))
         engine.marginals(given={"xray": "yes"})["lung"]
+        engine.map_assignment(given={"xray": "yes"})
         in_order = ss.CliqueTree(order=ss.graphs.MinFill())
         ss.prepare(ss.datasets.load("asia"), method=in_order).marginals(given={"xray": "yes"})["lung"]
         engine.predict({"smoke": ["yes", "no", None], "dysp": [None, "no", "yes"]}, targets="lung")

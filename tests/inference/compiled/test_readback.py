@@ -9,9 +9,10 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.compiled import engine as engine_module, readback
-from sepset.inference.compiled.readback import drawer, modes
-from sepset.variables.evidence import resolve
+from sepset.inference.compiled import readback
+from sepset.inference.compiled.execution import run_tensors
+from sepset.inference.compiled.readback import drawer, modes, most_probable, read_back
+from sepset.variables.evidence import Evidence, resolve
 from support.method_contract import Truth
 from support.random_models import markov_net, random_evidence, table_net
 from support.tolerances import STANDARD_ERRORS, TIE
@@ -140,7 +141,8 @@ def test_no_array_has_the_joint_states_of_a_large_clique(monkeypatch):
     most = []
     monkeypatch.setattr(costs, "STATES_READ_BY_CLIQUE", 64)
     monkeypatch.setattr(readback, "modes", lambda weights, which: most.append(weights.size) or modes(weights, which))
-    monkeypatch.setattr(engine_module, "modes", readback.modes)
+    loops = readback.kernels.most_probable
+    monkeypatch.setattr(readback.kernels, "most_probable", lambda *args: most.append(args[-2]) or loops(*args))
     rng, variables = np.random.default_rng(0), [ss.Discrete(f"v{i}", 2) for i in range(12)]
     pairs = [(a, b) for i, a in enumerate(variables) for b in variables[:i]]
     model = ss.MarkovNet(*(ss.Table(pair, rng.random((2, 2))) for pair in pairs))
@@ -150,3 +152,35 @@ def test_no_array_has_the_joint_states_of_a_large_clique(monkeypatch):
     assert best.log_value == pytest.approx(
         ss.map_assignment(model, method=ss.inference.BruteForce()).log_value, abs=TIE
     )
+
+
+@pytest.mark.parametrize("most", [2**16, 4], ids=["by clique", "by step"])
+def test_loops_and_arrays_choose_the_same_states(monkeypatch, most):
+    """Whole weights have many ties: the lowest joint code of each choice either way, of the largest weight."""
+    monkeypatch.setattr(costs, "STATES_READ_BY_CLIQUE", most)
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 13])
+        variables = [ss.Discrete(f"v{i}", int(rng.integers(1, 4))) for i in range(6)]
+        scopes = [[variables[i] for i in rng.permutation(6)[: rng.integers(1, 4)]] for _ in range(8)]
+        entries = [rng.choice([0.0, 1.0, 1.0, 2.0], [v.num_states for v in scope]) for scope in scopes]
+        model = ss.MarkovNet(*map(ss.Table, scopes, entries), variables=variables)
+        tables = ss.CliqueTree().prepare(model.problem()).tables
+        question = tables._question("mode", (), Evidence())
+        with run_tensors(question, *tables._within(question.states, Evidence())) as done:
+            if done.log_partition == -math.inf:
+                continue
+            loops, value = most_probable(done), done.log_partition
+            arrays = {r: int(column[0]) for r, column in read_back(done, 1, modes, maximize=True).items()}
+        assert loops == arrays
+        states = {question.ids[r]: code for r, code in loops.items()}
+        place = {v: i for i, v in enumerate(variables)}
+        weights = [t[tuple(states[place[v]] for v in scope)] for scope, t in zip(scopes, entries, strict=True)]
+        assert math.log(math.prod(weights)) == pytest.approx(value)
+
+
+def test_products_beyond_the_range_of_floats_are_compared():
+    """Three tables of one variable whose product with the larger weights underflows in linear arithmetic."""
+    x = ss.Discrete("x", 3)
+    rows = [[1e-110, 1e-100, 0.0], [1e-110, 1e-120, 1.0], [1e-119, 1e-120, 1.0]]
+    model = ss.MarkovNet(*(ss.Table([x], row) for row in rows))
+    assert ss.map_assignment(model).assignment["x"] == 0

@@ -7,7 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.factors.potentials import TruncatedQuadratic
-from sepset.inference.map.moves import fused, move_energy
+from sepset.inference.map.moves import fused, move_energy, truncated
 from support.wired import METRICS, random_pairs
 
 
@@ -46,6 +46,33 @@ def test_energies_of_choices_and_fusions_that_never_hurt(seed):
             assert energy.value(t) == pytest.approx(-wiring.log_value(np.where(t, take, keep)), abs=1e-9)
     found = fused(wiring, keep, take)
     assert wiring.log_value(found) >= wiring.log_value(keep)
+
+
+def test_truncated_energies_never_hurt():
+    """The decrease of a truncated energy is never more than that of the energy, whatever is chosen."""
+    frustrated = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        wiring = random_pairs(rng, tables=True, zeros=0.15 * (seed % 2))
+        keep, take = (np.array([rng.integers(c) for c in wiring.plugs.cards], np.int64) for _ in range(2))
+        energy = move_energy(wiring, keep, take)
+        smaller, none = truncated(energy), np.zeros(len(keep), np.int64)
+        assert smaller.is_submodular
+        frustrated += not energy.is_submodular
+        if not np.isfinite(energy.value(none)):
+            continue
+        for chosen in itertools.product([0, 1], repeat=len(keep)):
+            t = np.array(chosen, np.int64)
+            assert smaller.value(t) - smaller.value(none) >= energy.value(t) - energy.value(none) - 1e-9
+    assert frustrated > 10
+
+
+def test_a_frustrated_triangle_is_solved_from_equal_states():
+    a, b, c = (ss.Discrete(n) for n in "abc")
+    net = ss.MarkovNet(*(ss.Table(pair, [[1, 2], [2, 1]]) for pair in [(a, b), (b, c), (a, c)]))
+    for method in (ss.AlphaExpansion(), ss.AlphaBetaSwap()):
+        found = ss.map_assignment(net, method=method, start={"a": 0, "b": 0, "c": 0})
+        assert found.log_value == pytest.approx(np.log(4.0))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -163,6 +163,59 @@ def choices(made: Contraction, groups: Groups) -> list[Choice]:
     return found
 
 
+class Traceback(NamedTuple):
+    """All choices as flat arrays, root first.
+
+    Attributes:
+        tensor_start, tensors: the tensors of each choice, as compressed rows.
+        residual_start, residuals: the ranks that each chooses, as compressed rows.
+        largest: the most joint states of a choice.
+        passes: the number of products of all choices.
+    """
+
+    tensor_start: Ints
+    tensors: Ints
+    residual_start: Ints
+    residuals: Ints
+    largest: int
+    passes: int
+
+
+def traceback(made: Contraction, groups: Groups) -> Traceback:
+    """The choices of `choices`, from the arrays of cliques if each is read back as a whole."""
+    num = len(groups.start) - 1
+    ranks = np.flatnonzero(groups.group >= 0)
+    behind = num - 1 - groups.group[ranks]  # cliques counted from the root
+    states = np.bincount(behind, np.log2(made.weights[ranks]), num)
+    if num and states.max() > math.log2(costs.STATES_READ_BY_CLIQUE) - 1e-9:
+        return _listed(made, choices(made, groups))
+    start, boxes = made.boxes[0][: num + 1], made.boxes[1]
+    counts = np.diff(start)[::-1]
+    tensor_start = _bounds(counts)
+    tensors = boxes[np.repeat(start[:-1][::-1] - tensor_start[:-1], counts) + np.arange(tensor_start[-1])]
+    residuals = ranks[np.argsort(behind, kind="stable")]
+    sizes = np.rint(2.0**states)
+    largest, passes = int(sizes.max(initial=1.0)), int((sizes * counts).sum())
+    return Traceback(tensor_start, tensors, _bounds(np.bincount(behind, minlength=num)), residuals, largest, passes)
+
+
+def _listed(made: Contraction, found: list[Choice]) -> Traceback:
+    sizes = [made.size(choice.residual) for choice in found]
+    return Traceback(
+        _bounds(np.array([len(choice.tensors) for choice in found], np.int64)),
+        np.array([t for choice in found for t in choice.tensors], np.int64),
+        _bounds(np.array([len(choice.residual) for choice in found], np.int64)),
+        np.array([r for choice in found for r in choice.residual], np.int64),
+        max(sizes, default=1),
+        sum(size * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)),
+    )
+
+
+def _bounds(counts: Ints) -> Ints:
+    """The bounds of compressed rows of these lengths."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
 def _step_choices(made: Contraction, groups: Groups, cliques: Collection[int]) -> dict[int, list[Choice]]:
     """For each of these cliques its steps that remove variables, the last first."""
     found: dict[int, list[Choice]] = {g: [] for g in cliques}

@@ -62,6 +62,11 @@ class DenseRun(TensorRun):
         start = int(self.question.program.offsets[number])
         return self._space.values[start : start + int(self.question.contraction.sizes[number])]
 
+    @property
+    def workspace(self) -> Floats:
+        """All tensors, each from its offset; a view, for as long as the run is open."""
+        return self._space.values
+
     def scaled(self, number: int) -> tuple[Floats, float]:
         """The entries of one tensor up to a power of two, flat, and the logarithm of that."""
         return self.tensor(number), int(self._space.exponents[number]) * LN2

@@ -20,7 +20,7 @@ from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
 from sepset.inference.compiled.question import Question
-from sepset.inference.compiled.readback import Choose, drawer, modes, read_back
+from sepset.inference.compiled.readback import Choose, drawer, most_probable, read_back
 from sepset.inference.compiled.run import Run
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
@@ -136,8 +136,14 @@ class TableEngine:
     def best(self, evidence: Evidence) -> Best:
         """The most probable values of every unobserved variable, by max-product."""
         question = self._question("mode", (), evidence)
-        log_value, codes = self._read_back(question, evidence, 1, modes)
-        return Best({v: int(column[0]) for v, column in codes.items()}, log_value)
+        values, found = self._within(question.states, evidence)
+        with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
+            log_value = done.log_partition
+            codes = {} if log_value == -np.inf else most_probable(done)
+        ids, states = question.ids, question.states
+        if states is None:
+            return Best({ids[r]: code for r, code in codes.items()}, log_value)
+        return Best({ids[r]: int(states.codes(ids[r])[code]) for r, code in codes.items()}, log_value)
 
     def best_seconds(self, evidence: Evidence) -> float:
         """The estimated seconds of `best`, whose plan is made."""

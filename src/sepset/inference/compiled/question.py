@@ -21,9 +21,11 @@ from sepset.inference.compiled.contraction import (
     Groups,
     Inputs,
     Ranks,
+    Traceback,
     choices,
     contract,
     follow,
+    traceback,
     tree_groups,
 )
 from sepset.inference.compiled.domains import Spread, States
@@ -109,6 +111,11 @@ class Question:
     def choices(self) -> list[Choice]:
         """How values are read back after a run, root first."""
         return choices(self.program.contraction, self.tree)
+
+    @lazy
+    def traceback(self) -> Traceback:
+        """The same as flat arrays."""
+        return traceback(self.program.contraction, self.tree)
 
     @property
     def singles(self) -> dict[int, int]:

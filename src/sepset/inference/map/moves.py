@@ -4,20 +4,21 @@ $$E'(\mathbf t) = E\bigl(\mathbf x^{t}\bigr), \qquad x^t_i = \text{keep}_i \text
 
 An expansion of $\alpha$ offers every variable the state $\alpha$; a swap exchanges two states among the variables that
 have them; a fusion chooses between two assignments. If a pair is not submodular in $\mathbf t$, roof duality decides
-what it can and the rest keeps its state, so that no move makes an assignment worse.
+what it can and the rest keeps its state, or terms are truncated to submodular ones, whichever is better: no move makes
+an assignment worse.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import interruptible
-from sepset.inference.assignment import AssignmentTask, Found
+from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.iterate import Info, Until
 from sepset.inference.map.binary import BinaryEnergy, normal_form
 from sepset.inference.map.mincut import flow_graph
@@ -39,11 +40,38 @@ def fused(wiring: Wiring, keep: Ints, take: Ints) -> Ints:
     energy = move_energy(wiring, keep, take)
     if energy.is_submodular:
         chosen = flow_graph(energy).min_cut().sink_side[: len(keep)]
-    else:
-        roof = roof_dual(energy).first(len(keep))
-        chosen = roof.labeled & (roof.codes == 1)
-    found = np.where(chosen, take, keep)
-    return found if wiring.log_value(found) > wiring.log_value(keep) else keep
+        return _better(wiring, keep, [np.where(chosen, take, keep)])
+    roof = roof_dual(energy).first(len(keep))
+    moved = [np.where(roof.labeled & (roof.codes == 1), take, keep)]
+    if not roof.labeled.all():
+        moved.append(np.where(flow_graph(truncated(energy)).min_cut().sink_side[: len(keep)], take, keep))
+    return _better(wiring, keep, moved)
+
+
+def _better(wiring: Wiring, keep: Ints, moved: list[Ints]) -> Ints:
+    """The best of some assignments, if it is better than the first one."""
+    found, value = best_of(moved, wiring)
+    return found if value > wiring.log_value(keep) else keep
+
+
+def truncated(energy: BinaryEnergy) -> BinaryEnergy:
+    r"""A submodular energy whose decrease from $\mathbf t = 0$ is nowhere larger: its best choice never hurts.
+
+    A cost of (0, 0) is left out, which lowers the energy of keeping both; a cost of (1, 1) is paid by one of the two
+    alone, that with less to gain from taking.
+
+    Reference: Rother, Kumar, Kolmogorov & Blake (2005), Digital tapestry.
+    Guarantee: the decrease is a lower bound on that of the energy.
+    Tested by: inference/map/test_moves.py::test_truncated_energies_never_hurt
+    """
+    unary, costs = energy.unary.copy(), energy.costs.copy()
+    taken = costs[3] > 0.0
+    pairs = energy.pairs[taken].astype(np.int64)
+    gains = np.where(np.isinf(unary[0]), -np.inf, unary[1] - np.where(np.isinf(unary[0]), 0.0, unary[0]))[pairs]
+    payer = np.where(gains[:, 0] >= gains[:, 1], pairs[:, 0], pairs[:, 1])
+    np.add.at(unary[1], payer, costs[3, taken])
+    costs[0] = costs[3] = 0.0
+    return replace(energy, unary=unary, costs=costs)
 
 
 def move_energy(wiring: Wiring, keep: Ints, take: Ints) -> BinaryEnergy:
