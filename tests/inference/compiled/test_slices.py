@@ -15,10 +15,13 @@ from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE
 
 
-@pytest.fixture(params=[0, 10**9], ids=["free axes", "axes by rank"])
+@pytest.fixture(params=[(0, 0), (0, 10**9), (10**9, 0)], ids=["all", "free axes", "shared places"])
 def _sliced(request, monkeypatch):
+    """Every result that can be is sliced, with axes in any order, or with places in common, or both."""
     load()
-    monkeypatch.setattr(costs, "ENTRIES_FOR_FREE_AXES", request.param)
+    monkeypatch.setattr(costs, "ENTRIES_FOR_FREE_AXES", request.param[0])
+    monkeypatch.setattr(costs, "ENTRIES_FOR_SHARED_PLACES", request.param[1])
+    monkeypatch.setattr(costs, "ENTRIES_WITH_SHARED_PLACES", 1)
     for name in ("FACTORS_AT_ONCE", "WORK_OF_A_SHORT_RUN", "WORK_ON_ANY_BLAS"):
         monkeypatch.setattr(costs, name, -1)
     for name in ("NANOSECONDS_PER_PRODUCT", "NANOSECONDS_PER_PACKED_ENTRY", "NANOSECONDS_FOR_THREADS"):
@@ -100,8 +103,40 @@ def test_a_workspace_has_no_place_for_what_is_sliced():
     assert program.whole - program.size == sum(sizes[t] for t in sliced)
     for each in program.slices:
         assert program.contraction.rows[each.second, 1:].tolist().count(program.contraction.rows[each.first, 0]) == 1
-    ends = sorted((int(program.offsets[t]), int(program.offsets[t] + sizes[t])) for t in range(len(sizes)))
-    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))
+    assert_apart(program)
+
+
+def assert_apart(program):
+    """No tensor is written where another one is still to be read, nor where a run looks for it afterward."""
+    made = program.contraction
+    sizes, offsets, num = made.sizes.astype(int), program.offsets, len(made.rows)
+    last = {int(t): num for t in (*range(made.num_inputs + 1), *made.roots, *made.reads)}
+    last |= {int(t): num for t in made.rows[: made.num_forward, 0]}  # for the next run
+    for number, row in enumerate(made.rows.tolist()):
+        last |= {t: max(last.get(t, 0), number) for t in row}
+    for each in program.slices:
+        last |= {t: max(last[t], each.second) for t in made.rows[each.first, 1:].tolist()}
+    for number, (d, *_) in enumerate(made.rows.tolist()):
+        begun = {*range(made.num_inputs + 1), *made.rows[:number, 0].tolist()}
+        for t in begun:
+            is_apart = offsets[t] + sizes[t] <= offsets[d] or offsets[d] + sizes[d] <= offsets[t]
+            assert is_apart or last[t] < number
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_large_results_of_the_reverse_sweep_share_their_places(seed, monkeypatch):
+    monkeypatch.setattr(costs, "FACTORS_AT_ONCE", -1)
+    model, _ = random_model(seed)
+    apart = programs(ss.prepare(model), ())
+    monkeypatch.setattr(costs, "ENTRIES_FOR_SHARED_PLACES", 0)
+    monkeypatch.setattr(costs, "ENTRIES_WITH_SHARED_PLACES", 1)
+    model.problem().kept.clear()
+    program = programs(ss.prepare(model), ())
+    assert program.is_shared
+    assert not apart.is_shared
+    assert program.size < apart.size
+    assert_apart(program)
+    assert_apart(apart)
 
 
 def test_small_results_are_not_sliced():

@@ -24,7 +24,9 @@ KIND, DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT = range(10)
 BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRANSPOSED = range(10, 22)
 # Entries of a and b that are packed, for matrix products or for loops; and the groups of loops over packed tensors.
 ROOM_A, ROOM_B, LOOPED, COUNT_L = range(22, 26)
-WIDTH = 26
+# One if the place of the result is also that of others, which it does not outlast: then it is due in every run.
+ALWAYS = 26
+WIDTH = 27
 
 # Columns of a factor's row: its target, the groups that copy it, its source, and its findings.
 TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
@@ -389,7 +391,7 @@ def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: An
 
     The exponent of its result is then that of the product.
     """
-    if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
+    if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0 and op[ALWAYS] == 0:
         dirty[op[TENSOR_D]] = 0
         return UNCHANGED
     dirty[op[TENSOR_D]] = 1

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sepset.kernels.compiled.contraction import (
+    ALWAYS,
     DST,
     DUE,
     KIND,
@@ -149,7 +150,7 @@ def begin_second(w: Any, op: Any, groups: Any, dirty: Any, exponents: Any, spans
     As `begin`, but the first result, whose number is given, is not there to be looked at. The second is then zero.
     """
     a, b, d = op[TENSOR_A], op[TENSOR_B], op[TENSOR_D]
-    dirty[d] = max(dirty[a], dirty[b])
+    dirty[d] = max(dirty[a], dirty[b], np.uint8(op[ALWAYS]))
     if dirty[d] == 0:
         return UNCHANGED
     if spans[a, 0] + spans[b, 0] < LEAST or spans[a, 1] + spans[b, 1] > MOST:
