@@ -123,8 +123,8 @@ def packed_product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, c
         copy(w, op[DST], out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
 
 
-@kernel(borrows=True, inner=True)
-def looped_product(
+@kernel(inline=True)
+def _product(
     w: Any,
     op: Any,
     d: int,
@@ -150,6 +150,24 @@ def looped_product(
         multiply_tiles(w, d, a, b, groups, first, count, mode == SET, mode == MAX, 0, num, cancel)
     else:
         loops(w, d, a, b, groups, first, count, mode, counter, cancel)
+
+
+@kernel(borrows=True, inner=True)
+def looped_product(
+    w: Any,
+    op: Any,
+    d: int,
+    a: int,
+    b: int,
+    groups: Any,
+    first: int,
+    count: int,
+    maximize: bool,
+    counter: Any,
+    cancel: Any,
+) -> None:
+    """The same, as a call: for large instructions."""
+    _product(w, op, d, a, b, groups, first, count, maximize, counter, cancel)
 
 
 @kernel(inner=True)
@@ -379,8 +397,8 @@ def _execute(
             elif op[KIND] == PACKED:
                 packed_product(w, op, groups, maximize, counter, cancel)
             else:
-                places = op[DST], op[A], op[B]
-                looped_product(w, op, *places, groups, op[FIRST], op[COUNT], maximize, counter, cancel)
+                d, a, b, first, count = op[DST], op[A], op[B], op[FIRST], op[COUNT]
+                _product(w, op, d, a, b, groups, first, count, maximize, counter, cancel)
             end(w, bits, op, groups, exponents, flags, spans)
     return True
 
