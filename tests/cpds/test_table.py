@@ -117,7 +117,7 @@ def test_normalized_refuses_rows_without_weight(row):
     ("table", "given_parents", "error", "message"),
     [
         ([[0.5, 0.5]], (), ModelError, r"shape \(2,\).*found the shape \(1, 2\)"),
-        ([0.5, 0.5], "intelligence", ScopeError, "Discrete variables; found 'intelligence'"),
+        ([0.5, 0.5], "intelligence", ScopeError, "'intelligence' is a name"),
         ([0.5, 0.5], (Real("x"),), ScopeError, "Discrete variables"),
         ([[0.5, 0.5], [0.5, 0.5]], (D,), ScopeError, "twice"),
         ("no", (), ModelError, "needs numbers"),
@@ -229,7 +229,7 @@ def test_frames_without_the_labels_are_refused():
         pd.DataFrame([[0.5, 0.5], [0.2, 0.8]], columns=["no", "maybe"], index=["x", "y"]),
         pl.DataFrame({"no": [0.5, 0.2], "yes": [0.5, 0.8]}),
     ):
-        with pytest.raises(ModelError, match=r"labels|by their names"):
+        with pytest.raises(ModelError, match=r"a column for each parent|by their names"):
             TableCPD(c, frame, given=a)
     with pytest.raises(StateError, match="Unknown state 0"):
         TableCPD(c, pd.DataFrame([[0.5, 0.5], [0.2, 0.8]], columns=["no", "yes"]), given=a)

@@ -191,3 +191,16 @@ def test_adding_an_edge_is_refused_exactly_when_it_closes_a_cycle(drawn):
         else:
             with pytest.raises(ModelError, match="cycle"):
                 dag.with_edge(a, b)
+
+
+def test_edges_in_place_of_nodes():
+    networkx = pytest.importorskip("networkx")
+    pairs = [("b", "a"), ("a", "c")]
+    assert DAG(pairs) == DAG((), pairs) == DAG(networkx.DiGraph(pairs)) == DAG(iter(pairs))
+    assert UndirectedGraph(pairs) == UndirectedGraph((), pairs) == UndirectedGraph(networkx.Graph(pairs))
+    with pytest.raises(ModelError, match="directions"):
+        DAG(networkx.Graph(pairs))
+    with pytest.raises(ModelError, match="from_networkx"):
+        MixedGraph(networkx.DiGraph(pairs))
+    with pytest.raises(ScopeError, match="apart"):
+        DAG([("a", "b"), "c"])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+import sepset as ss
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.table import TableCPD
 from sepset.errors import FileFormatError, ModelError, NotApplicable
@@ -195,3 +196,25 @@ def test_a_kind_can_be_asked_for(tmp_path):
     assert isinstance(read(tmp_path / "coin.json", kind=BayesNet), BayesNet)
     with pytest.raises(FileFormatError, match="the file has a BayesNet; kind= asks for a MarkovNet"):
         read(tmp_path / "coin.json", kind=MarkovNet)
+
+
+@pytest.mark.parametrize("suffix", [".bif", ".xmlbif", ".net", ".xdsl", ".uai", ".json"])
+def test_contents_and_streams_are_recognized(tmp_path, suffix):
+    path = tmp_path / f"asia{suffix}"
+    ss.write(ss.datasets.load("asia"), path)
+    model, data = ss.read(path), path.read_bytes()
+    for source in (data, bytearray(data), io.BytesIO(data), io.StringIO(data.decode()), gzip.compress(data)):
+        assert ss.read(source) == model
+    assert ss.read(data, format=suffix[1:]) == ss.read(data, format=suffix) == model
+    with open(path, "rb") as stream:
+        assert ss.read(stream) == model
+
+
+def test_contents_that_are_not_recognized():
+    for source in (b"", b"some words", io.BytesIO(b"\x00\x01")):
+        with pytest.raises(FileFormatError, match="format="):
+            ss.read(source)
+    with pytest.raises(FileFormatError, match="a path, bytes or a stream"):
+        ss.read(3)
+    with pytest.raises(FileFormatError, match="more than 10 bytes"):
+        ss.read(b"network asia { }", max_bytes=10)

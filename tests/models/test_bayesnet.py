@@ -557,3 +557,35 @@ def test_the_kind_of_a_cpd_can_be_asked_for():
     assert net.cpd("coin", kind=TableCPD) is net.cpd("coin")
     with pytest.raises(ModelError, match="The CPD of 'coin' is a TableCPD, not a NoisyOr"):
         net.cpd("coin", kind=NoisyOr)
+
+
+def test_a_network_of_a_list_of_cpds():
+    coin = TableCPD(Discrete("coin"), [0.5, 0.5])
+    assert BayesNet([coin]) == BayesNet(coin) == BayesNet(iter((coin,)))
+    assert BayesNet([]) == BayesNet()
+    with pytest.raises(ModelError, match="made of CPDs"):
+        BayesNet([coin], [coin])
+
+
+def test_parents_are_matched_by_the_names_of_their_states():
+    rng = np.random.default_rng(3)
+    a, b = Discrete("a", ("x", "y", "z")), Discrete("b", (0, 1))
+    turned = Discrete("a", ("z", "x", "y"))
+    rows = rng.dirichlet([1, 1], 3)
+    own = BayesNet(TableCPD(a, [0.2, 0.3, 0.5]), TableCPD(b, rows, given=a))
+    assert BayesNet(TableCPD(b, rows[[2, 0, 1]], given=turned), TableCPD(a, [0.2, 0.3, 0.5])) == own
+    with pytest.raises(ModelError, match="Give both the same states"):
+        BayesNet(TableCPD(a, [0.2, 0.3, 0.5]), TableCPD(b, rows, given=Discrete("a", ("x", "y", "w"))))
+
+
+def test_networks_are_equal_in_any_order():
+    rng = np.random.default_rng(4)
+    a, b, c = Discrete("a", 2), Discrete("b", 3), Discrete("c", 2)
+    table = rng.dirichlet([1, 1], (2, 3))
+    cpds = [TableCPD(a, [0.2, 0.8]), TableCPD(b, [0.2, 0.3, 0.5]), TableCPD(c, table, given=(a, b))]
+    turned = TableCPD(c, table.swapaxes(0, 1), given=(b, a))
+    first, second = BayesNet(cpds), BayesNet(turned, cpds[1], cpds[0])
+    assert first == second
+    assert hash(first) == hash(second)
+    assert first != BayesNet(*cpds[:2], TableCPD(c, rng.dirichlet([1, 1], (2, 3)), given=(a, b)))
+    assert first != BayesNet(cpds[:2])

@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.foreign import translated
 from sepset.data.sources import Weights
 from sepset.factors.algebra import AnyVariable
-from sepset.graphs.graph import DAG
+from sepset.graphs.graph import DAG, with_directions
 from sepset.learning import fit as learning
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.fit import F, FitResult, Fits, LearningMethod
@@ -20,7 +20,7 @@ from sepset.models.bayesnet import BayesNet
 
 @overload
 def fit(
-    structure: DAG | BayesNet,
+    structure: DAG | BayesNet | Iterable[tuple[Any, Any]],
     data: object,
     method: None = None,
     *,
@@ -33,7 +33,7 @@ def fit(
 ) -> FitResult: ...
 @overload
 def fit(
-    structure: DAG | BayesNet,
+    structure: DAG | BayesNet | Iterable[tuple[Any, Any]],
     data: object,
     method: Fits[F],
     *,
@@ -46,7 +46,7 @@ def fit(
 ) -> F: ...
 @translated
 def fit(
-    structure: DAG | BayesNet,
+    structure: DAG | BayesNet | Iterable[tuple[Any, Any]],
     data: object,
     method: LearningMethod | None = None,
     *,
@@ -64,8 +64,8 @@ def fit(
     is the default, maximum likelihood, for tables; other CPDs maximize their likelihood too.
 
     Args:
-        structure: a graph over names of columns, whose kinds decide the CPDs; or a network, whose CPDs keep their form
-            and share parameters where they name the same block.
+        structure: a graph over names of columns, whose kinds decide the CPDs (also a `DiGraph` of networkx or a list of
+            pairs); or a network, whose CPDs keep their form and share parameters where they name the same block.
         data: a dataset, any frame, eager or lazy, a mapping of columns, or the path of a CSV or Parquet file; for
             methods that need no more, `Counts` of the families, which may have been added up from many parts.
         method: maximum likelihood, `MLE()`, by default; `Bayes`, `PosteriorMode`, `EM` and others.
@@ -87,7 +87,7 @@ def fit(
     """
     chosen: Fits[Any] = MLE() if method is None else method
     found: FitResult = learning.fit(
-        structure,
+        with_directions(structure),
         data,
         chosen,
         weights=weights,

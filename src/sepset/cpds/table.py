@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
-from sepset.base.frames import library_name
 from sepset.base.frozen import changed, fill, made
-from sepset.base.text import listing
 from sepset.cpds.counts import decode, joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -21,10 +19,11 @@ from sepset.cpds.jointstates import LARGEST
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.parameters import ROUNDING, PriorTerm
 from sepset.cpds.registry import Fields, registered
-from sepset.errors import ModelError, ScopeError, StateError
+from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
-from sepset.factors.labels import FEW, in_rows, name_of, with_numbers
+from sepset.factors.entries import entries, named_scope, row_place
+from sepset.factors.labels import FEW, in_rows, with_numbers
 from sepset.factors.table import Table
 from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete
@@ -35,11 +34,12 @@ class TableCPD(DiscreteCPD):
     r"""A dense table of $P(X \mid \mathbf U)$ with axes `(*given, child)`; the last axis sums to one.
 
     Args:
-        child: the variable $X$.
-        table: numbers of shape `(*given, child)` (or flat, in C order); a `Table` over these variables; or a mapping
-            from the parents' states to rows, each a sequence or a mapping from the child's states; or a pandas frame
-            with a row per joint state of the parents and a column per state of the child, matched by their labels.
-        given: the parents $\mathbf U$, a variable or a sequence of them, in axis order.
+        child: the variable $X$; or its name, if the rows are labeled by its states.
+        table: numbers of shape `(*given, child)` (or a row per joint state of the parents, or flat, in C order); a
+            `Table` over these variables; a mapping from the parents' states to rows, each a sequence or a mapping from
+            the child's states; or a frame of pandas, polars or Arrow with a row per joint state of the parents and a
+            column per state of the child, or with a row per joint state of all, matched by their labels.
+        given: the parents $\mathbf U$, a variable or name, or a sequence of them, in axis order.
         block: the parameters it uses; by default its own, named after the child.
         tolerance: the largest difference between one and the sum of a row; only rows read from files need more.
 
@@ -53,6 +53,8 @@ class TableCPD(DiscreteCPD):
     >>> cpd = TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain)
     >>> cpd, cpd.num_parameters, cpd[True]
     (TableCPD(wet[2] | rain[2]; 0.9 0.1, 0.2 0.8), 2, array([0.2, 0.8]))
+    >>> TableCPD("wet", {False: {"no": 0.9, "yes": 0.1}, True: {"yes": 0.8, "no": 0.2}}, given="rain")
+    TableCPD(wet[2] | rain[2]; 0.9 0.1, 0.2 0.8)
     """
 
     __slots__ = ("table",)
@@ -61,25 +63,26 @@ class TableCPD(DiscreteCPD):
     @translated
     def __init__(
         self,
-        child: Discrete,
+        child: Discrete | str,
         table: ArrayLike | Table | Mapping[Any, Any],
         *,
-        given: Discrete | Iterable[Discrete] = (),
+        given: Discrete | str | Iterable[Discrete | str] = (),
         block: ParameterBlock | str | None = None,
         tolerance: float = TOLERANCE,
     ) -> None:
-        self._init(child, given, block)
-        flat = _flat(self, table)
-        check_rows(flat.reshape(-1, child.num_states), self, self.describe, tolerance)
+        variable, parents = named_scope(child, table, given=given)
+        self._init(variable, parents, block)
+        flat = entries(self, table)
+        check_rows(flat.reshape(-1, variable.num_states), self, self.describe, tolerance)
         fill(self, table=Table._make(self.scope, np.abs(flat)))
 
     @classmethod
     def normalized(
         cls,
-        child: Discrete,
+        child: Discrete | str,
         weights: ArrayLike | Table | Mapping[Any, Any],
         *,
-        given: Discrete | Iterable[Discrete] = (),
+        given: Discrete | str | Iterable[Discrete | str] = (),
         block: ParameterBlock | str | None = None,
     ) -> Self:
         """The CPD whose rows are `weights` divided by their sums; a row of zeros raises an error.
@@ -88,8 +91,9 @@ class TableCPD(DiscreteCPD):
         array([0.75, 0.25])
         """
         bare = made(cls)
-        bare._init(child, given, block)
-        rows = _flat(bare, weights).reshape(-1, child.num_states)
+        variable, parents = named_scope(child, weights, given=given)
+        bare._init(variable, parents, block)
+        rows = entries(bare, weights).reshape(-1, variable.num_states)
         bad = np.flatnonzero(~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (rows > 0).any(axis=1)))
         if bad.size:
             first = int(bad[0])
@@ -98,7 +102,7 @@ class TableCPD(DiscreteCPD):
                 "A row needs finite weights >= 0, not all zero."
             )
         scaled = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])  # exact, and no sum overflows
-        return cls(child, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), given=bare.parents, block=block)
+        return cls(variable, (scaled / scaled.sum(axis=1, keepdims=True)).reshape(-1), given=bare.parents, block=block)
 
     @classmethod
     def uniform(cls, child: Discrete, *, given: Discrete | Iterable[Discrete] = ()) -> Self:
@@ -133,7 +137,7 @@ class TableCPD(DiscreteCPD):
 
     def __getitem__(self, states: object) -> Floats:
         """The row at the parents' states (a tuple, or one bare state for one parent)."""
-        place = _place(self, states)
+        place = row_place(self, states)
         return np.asarray(self._matrix()[place])
 
     def __repr__(self) -> str:
@@ -297,113 +301,6 @@ def _complete_counts(columns: Columns, weights: Floats | None, scope: Sequence[D
         place, size = place * variable.num_states + codes, size * variable.num_states
         whole &= codes >= 0
     return np.bincount(place[whole], None if weights is None else weights[whole], size).astype(np.float64, copy=False)
-
-
-def _flat(cpd: TableCPD, table: ArrayLike | Table | Mapping[Any, Any]) -> Floats:
-    """The entries in C order over `(*parents, child)`; the shape is checked, the values are not."""
-    check_size(cpd.scope)
-    if isinstance(table, Table):
-        return np.asarray(table.align(cpd.scope).values.reshape(-1))
-    if isinstance(table, Mapping):
-        return _from_mapping(cpd, table)
-    if type(table).__name__ == "DataFrame":
-        return _from_mapping(cpd, _labeled(cpd, table))
-    if type(table).__name__ == "Series" and library_name(table) == "pandas":
-        return _from_mapping(cpd, _labeled(cpd, table.to_frame().T))  # type: ignore[union-attr]  # a series of pandas
-    try:
-        array = np.asarray(table, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{cpd.label} needs numbers of shape {_shape(cpd)}; found {table!r}.") from error
-    if array.shape != _shape(cpd) and array.shape != (num_entries(cpd.scope),):
-        raise ModelError(
-            f"{cpd.label} needs numbers of shape {_shape(cpd)}, axes (*given, child); found the shape {array.shape}."
-        )
-    return np.ascontiguousarray(array).reshape(-1)
-
-
-def _labeled(cpd: TableCPD, frame: Any) -> Mapping[Any, Any]:
-    """The rows of a pandas frame by their labels: joint states of the parents in rows, states of the child in columns.
-
-    A transposed frame is turned; where both fit, it is turned if its index has the name of the child.
-    """
-    if library_name(frame) != "pandas":
-        raise ModelError(f"{cpd.label} takes frames of pandas, whose rows have labels; found {type(frame).__module__}.")
-    states = {(isinstance(state, bool), state) for state in cpd.child.states}
-    fits = [{(isinstance(v, bool), v) for v in axis.tolist()} == states for axis in (frame.columns, frame.index)]
-    if not any(fits):
-        raise ModelError(
-            f"{cpd.label}: a frame has a row for each state of the parents and a column for each state of the child, "
-            f"by their names; found the columns {listing(frame.columns.tolist())} and the rows "
-            f"{listing(frame.index.tolist())}."
-        )
-    turned = fits == [False, True] or (all(fits) and frame.index.name == cpd.child.name)
-    rows = frame.T if turned else frame
-    names = [parent.name for parent in cpd.parents]
-    if len(names) > 1 and set(rows.index.names) == set(names):
-        rows = rows.reorder_levels(names)
-    return {} if not len(rows) else _named_rows(cpd, rows)
-
-
-def _named_rows(cpd: TableCPD, rows: Any) -> dict[Any, Any]:
-    named = [dict(zip(rows.columns.tolist(), row, strict=True)) for row in rows.to_numpy().tolist()]
-    if not cpd.parents:
-        return named[0] if len(named) == 1 else dict(enumerate(named))
-    labels = rows.index.tolist()
-    repeated = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
-    if repeated is not None:
-        raise ModelError(f"{cpd.label} was given the row {repeated!r} twice.")
-    return dict(zip(labels, named, strict=True))
-
-
-def _shape(cpd: TableCPD) -> tuple[int, ...]:
-    return tuple(v.num_states for v in cpd.scope)
-
-
-def _from_mapping(cpd: TableCPD, table: Mapping[Any, Any]) -> Floats:
-    if not cpd.parents:
-        return row_of(cpd.child, table.get((), table), cpd)
-    rows = np.full((num_entries(cpd.parents), cpd.child.num_states), np.nan)
-    given = np.zeros(len(rows), np.bool_)
-    for states, row in table.items():
-        place = _place(cpd, states)
-        if given[place]:
-            raise ModelError(f"{cpd.label} was given the row {cpd.describe(place)} twice.")
-        rows[place], given[place] = row_of(cpd.child, row, cpd), True
-    if not given.all():
-        missing = int(np.flatnonzero(~given)[0])
-        raise ModelError(
-            f"{cpd.label} was given {given.sum()} of {len(rows)} rows; the row {cpd.describe(missing)} is missing."
-        )
-    return rows.reshape(-1)
-
-
-def _place(cpd: TableCPD, states: object) -> int:
-    listed = states if isinstance(states, tuple) else (states,)
-    if len(listed) != len(cpd.parents):
-        raise ScopeError(f"{cpd.label} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
-    place = 0
-    for parent, state in zip(cpd.parents, listed, strict=True):
-        place = place * parent.num_states + parent.code(state)
-    return place
-
-
-def row_of(child: Discrete, row: object, owner: object) -> Floats:
-    """One row of probabilities from a sequence, or from a mapping that names every state."""
-    if isinstance(row, Mapping):
-        values = np.full(child.num_states, np.nan)
-        for state, value in row.items():
-            values[child.code(state)] = value
-        if np.isnan(values).any():
-            absent = child.states[int(np.flatnonzero(np.isnan(values))[0])]
-            raise StateError(f"{name_of(owner)}: a row has no probability for {child.name}={absent!r}.")
-        return values
-    try:
-        values = np.array(row, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{name_of(owner)} needs rows of {child.num_states} numbers; found {row!r}.") from error
-    if values.shape != (child.num_states,):
-        raise ModelError(f"{name_of(owner)} needs rows of {child.num_states} numbers; found {values.shape}: {row!r}.")
-    return values
 
 
 def _constant(table: Table, variable: Discrete) -> bool:

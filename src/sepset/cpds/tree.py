@@ -19,9 +19,9 @@ from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
-from sepset.cpds.table import row_of
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, Scope, num_entries
+from sepset.factors.entries import row_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_order
 from sepset.variables.universe import Variables

@@ -47,6 +47,7 @@ from sepset.inference.result import (
 from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.findings import Findings
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
@@ -104,16 +105,15 @@ class Engine(RowQuestions):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        if not self._is_measured:
-            return QueryResult(
-                distribution, answer.log_partition, method=self.method, guarantees=guarantees, info=answered()
-            )
         about = self._about(guarantees, positions, evidence)
-        return QueryResult(distribution, answer.log_partition, method=self.method, **about)
+        findings = Findings(evidence, self.known)
+        return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
 
     def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
+        if not self._is_measured:
+            return {"guarantees": guarantees, "info": info}
         if can(prepared, ReportsRuns):
             told = prepared.report(evidence)
             known = {part: told.guarantees.get(part, found) for part, found in guarantees.items()}
@@ -153,12 +153,9 @@ class Engine(RowQuestions):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        if not self._is_measured:
-            return MarginalsResult(
-                self._place, read, log_partition, method=self.method, guarantees=self.promises, info=answered()
-            )
         about = self._about(self.promises, self._place.values(), evidence)
-        return MarginalsResult(self._place, read, log_partition, method=self.method, **about)
+        findings = Findings(evidence, self.known)
+        return MarginalsResult(self._place, read, log_partition, method=self.method, findings=findings, **about)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""

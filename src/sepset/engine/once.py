@@ -14,6 +14,7 @@ from sepset.inference.exact.direct import Part, direct_joint
 from sepset.inference.result import EVERYTHING_EXACT, QueryResult
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Given, resolve
+from sepset.variables.findings import Findings
 from sepset.variables.variable import VariableLike
 
 WHOLE = slice(None)
@@ -54,7 +55,14 @@ def answer_once(model: Any, targets: VariableLike | Iterable[VariableLike], give
     if found is None:
         return None
     table = Table._make(tuple([scope[i] for i in places]), found[0].reshape(-1))
-    return QueryResult(table, found[1], method=DEFAULT_METHOD, guarantees=GUARANTEES, info={"tier": "plain"})
+    return QueryResult(
+        table,
+        found[1],
+        method=DEFAULT_METHOD,
+        guarantees=GUARANTEES,
+        info={"tier": "plain"},
+        findings=Findings(evidence, variables),
+    )
 
 
 def _families(model: BayesNet, start: Collection[int]) -> dict[int, tuple[int, ...]] | None:

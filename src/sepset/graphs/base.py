@@ -7,7 +7,7 @@ from abc import ABC
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Named(Protocol):
 Node: TypeAlias = str | Named
 Nodes: TypeAlias = Node | Iterable[Node]
 Edge: TypeAlias = tuple[str, str]
+NodesOrEdges: TypeAlias = Iterable[Node] | Iterable[tuple[Node, Node]]
 
 _SHOWN = 8
 
@@ -265,6 +266,29 @@ def way_to_graph(value: object) -> str:
     return f" Give its graph: .{own[0]}" if own else " Make one by DAG, UndirectedGraph or MixedGraph."
 
 
+def is_undirected(value: object) -> bool:
+    """Whether a value is a graph of networkx without directions.
+
+    >>> is_undirected("AB")
+    False
+    """
+    return type(value).__module__.startswith("networkx.") and not value.is_directed()  # type: ignore[attr-defined]
+
+
+def edges_first(nodes: NodesOrEdges, edges: Iterable[Sequence[Node]]) -> tuple[Any, Iterable[Any]]:
+    """Nodes and edges, where edges may be given in place of the nodes: a list of pairs, or a graph of networkx.
+
+    >>> edges_first([("A", "B"), ("B", "C")], ())
+    ((), [('A', 'B'), ('B', 'C')])
+    """
+    if type(nodes).__module__.startswith("networkx."):
+        return map(text_of, nodes.nodes), [(text_of(a), text_of(b)) for a, b in nodes.edges()]  # type: ignore[union-attr]
+    if isinstance(nodes, str) or (isinstance(edges, Sequence) and len(edges)):
+        return nodes, edges
+    listed = list(nodes)
+    return ((), listed) if listed and all(isinstance(node, tuple | list) for node in listed) else (listed, edges)
+
+
 def each(nodes: Nodes) -> list[Node]:
     """One node or several, as a list."""
     if isinstance(nodes, str) or hasattr(nodes, "name"):
@@ -278,7 +302,7 @@ def name_of(node: Node) -> str:
         return node
     name = getattr(node, "name", None)
     if not isinstance(name, str):
-        edges = " Edges go second: DAG(edges=[...])." if isinstance(node, tuple) else ""
+        edges = " Give nodes and edges apart: DAG(nodes, edges)." if isinstance(node, tuple) else ""
         raise ScopeError(f"A node is a name or has one; found {node!r} of type {type(node).__name__}.{edges}")
     return name
 

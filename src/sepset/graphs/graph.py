@@ -14,7 +14,18 @@ from sepset.base.extras import require
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.errors import ModelError
-from sepset.graphs.base import Graph, Named, Node, Nodes, required_graph, text_of, unique_names
+from sepset.graphs.base import (
+    Graph,
+    Named,
+    Node,
+    Nodes,
+    NodesOrEdges,
+    edges_first,
+    is_undirected,
+    required_graph,
+    text_of,
+    unique_names,
+)
 from sepset.graphs.csr import (
     CSR,
     NO_PAIRS,
@@ -52,7 +63,8 @@ class DAG(Graph):
     """A directed acyclic graph.
 
     Args:
-        nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order.
+        nodes: names, or anything with a `.name`; nodes that only edges mention are appended in order. A list of pairs
+            alone, or a `DiGraph` of networkx, gives the edges.
         edges: pairs `(parent, child)`. A cycle raises an error that names it.
 
     Reference: Koller & Friedman, section 2.2.
@@ -60,12 +72,16 @@ class DAG(Graph):
     >>> dag = DAG(["A"], [("A", "B"), ("C", "B")])
     >>> dag.nodes, dag.parents("B"), dag
     (('A', 'B', 'C'), ('A', 'C'), DAG(A -> B; C -> B))
+    >>> DAG([("A", "B"), ("C", "B")]) == DAG.parse("A -> B <- C") == dag
+    True
     """
 
     _arrows = ("->", "<-")
 
-    def __init__(self, nodes: Iterable[Node] = (), edges: Iterable[Sequence[Node]] = ()) -> None:
-        self._fill_named(nodes, edges, ())
+    def __init__(self, nodes: NodesOrEdges = (), edges: Iterable[Sequence[Node]] = ()) -> None:
+        if is_undirected(nodes):
+            raise ModelError("A DAG needs the directions of its edges; found an undirected graph of networkx.")
+        self._fill_named(*edges_first(nodes, edges), ())
 
     @classmethod
     def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
@@ -134,6 +150,16 @@ class DAG(Graph):
         return self.without_edge(source, target).with_edge(target, source)
 
 
+def with_directions(value: Any) -> Any:
+    """A DAG for a graph of networkx or a list of pairs; anything else as it is.
+
+    >>> with_directions([("A", "B")]), with_directions("A")
+    (DAG(A -> B), 'A')
+    """
+    is_pairs = isinstance(value, list | tuple) and all(isinstance(pair, tuple | list) for pair in value)
+    return DAG(value) if is_pairs or type(value).__module__.startswith("networkx.") else value
+
+
 class UndirectedGraph(Graph):
     """An undirected graph.
 
@@ -149,8 +175,9 @@ class UndirectedGraph(Graph):
 
     _arrows = ("-",)
 
-    def __init__(self, nodes: Iterable[Node] = (), edges: Iterable[Sequence[Node]] = ()) -> None:
-        self._fill_named(nodes, (), edges)
+    def __init__(self, nodes: NodesOrEdges = (), edges: Iterable[Sequence[Node]] = ()) -> None:
+        own, pairs = edges_first(nodes, edges)
+        self._fill_named(own, (), pairs)
 
     @classmethod
     def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
@@ -211,6 +238,8 @@ class MixedGraph(Graph):
         *,
         undirected: Iterable[Sequence[Node]] = (),
     ) -> None:
+        if type(nodes).__module__.startswith("networkx."):
+            raise ModelError("Graphs of networkx are read by MixedGraph.from_networkx.")
         self._fill_named(nodes, directed, undirected)
 
     @classmethod

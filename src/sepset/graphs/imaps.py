@@ -35,7 +35,7 @@ Oracle: TypeAlias = Callable[[str, Sequence[str], Sequence[str]], bool]
 _LIMIT = 5_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Independence:
     """The statement $(X \\perp Y \\mid \\mathbf Z)$."""
 
@@ -46,6 +46,9 @@ class Independence:
     def __str__(self) -> str:
         given = f" | {', '.join(map(quoted, self.given))}" if self.given else ""
         return f"({quoted(self.x)} ⊥ {quoted(self.y)}{given})"
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         return html_text(str(self))

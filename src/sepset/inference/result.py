@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,13 +16,15 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
-from sepset.base.display import Shown, Tabulated, html_text, rich_text
+from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, StateError
 from sepset.factors.algebra import Scope
 from sepset.factors.labels import short, with_numbers
+from sepset.inference.documents import answer_document, marginals_document
+from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 
@@ -120,21 +123,34 @@ class InWords(Protocol):
 
 
 @dataclass(frozen=True)
-class QueryResult(Result):
+class QueryResult(Result, Tabulated):
     """A joint distribution over the targets; indexing, `values` and `scope` are its own.
 
     Attributes:
         distribution: the normalized answer.
         log_partition: the logarithm of the probability of the evidence (the partition function, if undirected).
+        findings: the evidence.
 
     >>> import sepset as ss
     >>> answer = ss.query(ss.datasets.load("asia"), "lung", given={"xray": "yes"})
     >>> round(answer["yes"], 4), round(answer.log_partition, 4)
     (0.4887, -2.2046)
+    >>> print(answer)
+    P(lung | xray=yes)
+      lung  probability
+      yes      0.488711  ██████████
+      no       0.511289  ██████████
     """
 
     distribution: Any
     log_partition: float
+    findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
+
+    @property
+    def title(self) -> str:
+        """The question, as in `P(lung | xray=yes)`."""
+        names = ", ".join(v.name for v in self.scope)
+        return f"P({names} | {self.findings})" if self.findings.evidence else f"P({names})"
 
     @property
     def scope(self) -> Scope:
@@ -191,9 +207,26 @@ class QueryResult(Result):
         """A data frame with one row per joint state."""
         return self.distribution.to_frame(kind)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The answer in plain values, as `to_json` writes it.
+
+        >>> import sepset as ss
+        >>> ss.query(ss.datasets.load("student"), "sat").to_dict()["probabilities"]
+        [{'sat': 'low', 'probability': 0.725}, {'sat': 'high', 'probability': 0.275}]
+        """
+        return answer_document(self)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The answer as JSON: targets, evidence, probabilities or moments, and guarantees."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
     def plot(self, ax: Any = None) -> Any:
-        """The matplotlib axes with the distribution."""
-        return self.distribution.plot(ax)
+        """The matplotlib axes with the distribution, its probabilities from zero to one, under the question."""
+        axes = self.distribution.plot(ax)
+        if len(self.scope) == 1 and isinstance(self.scope[0], Discrete):
+            axes.set(ylabel="probability", ylim=(0.0, 1.0))
+        axes.set_title(self.title)
+        return axes
 
     def keys(self) -> tuple[Any, ...]:
         """The states of one discrete target, or the joint states of several as tuples: `dict(answer)` has them all."""
@@ -219,15 +252,14 @@ class QueryResult(Result):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.array(self.values, dtype=dtype, copy=True) if copy else np.asarray(self.values, dtype=dtype)
 
-    def __str__(self) -> str:
-        return str(self.distribution) if isinstance(self.distribution, Tabulated) else repr(self)
-
-    def __rich__(self) -> Any:
-        return self.distribution.__rich__() if isinstance(self.distribution, Tabulated) else rich_text(repr(self))
-
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Shown:
+        """The table of the distribution under the question; its moments if it has no table."""
         found = self.distribution
-        return found._repr_html_() if isinstance(found, Tabulated) else html_text(repr(self))
+        if isinstance(found, Tabulated):
+            table = found._shown()
+            return table._replace(title=self.title, head=(*table.head[:-1], "probability"))
+        told = found.in_words() if isinstance(found, InWords) else repr(found)
+        return Shown((), [(", ".join(v.name for v in self.scope), told)], self.title)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part}: {guarantee.value}" for part, guarantee in self.guarantees.items())
@@ -286,6 +318,7 @@ class MarginalsResult(Answers[str, Any], Tabulated):
     Attributes:
         log_partition: the logarithm of the probability of the evidence (the partition function, if undirected); None if
             the marginals have different evidence.
+        findings: the evidence.
 
     >>> import sepset as ss
     >>> answers = ss.marginals(ss.datasets.load("asia"), given={"xray": "yes"})
@@ -298,9 +331,12 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         place: Mapping[str, int],
         read: Callable[[int], Any],
         log_partition: float | None = None,
+        *,
+        findings: Findings = NOTHING_FOUND,
         **about: Any,
     ) -> None:
         self.log_partition = log_partition
+        self.findings = findings
         self._place = place
         self._read = read
         self._known: dict[object, Any] = {}
@@ -354,7 +390,7 @@ class MarginalsResult(Answers[str, Any], Tabulated):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled with all marginals, which are computed first."""
         known = tuple(self[name] for name in self._place)
-        return _restored, (tuple(self._place), known, self.log_partition, self._about)
+        return _restored, (tuple(self._place), known, self.log_partition, self.findings, self._about)
 
     def __repr__(self) -> str:
         shown = "; ".join(f"{name}: {self[name].in_words()}" for name in itertools.islice(self, FEW_SHOWN))
@@ -364,7 +400,21 @@ class MarginalsResult(Answers[str, Any], Tabulated):
     def _shown(self) -> Shown:
         rows = [(name, self[name].in_words()) for name in itertools.islice(self, MOST_SHOWN)]
         more = f"first {MOST_SHOWN} of {len(self)} variables" if len(self) > MOST_SHOWN else ""
-        return Shown(("variable", "distribution"), rows, caption=more, words=2)
+        title = f"given {self.findings}" if self.findings.evidence else ""
+        return Shown(("variable", "distribution"), rows, title, caption=more, words=2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answers in plain values, as `to_json` writes them.
+
+        >>> import sepset as ss
+        >>> ss.marginals(ss.datasets.load("student")).to_dict()["marginals"]["sat"][0]
+        {'sat': 'low', 'probability': 0.725}
+        """
+        return marginals_document(self)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The answers as JSON: evidence, the probabilities or moments of every variable, and guarantees."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per variable and state: its probability; of a real variable, mean and deviation.
@@ -383,7 +433,9 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         rows = [(f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name])]
         axes.barh(range(len(rows)), [p for _, p in rows])
         axes.set_yticks(range(len(rows)), [label for label, _ in rows])
-        axes.set(xlim=(0.0, 1.0), xlabel="probability")
+        axes.set(
+            xlim=(0.0, 1.0), xlabel="probability", title=f"given {self.findings}" if self.findings.evidence else ""
+        )
         axes.invert_yaxis()
         return axes
 
@@ -400,10 +452,14 @@ def _rows_of(marginal: Any) -> list[tuple[Any, Any]]:
 
 
 def _restored(
-    names: tuple[str, ...], known: tuple[Any, ...], log_partition: float | None, about: dict[str, Any]
+    names: tuple[str, ...],
+    known: tuple[Any, ...],
+    log_partition: float | None,
+    findings: Findings,
+    about: dict[str, Any],
 ) -> MarginalsResult:
     place = {name: position for position, name in enumerate(names)}
-    return MarginalsResult(place, known.__getitem__, log_partition, **about)
+    return MarginalsResult(place, known.__getitem__, log_partition, findings=findings, **about)
 
 
 def exponential(value: float) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from sepset.base.checks import number
 from sepset.base.text import nearest
@@ -50,7 +51,32 @@ _OTHERS = {
 }
 """Formats of other tools, by their suffixes."""
 
+CONTENTS = "contents"
+"""The name of contents without one."""
+
+_FIRST_WORDS = {
+    b"network": ".bif",
+    b"net": ".net",
+    b"class": ".net",
+    b"node": ".net",
+    b"bayes": ".uai",
+    b"markov": ".uai",
+}
+"""The formats of contents that begin with these words, in lower case."""
+
 _RESULTS = frozenset({".evid", ".virt", ".pr", ".mar", ".mpe", ".map"})
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """An open file, of bytes or of text."""
+
+    def read(self, size: int = -1, /) -> bytes | str:
+        """The next bytes or characters, at most this many."""
+
+
+Source: TypeAlias = PathLike | bytes | Stream
+"""A path, the contents of a file, or an open file."""
 
 
 class Codec(Protocol):
@@ -74,16 +100,28 @@ def suffixes() -> tuple[str, ...]:
 
 @overload
 def read(
-    path: PathLike, *, normalize: bool = True, tolerance: float | None = None, max_bytes: int = MAX_BYTES
+    source: Source,
+    *,
+    format: str | None = None,
+    normalize: bool = True,
+    tolerance: float | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> BayesNet: ...
 @overload
 def read(
-    path: PathLike, *, kind: type[M], normalize: bool = True, tolerance: float | None = None, max_bytes: int = MAX_BYTES
+    source: Source,
+    *,
+    kind: type[M],
+    format: str | None = None,
+    normalize: bool = True,
+    tolerance: float | None = None,
+    max_bytes: int = MAX_BYTES,
 ) -> M: ...
 def read(
-    path: PathLike,
+    source: Source,
     *,
     kind: type[Model] | None = None,
+    format: str | None = None,
     normalize: bool = True,
     tolerance: float | None = None,
     max_bytes: int = MAX_BYTES,
@@ -96,7 +134,8 @@ def read(
     column, and the word found there.
 
     Args:
-        path: the file.
+        source: the file; or its contents, as bytes or as an open stream.
+        format: the format of contents without a name, such as "bif"; by default it is recognized by how they begin.
         kind: the class the model must have. Type checkers take it from here, and a Bayesian network without it.
         normalize: False keeps the rows as written.
         tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
@@ -113,17 +152,58 @@ def read(
     ...     write(BayesNet(TableCPD(Discrete("coin", ("head", "tail")), [0.5, 0.5])), f"{folder}/coin.bif.gz")
     ...     read(f"{folder}/coin.bif.gz")["coin"]
     Discrete('coin', ('head', 'tail'))
+    >>> read(b"MARKOV 1 2 1 1 0 2 1.0 3.0")
+    MarkovNet(1 variables, 1 factors)
     """
-    name = os.fspath(path)
-    if "\n" in name and not os.path.exists(name):
-        start = name.strip()[:20]
-        raise FileFormatError(f"a path is wanted; found the text of a file, {start!r}... Write it to a file first.")
-    codec = _codec(name)
-    data = read_bytes(name, max_bytes=max_bytes)
+    data, name = _contents(source, max_bytes)
+    codec = _codec(name if format is None else f"{name}.{format.removeprefix('.')}")
     model = parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
     if kind is not None and not isinstance(model, kind):
         raise FileFormatError(f"the file has a {type(model).__name__}; kind= asks for a {kind.__name__}", file=name)
     return model
+
+
+def _contents(source: Source, max_bytes: int) -> tuple[bytes, str]:
+    """The contents of a file, decompressed, and its name; contents without a name get one by how they begin."""
+    if isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+        if "\n" in name and not os.path.exists(name):
+            start = name.strip()[:20]
+            raise FileFormatError(
+                f"a path is wanted; found the text of a file, {start!r}... Give it as bytes: read(text.encode())."
+            )
+        _codec(name)
+        return read_bytes(name, max_bytes=max_bytes), name
+    found = source if isinstance(source, bytes | bytearray | memoryview) else _streamed(source, max_bytes)
+    data = found.encode() if isinstance(found, str) else bytes(found)
+    own = getattr(source, "name", None)
+    name = own if isinstance(own, str) else CONTENTS
+    if len(data) > max_bytes:
+        raise FileFormatError(f"there are more than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name)
+    if data[:2] == b"\x1f\x8b":
+        data = _decompressed(data, name, max_bytes)
+    return data, name if _suffix(name) in _FORMATS else name + recognized(data)
+
+
+def _streamed(source: Stream, max_bytes: int) -> bytes | str:
+    if not isinstance(source, Stream):
+        raise FileFormatError(f"a path, bytes or a stream is wanted; found {type(source).__name__}")
+    return source.read(max_bytes + 1)
+
+
+def recognized(data: bytes) -> str:
+    """The suffix of the format in which these contents are written; "" if none is recognized.
+
+    >>> recognized(b"network asia {"), recognized(b" net {"), recognized(b'{"format": "sepset"}'), recognized(b"?")
+    ('.bif', '.net', '.json', '')
+    """
+    start = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"{"):
+        return ".json"
+    if start.startswith(b"<"):
+        return ".xdsl" if b"<smile" in start else ".xmlbif"
+    word = re.match(rb"(?:\s|//[^\n]*\n|/\*.*?\*/|%[^\n]*\n)*([A-Za-z]+)", start, re.DOTALL)
+    return _FIRST_WORDS.get(word.group(1).lower(), "") if word else ""
 
 
 def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool, tolerance: float | None = None) -> Model:
@@ -177,6 +257,8 @@ def _codec(name: str) -> Codec:
         hint = nearest(suffix, _FORMATS)
         if suffix in _OTHERS:
             hint = f" Files of {_OTHERS[suffix]} are not read; it can write one of these formats."
+        if not suffix and name == CONTENTS:
+            hint = " These contents begin like none of them; name the format, as in format='bif'."
         if suffix in _RESULTS:
             hint = " Evidence and results are read with read_evidence and read_result."
         raise FileFormatError(

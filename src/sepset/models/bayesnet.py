@@ -12,6 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
+from sepset.base.equality import same_value
 from sepset.base.foreign import translated
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
@@ -45,7 +46,8 @@ class BayesNet(NamedModel):
     r"""A Bayesian network $P(\mathbf x) = \prod_i P(x_i \mid \mathbf{pa}_i)$ made of its CPDs.
 
     Args:
-        cpds: one per variable, in the order the variables will have; parents may follow their children.
+        cpds: one per variable, one by one or in a list, in the order the variables will have; parents may follow their
+            children. A parent whose states are in another order than in its own CPD is matched by their names.
         name: the name of the network.
         notes: notes about it, such as those of a file reader.
         drawing: titles, positions and the like, as other tools draw it.
@@ -66,19 +68,33 @@ class BayesNet(NamedModel):
     dag: DAG
     drawing: Drawing
 
-    def __init__(self, *cpds: CPD, name: str = "", notes: Iterable[str] = (), drawing: Drawing = BLANK) -> None:
-        for cpd in cpds:
-            if not is_cpd(cpd):
-                found = f"{brief(cpd)} of type {type(cpd).__name__}"
-                raise ModelError(f"A Bayesian network is made of CPDs; found {found}.{_way_in(cpd)}")
-        by_name = _by_child(cpds)
-        for cpd in cpds:
+    def __init__(
+        self, *cpds: CPD | Iterable[CPD], name: str = "", notes: Iterable[str] = (), drawing: Drawing = BLANK
+    ) -> None:
+        own = _one_by_one(cpds)
+        children = {cpd.child.name: cpd.child for cpd in own}
+        own = tuple(_with_states_of(children, cpd) for cpd in own)
+        by_name = _by_child(own)
+        for cpd in own:
             _check_parents(cpd, by_name)
-        dag = DAG(by_name, [(parent.name, cpd.child.name) for cpd in cpds for parent in cpd.parents])
-        variables = Variables(cpd.child for cpd in cpds)
-        self._fill(name, notes, cpds=cpds, dag=dag, variables=variables, drawing=drawing, _by_name=by_name)
+        dag = DAG(by_name, [(parent.name, cpd.child.name) for cpd in own for parent in cpd.parents])
+        variables = Variables(cpd.child for cpd in own)
+        self._fill(name, notes, cpds=own, dag=dag, variables=variables, drawing=drawing, _by_name=by_name)
 
     _by_name: Mapping[str, CPD]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same CPDs, in any order of the variables and of the parents."""
+        if not isinstance(other, BayesNet):
+            return NotImplemented
+        if self is other:
+            return True
+        if self._by_name.keys() != other._by_name.keys():
+            return False
+        return all(_is_same(cpd, other._by_name[name]) for name, cpd in self._by_name.items())
+
+    def __hash__(self) -> int:
+        return hash((type(self), frozenset(self._by_name)))
 
     @classmethod
     def over(
@@ -345,11 +361,48 @@ class BayesNet(NamedModel):
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
 
 
-def _way_in(found: object) -> str:
-    """How a network is made of what was given, where that is known."""
-    if isinstance(found, Iterable) and not isinstance(found, str | NamedModel):
-        return " Give several CPDs one by one: BayesNet(*cpds)."
-    return " fit(dag, data) learns the CPDs of a graph." if isinstance(found, DAG) else ""
+def _one_by_one(given: tuple[CPD | Iterable[CPD], ...]) -> tuple[CPD, ...]:
+    """The CPDs, given one by one or in one list; anything else is refused."""
+    listed_cpds = given
+    if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], str | NamedModel | DAG):
+        listed_cpds = tuple(given[0])
+    for cpd in listed_cpds:
+        if not is_cpd(cpd):
+            way_in = " fit(dag, data) learns the CPDs of a graph." if isinstance(cpd, DAG) else ""
+            raise ModelError(
+                f"A Bayesian network is made of CPDs; found {brief(cpd)} of type {type(cpd).__name__}.{way_in}"
+            )
+    return listed_cpds  # type: ignore[return-value]  # checked
+
+
+def _with_states_of(children: Mapping[str, Any], cpd: CPD) -> CPD:
+    """The CPD with the states of its parents in the order of their own CPDs, where they are the same states."""
+    if all(children.get(parent.name, parent) == parent for parent in cpd.parents):
+        return cpd
+    wanted = tuple(_in_its_order(parent, children.get(parent.name)) for parent in cpd.parents)
+    if wanted == cpd.parents:
+        return cpd
+    found: CPD = cpd.parameters.over((*wanted, cpd.child))
+    return found
+
+
+def _is_same(first: CPD, second: CPD) -> bool:
+    """Whether two CPDs of one variable have equal parameters, with the parents in any order."""
+    if type(first) is not type(second) or set(first.scope) != set(second.scope):
+        return False
+    if first.scope == second.scope:
+        return same_value(first, second)
+    try:
+        return same_value(first.parameters.over(second.scope), second)
+    except NotApplicable:
+        return False
+
+
+def _in_its_order(parent: Any, source: Any) -> Any:
+    """The source, if it is the parent with its states in another order; else the parent."""
+    if not (isinstance(parent, Discrete) and isinstance(source, Discrete) and parent.num_states == source.num_states):
+        return parent
+    return source if all(source.domain.find(state) is not None for state in parent.states) else parent
 
 
 def _functions(variables: Variables, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:

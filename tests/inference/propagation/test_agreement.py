@@ -88,3 +88,23 @@ def test_zeros_are_never_chosen():
         found = Agreements(beliefs).found()
         if found.codes is not None:
             assert loss(beliefs, found.codes) <= TIED
+
+
+def test_parts_without_a_connection_are_searched_on_their_own():
+    """A frustrated triangle among many that agree is found out at once, and named, in any order of the factors."""
+    copies = 150
+    spin = ss.Discrete.array("spin", (copies, 3))
+    scopes = np.array([[3 * k + i, 3 * k + j] for k in range(copies) for i, j in ((0, 1), (1, 2), (0, 2))])
+    agree = np.log(np.array([[2.0, 1.0], [1.0, 2.0]]))
+    logs = np.repeat(agree[None], len(scopes), axis=0)
+    for frustrated in (0, copies - 1):
+        values = logs.copy()
+        values[3 * frustrated : 3 * frustrated + 3] = agree[::-1]
+        for order in (np.arange(len(scopes)), np.random.default_rng(0).permutation(len(scopes))):
+            block = ss.factors.FactorBlock(scopes[order], (2, 2), values[order], space="log")
+            search = Agreements(maximized(Wiring.of(ss.MarkovNet(block, variables=[spin]).as_written())))
+            assert search.found() == (None, True)
+    block = ss.factors.FactorBlock(scopes, (2, 2), logs, space="log")
+    found = ss.map_assignment(ss.MarkovNet(block, variables=[spin]), method=ss.LoopyBP())
+    assert found.info["locally_optimal"]
+    assert found.log_value == pytest.approx(3 * copies * np.log(2.0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -144,22 +144,35 @@ class Agreements:
                 around.setdefault(i, []).append(constraint)
         if any(not mask.any() for mask in live) or any(not c.scope for c in constraints):
             return None
-        waiting = [(live, list(constraints))]
+        masks = dict(enumerate(live))
+        if not self._revised(masks, constraints, around):
+            return None
+        for part in _parts(constraints):
+            chosen = self._searched({i: masks[i] for i in part}, around)
+            if chosen is None:
+                return None
+            masks |= chosen
+        return [masks[i] for i in range(len(live))]
+
+    def _searched(self, masks: dict[int, Bools], around: Mapping[int, Sequence[Constraint]]) -> dict[int, Bools] | None:
+        """Masks of one state each for a connected part whose constraints were revised; None if there are none."""
+        waiting: list[tuple[dict[int, Bools], Sequence[Constraint]]] = [(masks, ())]
         while waiting:
-            masks, queue = waiting.pop()
-            if not self._revised(masks, queue, around):
+            chosen, queue = waiting.pop()
+            if not self._revised(chosen, queue, around):
                 continue
-            several = [i for i in self.tied if masks[i].sum() > 1]
+            numbers = {i: int(np.count_nonzero(mask)) for i, mask in chosen.items()}
+            several = [i for i, number in numbers.items() if number > 1]
             if not several:
-                return masks
-            i = min(several, key=lambda v: (masks[v].sum(), v))
-            for code in np.flatnonzero(masks[i])[::-1]:
-                chosen = [mask.copy() for mask in masks] if len(self.tied) == len(masks) else masks.copy()
-                chosen[i] = np.arange(len(masks[i])) == code
-                waiting.append((chosen, around.get(i, [])))
+                return chosen
+            i = min(several, key=lambda v: (numbers[v], v))
+            for code in np.flatnonzero(chosen[i])[::-1]:
+                waiting.append(({**chosen, i: np.arange(len(chosen[i])) == code}, around[i]))
         return None
 
-    def _revised(self, masks: list[Bools], queue: Sequence[Constraint], around: dict[int, list[Constraint]]) -> bool:
+    def _revised(
+        self, masks: dict[int, Bools], queue: Sequence[Constraint], around: Mapping[int, Sequence[Constraint]]
+    ) -> bool:
         """Leave the states that constraints support; False if a variable has none."""
         todo = list(queue)
         while todo:
@@ -177,6 +190,19 @@ class Agreements:
                     masks[i] = supported
                     todo += around[i]
         return True
+
+
+def _parts(constraints: Sequence[Constraint]) -> list[list[int]]:
+    """The variables of the constraints, by parts that no constraint connects: each is searched on its own."""
+    home: dict[int, list[int]] = {}
+    for _, scope, _ in constraints:
+        joined = sorted({id(home[i]): home[i] for i in scope if i in home}.values(), key=len)
+        part = joined.pop() if joined else []
+        for other in joined:
+            part += other
+        part += [i for i in scope if i not in home]
+        home |= dict.fromkeys([*itertools.chain(*joined), *scope], part)
+    return list({id(part): part for part in home.values()}.values())
 
 
 def _allowed(beliefs: Beliefs, f: int, fixed: dict[int, int]) -> Bools:

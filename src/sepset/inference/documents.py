@@ -1,0 +1,72 @@
+"""Answers in plain values: dictionaries of names, states and numbers, which JSON can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sepset.variables.variable import Discrete
+
+if TYPE_CHECKING:
+    from sepset.inference.result import MarginalsResult, QueryResult, Result
+
+
+def answer_document(answer: QueryResult) -> dict[str, Any]:
+    """A query as targets, evidence, a row for each joint state, and guarantees."""
+    return {
+        "targets": [v.name for v in answer.scope],
+        "given": _findings(answer.findings.to_dict()),
+        **distribution_document(answer.distribution),
+        **_about(answer, answer.log_partition),
+    }
+
+
+def marginals_document(answers: MarginalsResult) -> dict[str, Any]:
+    """Marginals as evidence, a distribution for each variable, and guarantees."""
+    parts = {name: distribution_document(answers[name]) for name in answers}
+    return {
+        "given": _findings(answers.findings.to_dict()),
+        "marginals": {name: part.get("probabilities", part) for name, part in parts.items()},
+        **_about(answers.about, answers.log_partition),
+    }
+
+
+def distribution_document(distribution: Any) -> dict[str, Any]:
+    """A row for each joint state; of real variables the mean and the covariance.
+
+    >>> from sepset.factors.table import Table
+    >>> distribution_document(Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]))["probabilities"][0]
+    {'coin': 'head', 'probability': 0.25}
+    """
+    if not all(isinstance(v, Discrete) for v in distribution.scope):
+        return {
+            "mean": np.asarray(distribution.mean()).tolist(),
+            "variance": np.asarray(distribution.variance()).tolist(),
+        }
+    codes, values = distribution.cells()
+    names = [v.name for v in distribution.scope]
+    rows = ([v.states[code] for v, code in zip(distribution.scope, row, strict=True)] for row in codes.tolist())
+    pairs = zip(rows, values.tolist(), strict=True)
+    return {"probabilities": [{**dict(zip(names, row, strict=True)), "probability": p} for row, p in pairs]}
+
+
+def _findings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The findings, with weights as a row for each state."""
+    return {
+        name: [{"state": state, "weight": weight} for state, weight in value.items()]
+        if isinstance(value, dict)
+        else value
+        for name, value in given.items()
+    }
+
+
+def _about(result: Result, log_partition: float | None) -> dict[str, Any]:
+    known = log_partition is not None and math.isfinite(log_partition)
+    return {
+        "log_partition": log_partition if known else None,
+        "guarantees": {part: guarantee.value for part, guarantee in result.guarantees.items()},
+        "status": result.status.value,
+    }

@@ -1,0 +1,199 @@
+"""Laws of every method for best assignments, beside all assignments of small models.
+
+Score <= best <= bound; a result that says it is exact is; a certificate holds; states that are said to be in some best
+assignment are. Models have zeros, ties, one-state variables, several components and factors of three variables. Many
+small models are one large one for the methods whose time does not depend on the number of components.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.factors.block import FactorBlock
+from support.enumerated import Case, random_case
+
+I = ss.inference
+ANY = (
+    ss.MPLP(),
+    ss.LoopyBP(),
+    ss.LoopyBP(0.3, "synchronous"),
+    I.ConvexBP(),
+    I.ClusterBP(2),
+    ss.LinearProgram(),
+    ss.LinearProgram(integer=True),
+    I.ClusterPursuit(),
+    I.DualDecomposition("smoothed"),
+    ss.BranchAndBound(),
+    I.HybridBestFirst(),
+    ss.LargeNeighborhood(entries=16),
+    I.BeamSearch(width=3),
+    I.Annealing(sweeps=5),
+    ss.ICM(),
+    I.AutomaticSearch(),
+)
+PAIRS = (ss.TRWS(), ss.TreeReweighted(), ss.AlphaExpansion(), ss.AlphaBetaSwap())
+BINARY = (ss.QPBO(), ss.MinCut())
+LARGE = (
+    ss.MPLP(),
+    ss.TRWS(),
+    ss.LoopyBP(),
+    I.ConvexBP(),
+    ss.TreeReweighted(),
+    ss.QPBO(),
+    ss.ICM(),
+    ss.AlphaExpansion(),
+)
+STEPS = ss.Until(steps=30, tolerance=1e-9)
+ONE_STEP = (ss.QPBO, ss.MinCut, I.BeamSearch)
+
+
+def named(method):
+    return repr(method)[:40]
+
+
+@cache
+def cases():
+    """Models of pairs and of triples, with and without zeros and ties."""
+    found = []
+    for i in range(12):
+        rng = np.random.default_rng(i)
+        kind = {"zeros": 0.25 * (i % 3 == 1), "whole": i % 2 == 0}
+        found.append(random_case(rng, most=5, states=2 + (i % 4 > 1), arity=2 + (i % 5 == 4), **kind))
+    return found
+
+
+def takes(method, case):
+    is_pairs = all(len(scope) <= 2 for scope, _ in case.parts)
+    is_binary = max(case.cards) <= 2
+    return (method not in PAIRS or is_pairs) and (method not in BINARY or (is_pairs and is_binary))
+
+
+def asked(case, method, net=None):
+    """The result, or None where all assignments are impossible and the method says so, or refuses the model by name."""
+    limit = {} if isinstance(method, ONE_STEP) else {"until": STEPS}
+    try:
+        return ss.map_assignment(case.net if net is None else net, method=method, **limit)
+    except ss.ImpossibleEvidence:
+        assert case.best == -np.inf
+    except ss.errors.NotApplicable:
+        if not isinstance(method, ss.MinCut):  # which takes submodular models only
+            raise
+    return None
+
+
+def check(found, case):
+    """The laws of one result."""
+    codes = tuple(found.codes.tolist())
+    room = 1e-7 * max(1.0, abs(case.best)) if np.isfinite(case.best) else 0.0
+    assert found.log_value == pytest.approx(case.logs[codes], abs=1e-9)
+    assert found.log_value <= case.best + room
+    assert found.bound >= case.best - room
+    assert found.gap >= 0.0
+    if found.guarantees["assignment"] is ss.Guarantee.EXACT:
+        assert found.log_value == pytest.approx(case.best, abs=max(room, 1e-9))
+    if found.certificate is not None:
+        assert found.certificate.check()
+        assert found.certificate.claim
+    kept = {int(name[1:]): state for name, state in found.persistent.items()}
+    index = tuple(kept.get(v, slice(None)) for v in range(len(case.cards)))
+    assert np.max(case.logs[index]) >= case.best - max(room, 1e-9)
+
+
+@pytest.mark.parametrize("method", [*ANY, *PAIRS, *BINARY], ids=named)
+def test_values_bounds_proofs_and_persistent_states(method):
+    seen = 0
+    for case in cases():
+        if takes(method, case) and (found := asked(case, method)) is not None:
+            check(found, case)
+            seen += 1
+    assert seen >= 2
+
+
+@pytest.mark.parametrize("method", [*ANY, *PAIRS, *BINARY], ids=named)
+def test_the_order_of_factors_and_one_block_for_all_say_nothing(method):
+    """Factors and their variables in another order, or all of one shape in one block: the laws hold, proofs agree."""
+    for case in cases()[::3]:
+        if not takes(method, case):
+            continue
+        first = asked(case, method)
+        for net in (case.permuted(np.random.default_rng(1)).net, blocked(case)):
+            again = asked(case, method, net)
+            assert (first is None) == (again is None)
+            if first is None or again is None:
+                continue
+            check(again, case)
+            if ss.Guarantee.EXACT is first.guarantees["assignment"] is again.guarantees["assignment"]:
+                assert again.log_value == pytest.approx(first.log_value, abs=1e-9)
+
+
+def blocked(case: Case):
+    """The model with one block for all factors of a shape."""
+    shapes: dict[tuple[int, ...], list] = {}
+    for scope, logs in case.parts:
+        shapes.setdefault(logs.shape, []).append((scope, logs))
+    blocks = [
+        FactorBlock([list(scope) for scope, _ in rows], shape, np.stack([logs for _, logs in rows]), space="log")
+        for shape, rows in shapes.items()
+    ]
+    return ss.MarkovNet(*blocks, variables=case.variables)
+
+
+@cache
+def many():
+    """A thousand small models of binary variables in pairs, as one: the cases, and their first variables."""
+    rng = np.random.default_rng(0)
+    parts = [random_case(rng, most=3, states=2, density=0.9, whole=i % 2 == 0) for i in range(1000)]
+    return parts, np.concatenate([[0], np.cumsum([len(part.cards) for part in parts])])
+
+
+@cache
+def joined():
+    parts, starts = many()
+    blocks: dict[tuple[int, ...], list] = {}
+    for part, start in zip(parts, starts.tolist(), strict=False):
+        for scope, logs in part.parts:
+            blocks.setdefault(logs.shape, []).append(([start + v for v in scope], logs))
+    cards = [card for part in parts for card in part.cards]
+    made = [
+        FactorBlock([s for s, _ in rows], shape, np.stack([v for _, v in rows]), space="log")
+        for shape, rows in blocks.items()
+    ]
+    return ss.MarkovNet(*made, variables=[ss.Discrete(f"v{i}", card) for i, card in enumerate(cards)])
+
+
+@pytest.mark.parametrize("method", LARGE, ids=named)
+def test_a_thousand_small_models_at_once(method):
+    """Each component alone: never above its best, equal to it where the whole is exact, persistent states right."""
+    parts, starts = many()
+    found = ss.map_assignment(joined(), method=method)
+    values = [
+        part.logs[tuple(found.codes[a : a + len(part.cards)])] for part, a in zip(parts, starts.tolist(), strict=False)
+    ]
+    best = [part.best for part in parts]
+    assert sum(values) == pytest.approx(found.log_value, abs=1e-6)
+    assert all(value <= most + 1e-9 for value, most in zip(values, best, strict=True))
+    assert found.bound >= sum(best) - 1e-6
+    right = np.mean([value > most - 1e-9 for value, most in zip(values, best, strict=True)])
+    assert right > 0.85 if found.guarantees["assignment"] is not ss.Guarantee.EXACT else right == 1.0
+    if found.certificate is not None:
+        assert found.certificate.check()
+    kept = {int(name[1:]): state for name, state in found.persistent.items()}
+    for part, start, most in zip(parts, starts.tolist(), best, strict=False):
+        index = tuple(kept.get(start + v, slice(None)) for v in range(len(part.cards)))
+        assert np.max(part.logs[index]) >= most - 1e-9
+
+
+@pytest.mark.parametrize("method", [ss.TRWS(), ss.MPLP(), ss.LoopyBP(), ss.AlphaExpansion()], ids=named)
+def test_results_do_not_depend_on_threads(method):
+    """The same question in several threads at once, about one model, has the same answer to the last bit."""
+    net = joined()
+    with ThreadPoolExecutor(3) as threads:
+        results = list(threads.map(lambda _: ss.map_assignment(net, method=method, until=3), range(3)))
+    for one in results[1:]:
+        assert (one.codes == results[0].codes).all()
+        assert one.bound == results[0].bound

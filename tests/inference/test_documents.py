@@ -1,0 +1,52 @@
+"""Answers in plain values."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.inference.documents import distribution_document
+
+STUDENT = ss.datasets.load("student")
+
+
+@pytest.mark.parametrize("given", [None, {"grade": "C"}, {"grade": {"A", "B"}, "sat": ss.Likelihood([0.2, 0.8])}])
+def test_a_query_says_the_question_and_every_number(given):
+    answer = ss.query(STUDENT, ["intelligence", "letter"], given=given)
+    found = json.loads(answer.to_json())
+    assert found["targets"] == ["intelligence", "letter"]
+    assert found["given"].keys() == (given or {}).keys()
+    rows = {(row["intelligence"], row["letter"]): row["probability"] for row in found["probabilities"]}
+    assert rows == dict(answer)
+    assert found["log_partition"] == answer.log_partition
+    assert found["guarantees"]["marginals"] == "exact"
+
+
+def test_marginals_of_every_variable():
+    answers = ss.marginals(STUDENT, given={"grade": "C"})
+    found = answers.to_dict()["marginals"]
+    for name, answer in answers.items():
+        assert [row["probability"] for row in found[name]] == answer.values.tolist()
+        assert tuple(row[name] for row in found[name]) == answer.scope[0].states
+
+
+def test_real_answers_have_moments():
+    x, y = ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, intercept=1.0, covariance=2.0),
+        ss.LinearGaussian(y, coefficients=1.0, intercept=0.0, covariance=1.0, given=x),
+    )
+    found = ss.query(net, "x", given={"y": 3.0}).to_dict()
+    assert (found["given"], found["mean"], found["variance"]) == (
+        {"y": 3.0},
+        pytest.approx(7 / 3),
+        pytest.approx(2 / 3),
+    )
+
+
+def test_only_stored_entries_are_written():
+    coin = ss.Discrete("coin", (np.int64(0), 1))
+    assert json.dumps(distribution_document(ss.Table(coin, [0.5, 0.5]))["probabilities"])
