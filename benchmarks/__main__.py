@@ -36,6 +36,7 @@ SUITES = (
     "threads",
     "cuts",
     "assignments",
+    "propagation",
     "mpe",
     "uaimap",
     "map_claims",

@@ -26,6 +26,9 @@ from sepset import (
 from sepset.api.learning import (
     fit as fit,
 )
+from sepset.api.pictures import (
+    draw as draw,
+)
 from sepset.api.questions import (
     log_partition as log_partition,
     log_probability as log_probability,
@@ -319,6 +322,7 @@ __all__ = [
     "d_separated",
     "data",
     "datasets",
+    "draw",
     "errors",
     "evaluate",
     "evaluation",

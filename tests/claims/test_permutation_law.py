@@ -629,6 +629,16 @@ def differing_edges(w: World) -> Any:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+@law("draw")
+def pictured(w: World) -> Any:
+    picture = ss.draw(w.net, given=w.given("d"), compare=w.given("b"), strengths=True)
+    boxes = {
+        box.name: (box.observed, {row.label: list(row.shares) for row in box.rows}) for box in picture.sketch.boxes
+    }
+    names = [box.name for box in picture.sketch.boxes]
+    return boxes, {(names[link.source], names[link.target]): link.width for link in picture.sketch.links}
+
+
 @law("structure.edge_recovery")
 def rated_edges(w: World) -> Any:
     found = ss.structure_posterior(w.rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)

@@ -76,3 +76,24 @@ def test_a_large_grid_is_a_few_arrays():
 def test_open_continuous_variables_are_refused_by_name():
     with pytest.raises(NotApplicable, match="height"):
         Wiring.of(Problem(Variables([Real("height")]), ()))
+
+
+@pytest.mark.parametrize("size", [1e150, -1e300])
+def test_log_values_that_would_overflow_are_refused_by_place(size):
+    variables = Variables([Discrete("a"), Discrete("b")])
+    pair = FactorBlock([[0, 1]], (2, 2), np.array([[0.0, size], [-np.inf, 1.0]]), space="log")
+    single = FactorBlock([[1]], (2,), np.array([0.0, 1e99]), space="log")
+    with pytest.raises(NotApplicable, match=r"up to 1e\+100 in size; those of factor 1 are larger"):
+        Wiring.of(Problem(variables, (single, pair)))
+    with pytest.raises(NotApplicable, match=r"those of factor 0 are larger"):
+        Wiring.of(Problem(variables, (FactorBlock([[0, 1]], (2, 2), Potts(size)),)))
+    many = FactorBlock([[1]] * 20, (2,), np.array([0.0, 1e99]), space="log")
+    with pytest.raises(NotApplicable, match=r"those of 'b' alone are larger"):
+        Wiring.of(Problem(variables, (many,)))
+    assert Wiring.of(Problem(variables, (single,))).largest_size == 1e99
+
+
+def test_soft_findings_are_refused_by_name():
+    problem = Problem(Variables([Discrete("a")]), ())
+    with pytest.raises(NotApplicable, match=r"Soft findings are fitted before a model is wired; found 'a'"):
+        Wiring.of(problem, Evidence(soft={0: np.array([0.5, 0.5])}))

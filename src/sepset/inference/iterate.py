@@ -125,6 +125,15 @@ def as_until(until: object, default: Until | None = None) -> Until:
     raise ArgumentError(f"until= takes Until(steps=, tolerance=, seconds=) or a number of steps; found {until!r}.")
 
 
+def deadline(until: Until) -> float:
+    """The time on the clock of `time.monotonic` at which a run that begins now ends at the latest.
+
+    >>> deadline(Until(steps=3))
+    inf
+    """
+    return np.inf if until.seconds is None else time.monotonic() + until.seconds
+
+
 class Iterative(Protocol[T_contra, S]):
     """A method that improves a state step by step; a codec stores states that are not plain values.
 

@@ -48,6 +48,9 @@ from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 
+LARGEST = 1e100
+"""The largest size of a log value: sums of many, and products with numbers of states, are numbers as well."""
+
 MOST_TABLED = 2**16
 """The most entries of a table that a group or a count is made into."""
 
@@ -102,6 +105,9 @@ class Wiring:
         Cost: a pass over the tables.
         """
         found = Evidence() if evidence is None else evidence
+        if found.soft:
+            names = listing([problem.variables[v].name for v in sorted(found.soft)])
+            raise NotApplicable(f"Soft findings are fitted before a model is wired; found {names}. Use marginals().")
         require_discrete(problem, found)
         builder = PlugBuilder(problem.variables, found)
         for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
@@ -109,7 +115,9 @@ class Wiring:
         for position, weights in sorted(found.weights.items()):
             logs = logarithms(np.asarray(weights, np.float64)).reshape(1, -1)
             builder.add(Part(np.array([[position]]), np.array([-1]), logs))
-        return cls(*builder.finish(), problem.variables)
+        made = cls(*builder.finish(), problem.variables)
+        made._require_range()
+        return made
 
     @property
     def num_variables(self) -> int:
@@ -167,6 +175,45 @@ class Wiring:
         return read_only(np.asarray(1.0 / np.maximum(most, 1)))
 
     @lazy
+    def largest_size(self) -> float:
+        """The largest size of a log value other than -inf, of a variable alone or of a factor."""
+        return max(_largest_size(array) for array in (self.unary, self.plugs.tables, self.plugs.weights))
+
+    def _require_range(self) -> None:
+        """Raise if log values are so large that sums of them are not numbers."""
+        if self.largest_size <= LARGEST:
+            return
+        for f in range(self.num_factors):
+            if max(_largest_size(np.atleast_1d(self.plugs.weights[f])), self._table_size(f)) > LARGEST:
+                where = f"those of factor {self.numbers[f]}"
+                break
+        else:
+            i = int(np.searchsorted(self.plugs.states, int(np.argmax(_sizes(self.unary))), "right")) - 1
+            where = f"those of {self.name(i)!r} alone"
+        raise NotApplicable(
+            f"Message passing and search take log values up to {LARGEST:g} in size; {where} are larger "
+            f"({self.largest_size:.3g}). Subtract a constant from them, scale them down, or use -inf for what is "
+            "impossible."
+        )
+
+    def _table_size(self, f: int) -> float:
+        """The largest size of a log value in the table of a factor; zero if it has none."""
+        if self.plugs.kinds[f] != TABLE:
+            return 0.0
+        size = int(np.prod(self.plugs.cards[self.scope(f)]))
+        return _largest_size(self.plugs.tables[self.plugs.places[f] : self.plugs.places[f] + size])
+
+    @lazy
+    def degrees(self) -> Ints:
+        """The number of factors of each variable."""
+        return read_only(np.bincount(self.plugs.scope, minlength=self.num_variables))
+
+    @lazy
+    def is_forest(self) -> bool:
+        """Whether the graph of variables and factors has no cycle, for which it must have few enough slots."""
+        return len(self.plugs.scope) <= self.num_variables + self.num_factors and self.traversal.is_forest
+
+    @lazy
     def traversal(self) -> Traversal:
         """The factors breadth first, from the first variable of each component."""
         return self.traversal_of(np.zeros(self.num_factors, np.uint8))
@@ -189,13 +236,14 @@ class Wiring:
     @lazy
     def _supported(self) -> Floats:
         """The log values of single variables, -inf for the states that arc consistency rules out."""
-        wires, live, kinds = self.wires, (self.unary > -np.inf).astype(np.uint8), self.plugs.kinds
+        live, kinds = (self.unary > -np.inf).astype(np.uint8), self.plugs.kinds
         if (
             live.all()
             and np.isfinite(self.plugs.tables).all()
             and not ((kinds == PARITY) | (kinds == AT_LEAST_ONE)).any()
         ):
             return self.unary
+        wires = self.wires
         found = np.empty(int(wires.messages[-1]), np.uint8)
         room = np.empty(int(np.diff(wires.starts).max(initial=1)), np.int64)
         while interruptible(lambda cancel: prune(wires, live, found, room, cancel)):
@@ -303,3 +351,17 @@ class Wiring:
 
     def __repr__(self) -> str:
         return f"Wiring({self.num_variables} variables, {self.num_factors} factors)"
+
+
+def _sizes(logs: Floats) -> Floats:
+    """The size of each log value, zero for -inf."""
+    return np.where(logs > -np.inf, np.abs(logs), 0.0)
+
+
+def _largest_size(logs: Floats) -> float:
+    """The largest size of log values other than -inf; infinite if one is not a number."""
+    if not len(logs):
+        return 0.0
+    low, high = float(logs.min()), float(logs.max())
+    found = max(-low, high) if low > -np.inf else float(_sizes(logs).max())
+    return np.inf if np.isnan(found) else found

@@ -1,13 +1,15 @@
 """Any messages give an upper bound; a bound that they do not prove is refuted."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from sepset.factors.potentials import Potts, TruncatedLinear
 from sepset.inference.map.dual import bound_of, dual_certificate
 from sepset.inference.wiring import Wiring
-from support.wired import random_problem
+from support.wired import random_pairs, random_problem
 
 
 @pytest.mark.parametrize("seed", range(150))
@@ -54,3 +56,22 @@ def test_states_that_are_ruled_out_are_impossible(seed):
             others = tuple(a for a in range(table.ndim) if a != axis)
             supported = table.max(axis=others) > -np.inf
             assert (supported == np.isfinite(possible.logs(int(i)))).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_are_rounded_up(seed):
+    rng = np.random.default_rng(seed)
+    wiring = random_pairs(rng, potentials=[Potts(0.7), Potts(-1e8), TruncatedLinear(0.3, 1.0)])
+    messages = rng.normal(size=int(wiring.wires.messages[-1])) * 10.0 ** rng.uniform(-3, 8)
+    exact = Fraction(wiring.constant)
+    for i in range(wiring.num_variables):
+        slots = np.flatnonzero(wiring.plugs.scope == i)
+        parts = [wiring.logs(i), *(messages[wiring.wires.messages[s] : wiring.wires.messages[s + 1]] for s in slots)]
+        exact += max(sum(map(Fraction, column)) for column in np.stack(parts, axis=1).tolist())
+    for f in range(wiring.num_factors):
+        at, (rows, columns) = int(wiring.wires.messages[wiring.plugs.starts[f]]), wiring.table(f).shape
+        given = [Fraction(m) for m in messages[at : at + rows + columns].tolist()]
+        cells = itertools.product(range(rows), range(columns))
+        exact += max(Fraction(float(wiring.table(f)[x, y])) - given[x] - given[rows + y] for x, y in cells)
+    found = Fraction(bound_of(wiring, messages))
+    assert exact <= found <= exact + Fraction(1e-13) * sum(abs(Fraction(m)) for m in [1e8, *messages.tolist()])

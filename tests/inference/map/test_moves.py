@@ -1,12 +1,14 @@
 """Expansions, swaps and fusions: each the best of all its choices, and never worse."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import sepset as ss
 from sepset.factors.potentials import TruncatedQuadratic
+from sepset.inference.map import moves
 from sepset.inference.map.moves import fused, move_energy, truncated
 from support.wired import METRICS, random_pairs
 
@@ -118,3 +120,21 @@ def test_wide_factors_are_refused_by_number_and_runs_resume(tmp_path):
     rest = ss.map_assignment(net, method=ss.AlphaExpansion(), checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(rest[pixel], whole[pixel])
     np.testing.assert_array_equal(rest.trace, whole.trace)
+
+
+def test_rounds_end_within_the_time(monkeypatch):
+    rng = np.random.default_rng(1)
+    pixel = ss.Discrete.array("pixel", (4, 4), states=5)
+    net = ss.MarkovNet.potts(pixel, 0.5, log_values=rng.normal(size=(4, 4, 5)))
+    offers, clock, offered = [], iter(range(1000)), ss.AlphaBetaSwap.offered
+
+    def counted(self, codes, move, *, cards):
+        offers.append(move)
+        return offered(self, codes, move, cards=cards)
+
+    monkeypatch.setattr(moves, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(moves, "deadline", lambda until: 3.0)
+    monkeypatch.setattr(ss.AlphaBetaSwap, "offered", counted)
+    found = ss.map_assignment(net, method=ss.AlphaBetaSwap(), until=1)
+    assert offers == [(0, 1), (0, 2), (0, 3)]
+    assert found.guarantees["assignment"] is ss.Guarantee.HEURISTIC

@@ -77,3 +77,40 @@ def test_runs_resume_and_wide_factors_are_refused(tmp_path):
     a, b, c = (ss.Discrete(n) for n in "abc")
     with pytest.raises(ss.errors.NotApplicable, match="TRWS takes factors of at most two variables; factor 0 has 3"):
         ss.map_assignment(ss.MarkovNet(ss.Table((a, b, c), np.arange(8.0))), method=ss.TRWS())
+
+
+@pytest.mark.parametrize("method", [ss.TRWS(precision="float32"), ss.inference.MPLP(precision="float32")])
+@pytest.mark.parametrize("seed", range(20))
+def test_messages_of_fewer_digits_have_valid_bounds(seed, method):
+    rng = np.random.default_rng(seed)
+    wiring = random_pairs(rng, potentials=KINDS, tables=seed % 2 == 0, zeros=0.2 * (seed % 4 == 0))
+    best = best_value(wiring)
+    if best == -np.inf:
+        with pytest.raises(ss.errors.ImpossibleEvidence):
+            assign(method, task_of(wiring))
+        return
+    found = assign(method, task_of(wiring, until=int(rng.integers(1, 60))))
+    same = assign(type(method)(), task_of(wiring, until=200))
+    assert found.bound >= best - 1e-12 * max(1.0, abs(best))
+    assert found.log_values[0] <= best + 1e-9
+    assert found.certificate.check()
+    settled = assign(method, task_of(wiring, until=200))
+    assert settled.bound == pytest.approx(same.bound, abs=1e-3)
+
+
+def test_large_losses_do_not_lower_the_bound():
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        wiring = random_pairs(rng, potentials=[Potts(-1e8), Potts(0.3)])
+        found = assign(ss.TRWS(), task_of(wiring, until=20))
+        assert found.bound >= best_value(wiring)
+
+
+def test_numbers_beyond_the_type_are_refused():
+    line = ss.Discrete.array("x", (3,), states=2)
+    net = ss.MarkovNet.potts(line, 0.7, log_values=np.array([[0.0, 1e35], [0.0, 1.0], [1.0, 0.0]]))
+    with pytest.raises(ss.errors.NotApplicable, match=r"up to 1e\+30 in size; found 1e\+35. Use precision='float64'"):
+        ss.map_assignment(net, method=ss.TRWS(precision="float32"))
+    assert ss.map_assignment(net, method=ss.TRWS())[line].tolist() == [1, 1, 0]
+    with pytest.raises(ss.errors.ArgumentError, match="precision"):
+        ss.TRWS(precision="float16")

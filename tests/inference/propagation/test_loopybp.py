@@ -242,3 +242,12 @@ def test_a_large_tolerance_makes_nothing_exact(method):
     assert exact["c[10]"].values != pytest.approx(rough["c[10]"].values, abs=1e-6)
     assert rough.guarantees["marginals"] is ss.Guarantee.ESTIMATE
     assert exact.guarantees["marginals"] is ss.Guarantee.EXACT
+
+
+def test_soft_findings_have_their_probabilities():
+    net = ss.datasets.load("student")
+    for asked in ([0.2, 0.3, 0.5], [0.6, 0.1, 0.3]):
+        given = {"grade": ss.Soft(asked)}
+        found, exact = ss.marginals(net, given=given, method=ss.LoopyBP()), ss.marginals(net, given=given)
+        assert found["grade"].values == pytest.approx(asked, abs=1e-7)
+        assert found["intelligence"].values == pytest.approx(exact["intelligence"].values, abs=1e-7)

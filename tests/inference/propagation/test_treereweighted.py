@@ -1,12 +1,16 @@
 """Tree-reweighted message passing: upper bounds beside enumeration."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import sepset as ss
 from inference.propagation.test_loopybp import enumerated, random_forest, spin_glass
+from sepset.inference.propagation import treereweighted
 from sepset.inference.propagation.passing import Passing, propagated
 from sepset.inference.propagation.treeweights import edge_probabilities
+from sepset.inference.wiring import Wiring
 from support.wired import best_value, random_pairs
 
 
@@ -78,3 +82,20 @@ def test_assignments_have_upper_bounds(seed):
         assert found.certificate.check()
         if found.guarantees["assignment"] is ss.Guarantee.EXACT:
             assert found.log_value == pytest.approx(best)
+
+
+def test_the_seconds_are_those_of_all_rounds(monkeypatch):
+    wiring = Wiring.of(spin_glass(np.random.default_rng(0), 3, 3).as_written())
+    clock, budgets = iter(range(100)), []
+
+    def passes(passing, wiring, until):
+        budgets.append(until.seconds)
+        return propagated(passing, wiring, ss.Until(steps=3, tolerance=None))
+
+    monkeypatch.setattr(treereweighted, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(treereweighted, "propagated", passes)
+    ss.TreeReweighted(rounds=10, until=ss.Until(seconds=4.0)).propagate(wiring)
+    assert budgets == [3.0, 2.0, 1.0]
+    budgets.clear()
+    ss.TreeReweighted(rounds=2).propagate(wiring)
+    assert budgets == [None] * 3

@@ -51,4 +51,4 @@ def test_envelopes_of_parabolas_are_maxima_over_all_pairs(seed):
 @pytest.mark.parametrize("size", range(10))
 def test_the_largest_of_any_number(size):
     values = np.array([9.0, *np.random.default_rng(size).normal(size=size), 9.0])
-    assert largest(values, 1, size) == max(values[1:-1], default=-np.inf)
+    assert largest(values[1 : 1 + size]) == max(values[1:-1], default=-np.inf)

@@ -135,7 +135,7 @@ class _Search:
         first = task.again(k=1, until=until, checkpoint=None, progress=False)
         done = first.iterated(MPLP(), until=until)
         passed = MPLP().decoded(wiring, done.state)
-        limit = min(passed.bound, bound_of(wiring, passed.messages))
+        limit = bound_of(wiring, passed.messages) if passed.bound > -np.inf else passed.bound
         messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
         state = self.begun(task, messages, limit, passed.codes)
         if done.status is Status.INTERRUPTED:

@@ -3,11 +3,13 @@ r"""Dual certificates: messages that move value between factors and variables, a
 $$\log \tilde P(\mathbf x) = c + \sum_i \Bigl[\theta_i + \sum_{f \ni i} m_{f \to i}\Bigr]
 + \sum_f \Bigl[\theta_f - \sum_{i \in f} m_{f \to i}\Bigr]$$
 
-for every assignment and any messages, so that the sum of the maxima of all brackets is an upper bound.
+for every assignment and any messages, so that the sum of the maxima of all brackets is an upper bound, here rounded
+up.
 """
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
@@ -32,9 +34,9 @@ def bound_of(wiring: Wiring, messages: Floats) -> float:
     possible = wiring.consistent
     widest = int(np.diff(wiring.plugs.starts).max(initial=1))
     room = np.empty(widest, np.int64)
-    return wiring.constant + float(
-        interruptible(lambda cancel: dual_bound(possible.wires, possible.unary, messages, room, cancel))
-    )
+    found = float(interruptible(lambda cancel: dual_bound(possible.wires, possible.unary, messages, room, cancel)))
+    total = wiring.constant + found
+    return math.nextafter(total, math.inf) if math.isfinite(total) else total
 
 
 def dual_certificate(wiring: Wiring, messages: Floats, bound: float) -> Certificate:

@@ -11,6 +11,7 @@ an assignment worse.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -19,7 +20,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Found, best_of
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Until, as_until, deadline
 from sepset.inference.map.binary import BinaryEnergy, normal_form
 from sepset.inference.map.mincut import flow_graph
 from sepset.inference.map.qpbo import roof_dual
@@ -104,7 +105,9 @@ class _MoveSearch:
     def assign(self, task: AssignmentTask) -> Found:
         """The assignment that no move improves."""
         task.require_all(self)
-        done = task.iterated(self, until=Until(steps=None, tolerance=None, seconds=np.inf), codec=_MoveCodec())
+        until = Until(steps=None, tolerance=None, seconds=np.inf)
+        rounds = _Rounds(self, deadline(as_until(task.until, until)))
+        done = task.iterated(rounds, until=until, codec=_MoveCodec())
         codes, settled = done.state.codes, done.status is Status.CONVERGED
         return Found(
             codes[None],
@@ -114,24 +117,6 @@ class _MoveSearch:
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "moves": done.num_steps, "decoder": "moves"},
         )
-
-    def init(self, task: AssignmentTask, rng: np.random.Generator) -> MoveState:
-        """The start."""
-        return MoveState(task.first_codes(), 0)
-
-    def step(self, task: AssignmentTask, state: MoveState, rng: np.random.Generator) -> tuple[MoveState, Info]:
-        """One round of moves, cut short once as many as a round has did not improve."""
-        wiring, codes, idle = task.wiring, state.codes, state.idle
-        moves = list(self.proposals(int(wiring.plugs.cards.max(initial=1))))
-        value = wiring.log_value(codes)
-        for move in moves:
-            if idle >= len(moves):
-                break
-            found = fused(wiring, codes, self.offered(codes, move, cards=wiring.plugs.cards))
-            after = wiring.log_value(found)
-            improves = after > value + STRICT * max(1.0, abs(value)) or value == -np.inf < after
-            codes, value, idle = (found, after, 0) if improves else (codes, value, idle + 1)
-        return MoveState(codes, idle), Info(value, np.inf, is_done=idle >= len(moves))
 
     def proposals(self, num_states: int) -> Iterator[tuple[int, int]]:
         """The moves of one round."""
@@ -197,6 +182,43 @@ class AlphaBetaSwap(_MoveSearch):
         one, other = move
         swapped = np.where(codes == one, other, np.where(codes == other, one, codes))
         return np.where(swapped < cards, swapped, codes)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds of moves until a time.
+
+    Attributes:
+        method: proposes the moves.
+        deadline: on the clock of `time.monotonic`.
+    """
+
+    method: _MoveSearch
+    deadline: float
+
+    def __repr__(self) -> str:
+        return repr(self.method)
+
+    def init(self, task: AssignmentTask, rng: np.random.Generator) -> MoveState:
+        """The start."""
+        return MoveState(task.first_codes(), 0)
+
+    def step(self, task: AssignmentTask, state: MoveState, rng: np.random.Generator) -> tuple[MoveState, Info]:
+        """One round of moves, cut short at the deadline, or once as many as a round has did not improve."""
+        wiring, codes, idle = task.wiring, state.codes, state.idle
+        moves = list(self.method.proposals(int(wiring.plugs.cards.max(initial=1))))
+        value = wiring.log_value(codes)
+        for move in moves:
+            if idle >= len(moves):
+                break
+            if time.monotonic() >= self.deadline:
+                idle = 0  # a round that goes on begins with the first move
+                break
+            found = fused(wiring, codes, self.method.offered(codes, move, cards=wiring.plugs.cards))
+            after = wiring.log_value(found)
+            improves = after > value + STRICT * max(1.0, abs(value)) or value == -np.inf < after
+            codes, value, idle = (found, after, 0) if improves else (codes, value, idle + 1)
+        return MoveState(codes, idle), Info(value, np.inf, is_done=idle >= len(moves))
 
 
 class _MoveCodec:

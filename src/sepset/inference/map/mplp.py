@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import interruptible
@@ -26,6 +27,8 @@ class MPLP(DualRounds):
 
     Args:
         decode_every: the number of rounds between two decodings.
+        precision: the type of the messages, "float64" or "float32", which takes less time and memory. The bound is
+            computed from them in float64, and rounded up.
 
     Cost: a round is two passes over all tables.
     Reference: Globerson & Jaakkola (2007), Fixing max-product; Sontag, Globerson & Jaakkola (2011).
@@ -43,13 +46,13 @@ class MPLP(DualRounds):
 
     def passed(self, wiring: Wiring, messages: Floats) -> float:
         """A pass over all factors and one back; the bound without the constant."""
-        rooms = Rooms.of(wiring)
+        rooms, real = Rooms.of(wiring, messages.dtype), messages.dtype
 
         def both(cancel: Bytes) -> float:
-            first = float(mplp_pass(wiring.wires, wiring.unary.copy(), messages, *rooms, True, cancel))
+            first = float(mplp_pass(wiring.wires, wiring.unary.astype(real), messages, *rooms, True, cancel))
             if first == -np.inf:
                 return first
-            return float(mplp_pass(wiring.wires, wiring.unary.copy(), messages, *rooms, False, cancel))
+            return float(mplp_pass(wiring.wires, wiring.unary.astype(real), messages, *rooms, False, cancel))
 
         return interruptible(both)
 
@@ -68,12 +71,12 @@ class Rooms(NamedTuple):
     out: Floats
 
     @classmethod
-    def of(cls, wiring: Wiring) -> Rooms:
+    def of(cls, wiring: Wiring, real: DTypeLike = np.float64) -> Rooms:
         """Arrays that are as large as the largest factor and variable."""
         starts = wiring.wires.starts
         widest = int(np.diff(wiring.wires.messages[starts]).max(initial=1))
         arity, size = int(np.diff(starts).max(initial=1)), int(wiring.plugs.cards.max(initial=1))
-        return cls(np.empty(widest), np.empty(size), np.empty(arity, np.int64), np.empty(widest))
+        return cls(np.empty(widest, real), np.empty(size, real), np.empty(arity, np.int64), np.empty(widest, real))
 
 
 def _decoded(wiring: Wiring, messages: Floats, order: Ints) -> Ints:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import whole
+from sepset.base.checks import one_of, whole
+from sepset.errors import NotApplicable
 from sepset.inference.assignment import AssignmentTask, Found, best_of, is_proved
 from sepset.inference.iterate import Info, Until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import bound_of, dual_certificate
 from sepset.inference.result import Guarantee
-from sepset.inference.wiring import Wiring
+from sepset.inference.wiring import LARGEST, Wiring
+
+RANGES = {"float64": LARGEST, "float32": 1e30}
+"""The types of messages, and the largest log value that they take."""
 
 SETTLED = 1e-7
 """The relative change of the bound over a round at which it has converged."""
@@ -39,12 +43,15 @@ class DualRounds(ABC):
 
     Args:
         decode_every: the number of rounds between two decodings.
+        precision: the type of the messages; the bound is computed from them in float64, and rounded up.
     """
 
     decode_every: int = 5
+    precision: str = field(default="float64", kw_only=True)
 
     def __post_init__(self) -> None:
         whole(f"{type(self).__name__}(decode_every=)", self.decode_every, least=1)
+        one_of(f"{type(self).__name__}(precision=)", self.precision, tuple(RANGES))
 
     @abstractmethod
     def passed(self, wiring: Wiring, messages: Floats) -> float:
@@ -62,10 +69,11 @@ class DualRounds(ABC):
         """The best decoded assignment, the bound, and the messages that prove it."""
         task.require_all(self)
         wiring = task.wiring.consistent
+        self._require_range(wiring)
         done = task.iterated(self, until=Until(steps=1000, tolerance=SETTLED), codec=PassedCodec())
         last = self.decoded(wiring, done.state)
-        messages = self.proof(wiring, last.messages)
-        bound = min(last.bound, bound_of(wiring, messages))
+        messages = self.proof(wiring, last.messages.astype(np.float64))
+        bound = bound_of(wiring, messages) if last.bound > -np.inf else last.bound
         return Found(
             last.codes[None],
             (last.value,),
@@ -77,14 +85,24 @@ class DualRounds(ABC):
             info={"seconds": round(done.seconds, 3), "rounds": done.num_steps, "decoder": "sequential"},
         )
 
+    def _require_range(self, wiring: Wiring) -> None:
+        """Raise if the log values are too large for the type of the messages."""
+        found, most = wiring.largest_size, RANGES[self.precision]
+        if found > most:
+            raise NotApplicable(
+                f"{type(self).__name__}(precision={self.precision!r}) takes log values up to {most:g} in size; found "
+                f"{found:.3g}. Use precision='float64'."
+            )
+
     def init(self, task: AssignmentTask, rng: np.random.Generator) -> Passed:
         """Messages of zero."""
         wiring, codes = task.wiring.consistent, task.first_codes()
-        return Passed(np.zeros(int(wiring.wires.messages[-1])), np.inf, codes, wiring.log_value(codes))
+        messages = np.zeros(int(wiring.wires.messages[-1]), self.precision)
+        return Passed(messages, np.inf, codes, wiring.log_value(codes))
 
     def step(self, task: AssignmentTask, state: Passed, rng: np.random.Generator) -> tuple[Passed, Info]:
         """One round, and now and then a decoding."""
-        wiring, messages = task.wiring.consistent, state.messages.copy()
+        wiring, messages = task.wiring.consistent, state.messages.astype(self.precision)
         bound = min(state.bound, wiring.constant + self.passed(wiring, messages))
         found = Passed(messages, bound, state.codes, state.value, state.rounds + 1)
         if found.rounds % self.decode_every == 0:
@@ -94,7 +112,7 @@ class DualRounds(ABC):
 
     def decoded(self, wiring: Wiring, state: Passed) -> Passed:
         """The state with the best assignment decoded from its messages, if that is the best so far."""
-        made = [improved(wiring, codes) for codes in self.decodings(wiring, state.messages)]
+        made = [improved(wiring, codes) for codes in self.decodings(wiring, state.messages.astype(np.float64))]
         codes, value = best_of([state.codes, *made], wiring)
         return replace(state, codes=codes, value=value)
 

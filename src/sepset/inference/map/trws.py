@@ -24,6 +24,8 @@ class TRWS(DualRounds):
 
     Args:
         decode_every: the number of rounds between two decodings.
+        precision: the type of the messages, "float64" or "float32", which takes less time and memory. The bound is
+            computed from them in float64, and rounded up.
 
     Cost: a round is two passes over all factors, linear in the states for Potts and linear potentials.
     Reference: Kolmogorov (2006); Wainwright, Jaakkola & Willsky (2005).
@@ -45,9 +47,9 @@ class TRWS(DualRounds):
 
     def passed(self, wiring: Wiring, messages: Floats) -> float:
         """A pass forward and one back; the bound without the constant."""
-        size = wiring.plugs.cards.max(initial=1)
-        model = wiring.wires, wiring.unary, wiring.factors, wiring.chain_weights
-        rooms = np.empty(size), np.empty(size)
+        size, real = wiring.plugs.cards.max(initial=1), messages.dtype
+        model = wiring.wires, wiring.unary.astype(real, copy=False), wiring.factors, wiring.chain_weights
+        rooms = np.empty(size, real), np.empty(size, real)
 
         def both(cancel: Bytes) -> float:
             first = trws_pass(*model, messages, *rooms, True, cancel)

@@ -24,7 +24,7 @@ from sepset.errors import NotApplicable
 from sepset.inference.iterate import Info
 from sepset.inference.propagation.schedules import Wired, orders_of
 from sepset.inference.wiring import Wiring
-from sepset.kernels.propagation.linear import ising_pass, linear_energy, linear_gather, linear_pass
+from sepset.kernels.propagation.linear import linear_energy, linear_gather, linear_pass
 from sepset.kernels.propagation.wires import POTTS, TABLE
 
 WIDEST = {"float64": 300.0, "float32": 40.0}
@@ -44,21 +44,37 @@ def log_ranges(wiring: Wiring) -> Floats:
 
 def is_bounded(wiring: Wiring, precision: str) -> bool:
     """Whether messages stay within the range of numbers: all factors are tables and equal states, none extreme."""
-    if not np.isin(wiring.plugs.kinds, (TABLE, POTTS)).all():
+    plugs, most = wiring.plugs, WIDEST[precision]
+    if (plugs.kinds > POTTS).any() or np.abs(plugs.tables).max(initial=0.0) > most:
         return False
-    plugs, most, n = wiring.plugs, WIDEST[precision], wiring.num_variables
-    around = np.bincount(plugs.scope, log_ranges(wiring)[wiring.factors], minlength=n)
-    possible = np.where(wiring.unary > -np.inf, wiring.unary, np.nan)
-    with np.errstate(invalid="ignore"):
-        wide = np.nanmax(possible, initial=-np.inf) - np.nanmin(possible, initial=np.inf)
-    around = around + max(wide, 0.0)
-    if around.max(initial=0.0) > most or np.abs(plugs.tables).max(initial=0.0) > most:
+    span = span_of(wiring, most)
+    if span > most:
         return False
-    products = around + np.diff(wiring.wires.degrees) * np.log(plugs.cards)
     others = int(np.diff(plugs.starts).max(initial=1)) - 1
-    if others * products.max(initial=0.0) <= 2.0 * most:
+    slots = int(wiring.degrees.max(initial=0)) * float(np.log(plugs.cards.max(initial=1)))
+    if others * (span + slots) <= 2.0 * most:
         return True
+    products = _around(wiring) + _width(wiring.unary) + wiring.degrees * np.log(plugs.cards)
     return bool(_of_others(wiring, products).max(initial=0.0) <= 2.0 * most)
+
+
+def span_of(wiring: Wiring, most: float) -> float:
+    """The largest sum of the ranges of log values around one variable, or a larger number that is at most `most`."""
+    quick = float(log_ranges(wiring).max(initial=0.0)) * int(wiring.degrees.max(initial=0))
+    wide = _width(wiring.unary)
+    return quick + wide if quick + wide <= most else float(_around(wiring).max(initial=0.0)) + wide
+
+
+def _around(wiring: Wiring) -> Floats:
+    """The sum of the ranges of the factors of each variable."""
+    ranges = log_ranges(wiring)[wiring.factors]
+    return np.asarray(np.bincount(wiring.plugs.scope, ranges, minlength=wiring.num_variables), np.float64)
+
+
+def _width(logs: Floats) -> float:
+    """The difference of the largest and the smallest of some log values that are not -inf."""
+    possible = logs if np.isfinite(logs).all() else logs[logs > -np.inf]
+    return float(possible.max() - possible.min()) if len(possible) else 0.0
 
 
 def _of_others(wiring: Wiring, numbers: Floats) -> Floats:
@@ -107,11 +123,6 @@ class LinearPassing:
     is_max = False
 
     @lazy
-    def is_ising(self) -> bool:
-        """Whether all variables are binary, and all factors weights for equal states."""
-        return bool((self.wiring.plugs.cards == 2).all() and (self.wiring.plugs.kinds == POTTS).all())
-
-    @lazy
     def numbers(self) -> Numbers:
         """The exponentials of the model."""
         plugs, kind = self.wiring.plugs, np.dtype(self.precision)
@@ -154,17 +165,14 @@ class LinearPassing:
         wiring, numbers, is_sequential = self.wiring, self.numbers, self.schedule != "synchronous"
         num, widest = int(wiring.wires.messages[-1]), wiring.widest
         made = self.buffers[1 if state is self.buffers[0] else 0]
-        made[:] = state
-        if not is_sequential:
-            made[num:] = numbers.unary
-        old, kind = (made if is_sequential else state)[num:], state.dtype.type
-        keep = kind(0.0 if wiring.traversal.is_forest else self.damping)
-        how = order, keep, is_sequential, old, made[num:], made[:num]
-        if self.is_ising:
-            change = interruptible(partial(ising_pass, wiring.plugs.scope, numbers.gains, *how))
-        else:
-            room = np.empty(widest, kind), np.empty(widest, kind), np.empty(widest, np.int64)
-            change = interruptible(partial(linear_pass, wiring.wires, numbers.gains, numbers.values, *how, *room))
+        made[num:] = state[num:] if is_sequential else numbers.unary
+        if len(order) < wiring.num_factors:
+            made[:num] = state[:num]
+        beliefs, kind = (made if is_sequential else state)[num:], state.dtype.type
+        keep = kind(0.0 if wiring.is_forest else self.damping)
+        how = order, keep, is_sequential, beliefs, made[num:], state[:num], made[:num]
+        room = np.empty(widest, kind), np.empty(widest, kind), np.empty(widest, np.int64)
+        change = interruptible(partial(linear_pass, wiring.wires, numbers.gains, numbers.values, *how, *room))
         if is_sequential:  # products of many changes lose accuracy
             linear_gather(wiring.wires, numbers.unary, made[:num], made[num:])
         return made, float(change)

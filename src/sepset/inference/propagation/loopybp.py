@@ -10,6 +10,7 @@ from sepset.base.checks import number, one_of
 from sepset.errors import ArgumentError
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Until, as_until
+from sepset.inference.propagation.ising import IsingPassing, is_ising
 from sepset.inference.propagation.linear import LinearPassing, is_bounded, require_bounded
 from sepset.inference.propagation.maxproduct import assigned, several
 from sepset.inference.propagation.passing import BUDGET, MAX_BUDGET, Beliefs, Passing, propagated
@@ -119,12 +120,13 @@ class LoopyBP:
         rhos = None if self.rho == 1.0 else np.full(wiring.num_factors, float(self.rho))
         return Passing(self.damping, self.schedule, is_max, rhos, precision=self.precision)
 
-    def _sums(self, wiring: Wiring) -> Passing | LinearPassing:
+    def _sums(self, wiring: Wiring) -> Passing | LinearPassing | IsingPassing:
         if self.domain == "linear":
             require_bounded(wiring, self, self.precision)
         plain = self.rho == 1.0 and self.schedule != "residual" and self.domain != "log"
         if plain and is_bounded(wiring, self.precision) and wiring.is_possible:
-            return LinearPassing(wiring.consistent, self.damping, self.schedule, self.precision)
+            kind = IsingPassing if is_ising(wiring, self.precision) else LinearPassing
+            return kind(wiring.consistent, self.damping, self.schedule, self.precision)
         return self._passing(wiring, is_max=False)
 
     def _budget(self, until: Until) -> Until:

@@ -166,7 +166,7 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     if not rows:
         return Found(task.first_codes()[None], (-math.inf,))
     values = tuple(task.wiring.log_value(codes) for codes in rows)
-    is_exact = task.wiring.traversal.is_forest and passing.rhos is None and all(converged)
+    is_exact = task.wiring.is_forest and passing.rhos is None and all(converged)
     return Found(
         np.stack(rows), values, values[0] if is_exact else math.inf, info={"decoder": "best max-marginal first"}
     )

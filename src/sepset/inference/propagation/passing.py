@@ -20,6 +20,7 @@ from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.inference.iterate import Info, Run, Until, run
+from sepset.inference.propagation.ising import IsingPassing
 from sepset.inference.propagation.linear import LinearPassing
 from sepset.inference.propagation.schedules import Wired, orders_of
 from sepset.inference.result import Status
@@ -85,7 +86,7 @@ class Passing:
     def step(self, task: Wired, state: Floats, rng: np.random.Generator) -> tuple[Floats, Info]:
         """A pass over all factors, or several of the schedule."""
         wiring, messages = task.wiring.consistent, state.copy()
-        kept = 0.0 if wiring.traversal.is_forest else self.damping
+        kept = 0.0 if wiring.is_forest else self.damping
         residual = self._passed(wiring, kept, messages, rng)
         impossible = np.isnan(residual)
         return messages, Info(-np.inf if impossible else -residual, np.inf if impossible else residual, impossible)
@@ -158,7 +159,7 @@ class Beliefs:
     counts: Floats
     logs: Floats
     log_totals: float
-    passing: Passing | LinearPassing
+    passing: Passing | LinearPassing | IsingPassing
     state: Floats
     ended: Run[Any] | None = None
 
@@ -170,7 +171,7 @@ class Beliefs:
     @property
     def is_forest(self) -> bool:
         """Whether the factor graph has no cycle."""
-        return self.wiring.traversal.is_forest
+        return self.wiring.is_forest
 
     @lazy
     def messages(self) -> Floats:
@@ -205,6 +206,17 @@ class Beliefs:
                 messages, the model is an average of trees; eliminating a leaf of one multiplies it by at most the
                 largest total of its factor, so that the bound holds for all messages.
         """
+        return self._bound if is_bound else self._free_energy
+
+    @lazy
+    def _free_energy(self) -> float:
+        return self._total(is_bound=False)
+
+    @lazy
+    def _bound(self) -> float:
+        return self._total(is_bound=True)
+
+    def _total(self, *, is_bound: bool) -> float:
         if self.log_totals == -np.inf:
             return -np.inf
         how = self.wiring, self.state, self.logs
@@ -234,14 +246,14 @@ def is_fixed(ended: Run[Any]) -> bool:
     return is_converged and (info is None or info.is_done or info.change <= FIXED)
 
 
-def propagated(passing: Passing | LinearPassing, wiring: Wiring, until: Until) -> Beliefs:
+def propagated(passing: Passing | LinearPassing | IsingPassing, wiring: Wiring, until: Until) -> Beliefs:
     """The beliefs where passes on a wired model end."""
     ended = run(passing, WiredModel(wiring), until=until, progress=False)
     return beliefs_of(passing, wiring, ended.state, ended)
 
 
 def beliefs_of(
-    passing: Passing | LinearPassing, wiring: Wiring, state: Floats, ended: Run[Any] | None = None
+    passing: Passing | LinearPassing | IsingPassing, wiring: Wiring, state: Floats, ended: Run[Any] | None = None
 ) -> Beliefs:
     """The beliefs of messages.
 

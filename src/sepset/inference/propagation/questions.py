@@ -197,6 +197,8 @@ def is_forest(problem: Problem) -> bool:
     """
     from scipy import sparse
 
+    if sum(block.scopes.size for block in problem.blocks) > len(problem.variables) + problem.num_factors:
+        return False
     links = problem.incidence.tocoo()
     num, n = links.shape
     graph = sparse.coo_array((np.ones(links.nnz), (links.row, num + links.col)), shape=(num + n, num + n))

@@ -33,8 +33,7 @@ def orders_of(schedule: str, wiring: Wiring, rng: np.random.Generator) -> tuple[
         return (rng.permutation(wiring.num_factors),)
     if schedule == "tree":
         return tree_orders(wiring, rng)
-    found = wiring.traversal
-    order = found.order if found.is_forest else np.arange(wiring.num_factors)  # neighbors in memory come in sequence
+    order = wiring.traversal.order if wiring.is_forest else np.arange(wiring.num_factors)  # in sequence in memory
     return order[::-1].copy(), order
 
 

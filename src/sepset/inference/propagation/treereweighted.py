@@ -2,7 +2,8 @@ r"""Tree-reweighted message passing: an upper bound on the log partition from a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class TreeReweighted:
         rounds: the number of changes of the probabilities of edges to lower the bound on the log partition, toward the
             tree of the most mutual information.
         until: when the passes end, by default after 1000 (200 for assignments) or when no log message changes by more
-            than 1e-9.
+            than 1e-9. Its steps are those of each round, its seconds those of all together.
 
     Cost: a pass as in `LoopyBP`; the inverse of a matrix for the trees; all passes again for each round.
     Reference: Wainwright, Jaakkola & Willsky (2005), A new class of upper bounds on the log partition function.
@@ -68,12 +69,15 @@ class TreeReweighted:
 
     def propagate(self, wiring: Wiring) -> Beliefs:
         """The beliefs where the passes end."""
-        until = as_until(self.until, BUDGET)
-        best = propagated(self._passing(wiring, is_max=False), wiring, until)
+        until, begun = as_until(self.until, BUDGET), time.monotonic()
+        best = propagated(self._passing(wiring, is_max=False), wiring, _left(until, begun))
         step = 0.5
         for _ in range(self.rounds if not best.is_forest and best.log_totals > -np.inf else 0):
+            rest = _left(until, begun)
+            if rest.seconds == 0.0:
+                break
             rhos = best.rhos + step * (spanning_tree(best.wiring, informations(best)) - best.rhos)
-            found = propagated(Passing(self.damping, self.schedule, False, rhos), wiring, until)
+            found = propagated(Passing(self.damping, self.schedule, False, rhos), wiring, rest)
             if found.energy(is_bound=True) < best.energy(is_bound=True):
                 best = found
             else:
@@ -99,3 +103,10 @@ class TreeReweighted:
     def _passing(self, wiring: Wiring, *, is_max: bool) -> Passing:
         wiring.require_pairs(self)
         return Passing(self.damping, self.schedule, is_max, edge_probabilities(wiring))
+
+
+def _left(until: Until, begun: float) -> Until:
+    """The stopping rule for the rest of the time, on the clock of `time.monotonic`."""
+    if until.seconds is None:
+        return until
+    return replace(until, seconds=max(0.0, until.seconds - (time.monotonic() - begun)))

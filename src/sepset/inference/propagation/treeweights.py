@@ -17,6 +17,9 @@ from sepset.kernels.propagation.traversal import spanning_forest
 DENSE = 1000
 """The largest number of variables for which resistances are computed, by a dense inverse."""
 
+CHUNK = 2**12
+"""The number of tables that are looked at together."""
+
 TREES = 8
 """The least number of trees that cover the edges of larger graphs."""
 
@@ -85,10 +88,35 @@ def spanning_tree(wiring: Wiring, weights: Floats) -> Floats:
 
 def informations(beliefs: Beliefs) -> Floats:
     r"""The mutual information of the belief of each pair, $I_e = \sum \beta_e \log \frac{\beta_e}{b_i b_j}$."""
-    found = np.zeros(beliefs.wiring.num_factors)
-    for f in range(len(found)):
-        joint = beliefs.factor(f)
-        x, y = np.nonzero(joint)
-        first, second = np.log(joint.sum(axis=1)[x]), np.log(joint.sum(axis=0)[y])  # their product may be too small
-        found[f] = float((joint[x, y] * (np.log(joint[x, y]) - first - second)).sum())
+    wiring, found = beliefs.wiring, np.zeros(beliefs.wiring.num_factors)
+    shapes = wiring.plugs.cards[wiring.plugs.scope].reshape(-1, 2)
+    for shape in np.unique(shapes, axis=0):
+        alike = np.flatnonzero((shapes == shape).all(axis=1))
+        for first in range(0, len(alike), CHUNK):
+            chosen = alike[first : first + CHUNK]
+            found[chosen] = _information(_pair_beliefs(beliefs, chosen))
     return found
+
+
+def _pair_beliefs(beliefs: Beliefs, factors: Ints) -> Floats:
+    """The log beliefs of factors over two variables of the same numbers of states, `[factors, states, states]`."""
+    wiring = beliefs.wiring
+    logs = wiring.tables(factors) / beliefs.rhos[factors][:, None, None]
+    for axis in (0, 1):
+        slots = wiring.plugs.starts[factors] + axis
+        states = np.arange(logs.shape[1 + axis])
+        own = beliefs.logs[wiring.plugs.states[wiring.plugs.scope[slots]][:, None] + states]
+        sent = beliefs.messages[wiring.wires.messages[slots][:, None] + states]
+        logs = logs + np.expand_dims(np.where(own > -np.inf, own - np.where(own > -np.inf, sent, 0.0), own), 2 - axis)
+    logs = logs - logs.max(axis=(1, 2), keepdims=True)
+    return np.asarray(logs - np.log(np.exp(logs).sum(axis=(1, 2), keepdims=True)))
+
+
+def _information(logs: Floats) -> Floats:
+    """The mutual information of normalized log tables; the products of small marginals may be too small for numbers."""
+    joint = np.exp(logs)
+    with np.errstate(divide="ignore"):
+        first, second = np.log(joint.sum(axis=2, keepdims=True)), np.log(joint.sum(axis=1, keepdims=True))
+    possible = joint > 0.0
+    ratios = np.where(possible, logs, 0.0) - np.where(possible, first, 0.0) - np.where(possible, second, 0.0)
+    return np.asarray((joint * ratios).sum(axis=(1, 2)))

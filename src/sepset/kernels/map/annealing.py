@@ -33,7 +33,7 @@ def heat_bath(
             return
         conditional(wires, unary, factors, i, codes, h)
         size, total = wires.cards[i], 0.0
-        top = largest(h, 0, size)
+        top = largest(h[:size])
         for x in range(size):
             total += np.exp((h[x] - top) / temperature) if top > -np.inf else 1.0
             h[x] = total

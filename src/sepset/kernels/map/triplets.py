@@ -16,6 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
+from sepset.kernels.map.dual import UNIT
 from sepset.kernels.propagation.wires import Wires
 
 
@@ -94,13 +95,17 @@ def triplet_pass(
 
 @kernel(work=_work, borrows=True)
 def triplet_bound(wires: Wires, members: Ints, at: Ints, lambdas: Floats, h: Floats, step: int, cancel: Bytes) -> float:
-    """The sum of the maxima of minus the values of each triplet, at entries that are possible in its pairs."""
-    total = 0.0
+    """The sum of the maxima of minus the values of each triplet where its pairs are possible, rounded up."""
+    total = sizes = 0.0
     for t in range(len(members)):
         if cancel[0]:
             return np.inf
-        one, two = wires.starts[members[t, 0]], wires.starts[members[t, 1]]
-        a, b, c = wires.cards[wires.scope[one]], wires.cards[wires.scope[one + 1]], wires.cards[wires.scope[two + 1]]
+        first, second = wires.starts[members[t, 0]], wires.starts[members[t, 1]]
+        a, b, c = (
+            wires.cards[wires.scope[first]],
+            wires.cards[wires.scope[first + 1]],
+            wires.cards[wires.scope[second + 1]],
+        )
         for k in range(3):
             start = wires.places[members[t, k]]
             for place in range(at[t, k + 1] - at[t, k]):
@@ -110,6 +115,12 @@ def triplet_bound(wires: Wires, members: Ints, at: Ints, lambdas: Floats, h: Flo
         for x in range(a):
             for y in range(b):
                 for z in range(c):
-                    best = max(best, h[x * b + y] + h[step + y * c + z] + h[2 * step + x * c + z])
+                    one, two, three = h[x * b + y], h[step + y * c + z], h[2 * step + x * c + z]
+                    value = one + two + three
+                    if value > -np.inf:
+                        best = max(best, value + 2.0 * UNIT * (abs(one) + abs(two) + abs(three)))
+        if best == -np.inf:
+            return -np.inf
         total += best
-    return total
+        sizes += abs(best)
+    return total + UNIT * len(members) * sizes

@@ -22,42 +22,38 @@ from sepset.kernels.propagation.wires import POTTS, Wires, add_conditional
 
 
 @kernel(borrows=True, reassociate=True)
-def belief(
-    unary: Floats, own: int, size: int, messages: Floats, starts: Ints, slots: Ints, first: int, last: int, h: Floats
-) -> float:
+def belief(own: Floats, messages: Floats, starts: Ints, slots: Ints, h: Floats) -> float:
     """The log values of a variable with all messages to it; returns the largest.
 
     Args:
+        own: the log values of the variable alone.
         starts: where the message of each slot starts.
-        slots: those of the variable are from `first` to `last`.
+        slots: those of the variable.
     """
-    for x in range(size):
-        h[x] = unary[own + x]
-    for place in range(first, last):
-        at = starts[slots[place]]
-        for x in range(size):
-            h[x] += messages[at + x]
-    return largest(h, 0, size)
+    for x in range(len(h)):
+        h[x] = own[x]
+    for s in slots:
+        message = messages[starts[s] : starts[s] + len(h)]
+        for x in range(len(h)):
+            h[x] += message[x]
+    return largest(h)
 
 
 @kernel(borrows=True, reassociate=True)
-def send(h: Floats, top: float, gamma: float, messages: Floats, own: int, size: int, room: Floats) -> float:
-    """Put the message of a variable through one factor into `room`; returns its largest entry."""
-    best = -np.inf
-    for x in range(size):
-        value = gamma * (h[x] - top) - messages[own + x]
-        value = value if h[x] > -np.inf else -np.inf
-        room[x] = value
-        best = max(best, value)
-    return best
+def send(h: Floats, top: float, gamma: float, message: Floats, room: Floats) -> None:
+    """Put the message of a variable through one factor into `room`."""
+    least = h.dtype.type(-np.inf)
+    for x in range(len(h)):
+        value = gamma * (h[x] - top) - message[x]
+        room[x] = value if h[x] > least else least
 
 
 @kernel(borrows=True, reassociate=True)
-def clip(room: Floats, size: int, top: float, least: float, messages: Floats, at: int) -> None:
+def clip(room: Floats, top: float, least: float, message: Floats) -> None:
     """Write a message of a weight for equal states: the values less their maximum, or minus the weight if larger."""
-    for y in range(size):
+    for y in range(len(room)):
         value = room[y] - top
-        messages[at + y] = value if value > least else least
+        message[y] = value if value > least else least
 
 
 def _pass_work(wires: Wires, *_: object) -> float:
@@ -76,34 +72,35 @@ def trws_pass(
         h, room: room for one number per state.
     """
     cards, states, starts, scope, places = wires.cards, wires.states, wires.starts, wires.scope, wires.messages
-    degrees, slots, kinds, weights = wires.degrees, wires.slots, wires.kinds, wires.weights
+    degrees, slots, kinds, weights, real = wires.degrees, wires.slots, wires.kinds, wires.weights, messages.dtype.type
     n, bound = len(cards), 0.0
     for step in range(n):
         i = step if is_forward else n - 1 - step
         if step % 1024 == 0 and cancel[0]:
             return np.inf
-        size = cards[i]
-        top = belief(unary, states[i], size, messages, places, slots, degrees[i], degrees[i + 1], h)
+        size, gamma, mine = cards[i], real(gammas[i]), slots[degrees[i] : degrees[i + 1]]
+        values, sent = h[:size], room[:size]
+        top = belief(unary[states[i] : states[i + 1]], messages, places, mine, values)
         if top == -np.inf:
             return -np.inf
         bound += top
-        for place in range(degrees[i], degrees[i + 1]):
-            s = slots[place]
+        for s in mine:
             f = factors[s]
             t = 2 * starts[f] + 1 - s
             j = scope[t]
             if (j > i) != is_forward:
                 continue
-            own, at = places[s], places[t]
-            sent = send(h, top, gammas[i], messages, own, size, room)
+            send(values, top, gamma, messages[places[s] : places[s + 1]], sent)
+            out = messages[places[t] : places[t + 1]]
             if kinds[f] == POTTS and weights[f] >= 0.0:
-                best = sent + weights[f]
-                clip(room, size, sent, -weights[f], messages, at)
+                best = largest(sent)
+                clip(sent, best, real(-weights[f]), out)
+                best += weights[f]
             else:
-                pair_maxima(wires, f, s, room, messages, at)
-                best = largest(messages, at, cards[j])
-                for y in range(cards[j]):
-                    messages[at + y] -= best
+                pair_maxima(wires, f, s, room, messages, places[t])
+                best = largest(out)
+                for y in range(len(out)):
+                    out[y] -= best
             if best == -np.inf:
                 return -np.inf
             bound += best
@@ -140,10 +137,10 @@ def split_messages(
     for s in range(len(messages)):
         out[s] = messages[s]
     for i in range(len(wires.cards)):
-        first, last = wires.degrees[i], wires.degrees[i + 1]
-        top = belief(unary, wires.states[i], wires.cards[i], messages, wires.messages, wires.slots, first, last, h)
-        for place in range(wires.degrees[i], wires.degrees[i + 1]):
-            s = wires.slots[place]
+        mine = wires.slots[wires.degrees[i] : wires.degrees[i + 1]]
+        own = unary[wires.states[i] : wires.states[i + 1]]
+        top = belief(own, messages, wires.messages, mine, h[: wires.cards[i]])
+        for s in mine:
             if wires.scope[2 * wires.starts[factors[s]] + 1 - s] < i:
                 for x in range(wires.cards[i]):
                     if h[x] > -np.inf:

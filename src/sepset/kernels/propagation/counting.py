@@ -46,5 +46,5 @@ def split_bound(
         for x in range(size):
             out[x] += h[x]
         if of_factors[f] > 0.0:
-            total += of_factors[f] * largest(out, 0, size)
+            total += of_factors[f] * largest(out[:size])
     return total

@@ -60,7 +60,7 @@ def decode_factors(
                 factor_messages(wires, f, 1.0 / rhos[f], h, True, out, room, codes)
                 for x in range(size):
                     out[at + x] += h[at + x]
-                is_open = largest(out, at, size) > -np.inf
+                is_open = largest(out[at : at + size]) > -np.inf
                 found[i] = best_state(out, at, size) if is_open else best_state(beliefs, wires.states[i], size)
                 fix_state(h, at, size, found[i])
     for i in range(len(found)):
@@ -77,7 +77,7 @@ def largest_loss(
     loss = 0.0
     for i in range(len(found)):
         own = wires.states[i]
-        loss = max(loss, largest(beliefs, own, wires.cards[i]) - beliefs[own + found[i]])
+        loss = max(loss, largest(beliefs[own : own + wires.cards[i]]) - beliefs[own + found[i]])
     for f in range(len(wires.kinds)):
         if cancel[0]:
             return np.inf
@@ -90,5 +90,5 @@ def largest_loss(
         size = wires.cards[wires.scope[first]]
         for x in range(size):
             out[x] += h[x]
-        loss = max(loss, largest(out, 0, size) - value)
+        loss = max(loss, largest(out[:size]) - value)
     return loss

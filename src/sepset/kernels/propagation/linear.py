@@ -17,7 +17,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.maxima import largest
 from sepset.kernels.propagation.messages import advance
 from sepset.kernels.propagation.wires import POTTS, Wires
 
@@ -38,91 +37,45 @@ def linear_gather(wires: Wires, unary: Floats, messages: Floats, out: Floats) ->
             out[own + x] *= messages[place + x]
 
 
-@kernel(borrows=True, inline=True)
-def binary_potts(
-    gain: float, keep: float, is_sequential: bool, beliefs: Floats, following: Floats, own: int, other: int,
-    messages: Floats, p: int, q: int,
-) -> float:  # fmt: skip
-    """Both messages of a weight for equal states of two binary variables; returns their largest relative change."""
-    m0, m1, n0, n1 = messages[p], messages[p + 1], messages[q], messages[q + 1]
-    r0, r1, s0, s1 = 1.0 / m0, 1.0 / m1, 1.0 / n0, 1.0 / n1
-    a0, a1, b0, b1 = beliefs[own] * r0, beliefs[own + 1] * r1, beliefs[other] * s0, beliefs[other + 1] * s1
-    u, v = 1.0 / ((1.0 + gain) * (a0 + a1)), 1.0 / ((1.0 + gain) * (b0 + b1))
-    x0, x1, y0, y1 = (gain * b0 + b1) * v, (b0 + gain * b1) * v, (gain * a0 + a1) * u, (a0 + gain * a1) * u
-    one = max(abs(x0 - m0) * r0, abs(x1 - m1) * r1)
-    two = max(abs(y0 - n0) * s0, abs(y1 - n1) * s1)
-    x0, x1 = x0 + keep * (m0 - x0), x1 + keep * (m1 - x1)
-    y0, y1 = y0 + keep * (n0 - y0), y1 + keep * (n1 - y1)
-    messages[p], messages[p + 1], messages[q], messages[q + 1] = x0, x1, y0, y1
-    if is_sequential:
-        following[own], following[own + 1], following[other], following[other + 1] = a0 * x0, a1 * x1, b0 * y0, b1 * y1
-    else:
-        following[own] *= x0
-        following[own + 1] *= x1
-        following[other] *= y0
-        following[other + 1] *= y1
-    return float(max(one, two))
-
-
-def _slots(scope: Ints, *_: object) -> float:
-    return 15.0 * len(scope)
-
-
-@kernel(work=_slots, borrows=True, reassociate=True)
-def ising_pass(
-    scope: Ints, gains: Floats, order: Ints, keep: float, is_sequential: bool, beliefs: Floats, following: Floats,
-    messages: Floats, cancel: Bytes,
-) -> float:  # fmt: skip
-    """`linear_pass` for models in which all variables are binary and all factors are weights for equal states."""
-    residual = 0.0
-    for step in range(len(order)):
-        if step % 4096 == 0 and cancel[0]:
-            return residual
-        f = order[step]
-        own, other = 2 * scope[2 * f], 2 * scope[2 * f + 1]
-        change = binary_potts(
-            gains[f], keep, is_sequential, beliefs, following, own, other, messages, 4 * f, 4 * f + 2
-        )  # fmt: skip
-        residual = max(residual, change)
-    return residual
-
-
 @kernel(borrows=True, reassociate=True)
-def divided(beliefs: Floats, own: int, messages: Floats, place: int, size: int, h: Floats, to: int) -> float:
+def divided(belief: Floats, message: Floats, h: Floats) -> float:
     """The belief of a variable divided by the message of a factor to it; returns the sum."""
-    total = 0.0
-    for x in range(size):
-        value = beliefs[own + x] / messages[place + x]
-        h[to + x] = value
+    total = h.dtype.type(0)
+    for x in range(len(h)):
+        value = belief[x] / message[x]
+        h[x] = value
         total += value
     return total
 
 
 @kernel(borrows=True, reassociate=True)
-def spread(h: Floats, at: int, size: int, gain: float, total: float, out: Floats, to: int) -> None:
-    """The message of a weight for equal states, from those at `at` in `h`, which have this sum."""
-    for y in range(size):
-        out[to + y] = total + (gain - 1.0) * h[at + y]
-    if gain < 1.0:  # the state with more than half of the sum, less which little is left
-        for y in range(size):
-            if 2.0 * h[at + y] > total:
-                rest = 0.0
-                for x in range(size):
-                    rest += h[at + x] if x != y else 0.0
-                out[to + y] = rest + gain * h[at + y]
+def spread(h: Floats, gain: float, total: float, out: Floats) -> None:
+    """The message, with a sum of one, of a weight for equal states, from numbers with this sum."""
+    one = h.dtype.type(1)
+    scale = one / (total * (gain + h.dtype.type(len(h) - 1)))
+    share, bonus = scale * total, scale * (gain - one)
+    for y in range(len(h)):
+        out[y] = share + bonus * h[y]
+    if gain < one:  # the state with more than half of the sum, less which little is left
+        for y in range(len(h)):
+            if h[y] + h[y] > total:
+                rest = one - one
+                for x in range(len(h)):
+                    rest += h[x] if x != y else one - one
+                out[y] = scale * (rest + gain * h[y])
 
 
 @kernel(borrows=True, reassociate=True)
-def pair_sums(values: Floats, start: int, rows: int, columns: int, h: Floats, out: Floats) -> None:
+def pair_sums(values: Floats, h: Floats, k: Floats, to_h: Floats, to_k: Floats) -> None:
     """The messages of a table of two variables."""
-    for y in range(columns):
-        out[rows + y] = 0.0
-    for x in range(rows):
-        total, factor, at = 0.0, h[x], start + x * columns
-        for y in range(columns):
-            total += values[at + y] * h[rows + y]
-            out[rows + y] += values[at + y] * factor
-        out[x] = total
+    for y in range(len(k)):
+        to_k[y] = 0.0
+    for x in range(len(h)):
+        total, factor, row = h.dtype.type(0), h[x], values[x * len(k) : (x + 1) * len(k)]
+        for y in range(len(k)):
+            total += row[y] * k[y]
+            to_k[y] += row[y] * factor
+        to_h[x] = total
 
 
 @kernel(borrows=True)
@@ -145,30 +98,47 @@ def table_sums(wires: Wires, values: Floats, f: int, h: Floats, out: Floats, cod
 
 
 @kernel(borrows=True, reassociate=True)
+def normalize(out: Floats) -> None:
+    """Scale numbers to a sum of one."""
+    total = out.dtype.type(0)
+    for x in range(len(out)):
+        total += out[x]
+    scale = out.dtype.type(1) / total
+    for x in range(len(out)):
+        out[x] *= scale
+
+
+@kernel(borrows=True, reassociate=True)
 def renew(
-    new: Floats, at: int, size: int, keep: float, messages: Floats, place: int, h: Floats, following: Floats, own: int,
-    is_sequential: bool,
+    fresh: Floats, keep: float, old: Floats, new: Floats, h: Floats, following: Floats, is_sequential: bool,
+    residual: float,
 ) -> float:  # fmt: skip
-    """Write one message with a sum of one, damped; returns its largest relative change."""
-    total = 0.0
-    for x in range(size):
-        total += new[at + x]
-    scale = 1.0 / total
-    for x in range(size):
-        old, value = messages[place + x], new[at + x] * scale
-        new[at + x] = abs(value - old) / old
-        value += keep * (old - value)
-        messages[place + x] = value
-        h[at + x] = value * (h[at + x] if is_sequential else following[own + x])
-    for x in range(size):
-        following[own + x] = h[at + x]
-    return largest(new, at, size)
+    """Write one message, damped; returns its largest relative change before, or the residual if that is larger."""
+    exceeding = 0
+    if is_sequential:
+        for x in range(len(fresh)):
+            value, was = fresh[x], old[x]
+            exceeding += abs(value - was) > residual * was
+            value += keep * (was - value)
+            new[x], following[x] = value, h[x] * value
+    else:
+        for x in range(len(fresh)):
+            value, was = fresh[x], old[x]
+            exceeding += abs(value - was) > residual * was
+            value += keep * (was - value)
+            new[x] = value
+            following[x] *= value
+    if exceeding:
+        for x in range(len(fresh)):
+            if abs(fresh[x] - old[x]) > residual * old[x]:
+                residual = abs(fresh[x] - old[x]) / old[x]
+    return residual
 
 
 @kernel(work=_pass_work, borrows=True, reassociate=True)
 def linear_pass(
     wires: Wires, gains: Floats, values: Floats, order: Ints, keep: float, is_sequential: bool, beliefs: Floats,
-    following: Floats, messages: Floats, h: Floats, out: Floats, codes: Ints, cancel: Bytes,
+    following: Floats, old: Floats, new: Floats, h: Floats, out: Floats, codes: Ints, cancel: Bytes,
 ) -> float:  # fmt: skip
     """Messages of all factors in order; returns the largest relative change of a message.
 
@@ -178,39 +148,53 @@ def linear_pass(
         keep: the part of each old message that is kept.
         following: at first the values of single variables, then the beliefs of the new messages. For a sequential pass
             this is `beliefs` itself.
+        old, new: the messages, each with a sum of one.
         h, out, codes: room for the messages of one factor.
     """
     cards, states, starts, scope, places = wires.cards, wires.states, wires.starts, wires.scope, wires.messages
-    kinds, tables, residual = wires.kinds, wires.places, 0.0
+    kinds, tables, residual = wires.kinds, wires.places, keep - keep  # zero, of their type
     for step in range(len(order)):
         if step % 1024 == 0 and cancel[0]:
             return residual
         f = order[step]
         first, last = starts[f], starts[f + 1]
-        base, size = places[first], cards[scope[first]]
-        if kinds[f] == POTTS and size == 2:
-            i, j = scope[first], scope[first + 1]
-            change = binary_potts(
-                gains[f], keep, is_sequential, beliefs, following, states[i], states[j], messages, base,
-                places[first + 1],
-            )  # fmt: skip
-            residual = max(residual, change)
-            continue
+        base, size, is_potts = places[first], cards[scope[first]], kinds[f] == POTTS
         for s in range(first, last):
-            total = divided(beliefs, states[scope[s]], messages, places[s], cards[scope[s]], h, places[s] - base)
-            if kinds[f] == POTTS:
-                spread(h, places[s] - base, size, gains[f], total, out, (first + 1 - s) * size)
-        if kinds[f] != POTTS and last == first + 2:
-            pair_sums(values, tables[f], size, cards[scope[first + 1]], h, out)
-        elif kinds[f] != POTTS:
+            low, high, own = places[s] - base, places[s + 1] - base, states[scope[s]]
+            total = divided(beliefs[own : own + high - low], old[places[s] : places[s + 1]], h[low:high])
+            if is_potts:
+                spread(h[low:high], gains[f], total, out[size - low : size - low + size])
+        if not is_potts and last == first + 2:
+            end = places[last] - base
+            pair_sums(values[tables[f] :], h[:size], h[size:end], out[:size], out[size:end])
+        elif not is_potts:
             table_sums(wires, values, f, h, out, codes)
         for s in range(first, last):
-            i, place = scope[s], places[s]
-            change = renew(
-                out, place - base, cards[i], keep, messages, place, h, following, states[i], is_sequential
+            low, high, own = places[s] - base, places[s + 1] - base, states[scope[s]]
+            if not is_potts:
+                normalize(out[low:high])
+            residual = renew(
+                out[low:high], keep, old[places[s] : places[s + 1]], new[places[s] : places[s + 1]], h[low:high],
+                following[own : own + high - low], is_sequential, residual,
             )  # fmt: skip
-            residual = max(residual, change)
     return residual
+
+
+@kernel(borrows=True, reassociate=True)
+def potts_total(h: Floats, k: Floats, gain: float) -> float:
+    """The sum of the products of two variables' numbers with a weight for equal states."""
+    first = second = equal = 0.0
+    for x in range(len(h)):
+        first += h[x]
+        second += k[x]
+        equal += h[x] * k[x]
+    if gain >= 1.0:
+        return first * second + (gain - 1.0) * equal
+    unequal = 0.0
+    for x in range(len(h)):
+        for y in range(len(k)):
+            unequal += h[x] * k[y] if x != y else 0.0
+    return unequal + gain * equal
 
 
 @kernel(work=_pass_work, borrows=True)
@@ -227,15 +211,19 @@ def linear_energy(
         first, last, own, size = starts[f], starts[f + 1], 0.0, cards[scope[starts[f]]]
         base = places[first]
         for s in range(first, last):
-            summed = divided(beliefs, states[scope[s]], messages, places[s], cards[scope[s]], h, places[s] - base)
+            i = scope[s]
+            numbers = beliefs[states[i] : states[i + 1]]
+            divided(numbers, messages[places[s] : places[s + 1]], h[places[s] - base : places[s + 1] - base])
         if wires.kinds[f] == POTTS:
-            spread(h, size, size, gains[f], summed, out, 0)
-        elif last == first + 2:
-            pair_sums(values, wires.places[f], size, cards[scope[first + 1]], h, out)
+            own = potts_total(h[:size], h[size : 2 * size], gains[f])
         else:
-            table_sums(wires, values, f, h, out, codes)
-        for x in range(size):
-            own += h[x] * out[x]
+            if last == first + 2:
+                end = places[last] - base
+                pair_sums(values[wires.places[f] :], h[:size], h[size:end], out[:size], out[size:end])
+            else:
+                table_sums(wires, values, f, h, out, codes)
+            for x in range(size):
+                own += h[x] * out[x]
         product *= own
         if not 1e-150 < product < 1e150:  # one logarithm for many factors
             total += math.log(product)

@@ -84,7 +84,7 @@ def replace_message(
     Args:
         power: the exponent of the message in the belief.
     """
-    residual, top = 0.0, largest(new, at, size)
+    residual, top = 0.0, largest(new[at : at + size])
     if top == -np.inf:
         return np.nan
     for x in range(size):

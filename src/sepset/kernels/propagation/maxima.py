@@ -16,15 +16,16 @@ from sepset.kernels.propagation.wires import POTTS, QUADRATIC, TABLE, Wires, pai
 
 
 @kernel(borrows=True, reassociate=True)
-def largest(h: Floats, at: int, size: int) -> float:
+def largest(h: Floats) -> float:
     """The largest of some numbers; -inf if there are none."""
-    a = b = c = d = -np.inf  # four at a time, none of which waits for another
-    for x in range(at, at + size - 3, 4):
+    a = b = c = d = h.dtype.type(-np.inf)  # four at a time, none of which waits for another
+    for k in range(len(h) // 4):
+        x = 4 * k
         a = h[x] if h[x] > a else a
         b = h[x + 1] if h[x + 1] > b else b
         c = h[x + 2] if h[x + 2] > c else c
         d = h[x + 3] if h[x + 3] > d else d
-    for x in range(at + size - size % 4, at + size):
+    for x in range(len(h) - len(h) % 4, len(h)):
         a = h[x] if h[x] > a else a
     a, c = (a if a > b else b), (c if c > d else d)
     return a if a > c else c
@@ -33,7 +34,7 @@ def largest(h: Floats, at: int, size: int) -> float:
 @kernel(borrows=True)
 def potts_maxima(h: Floats, start: int, size: int, weight: float, out: Floats, at: int) -> None:
     """The message of a weight for equal states, from those at `start` in `h`."""
-    top = largest(h, start, size)
+    top = largest(h[start : start + size])
     if weight >= 0.0:
         for y in range(size):
             value = h[start + y] + weight
@@ -101,7 +102,7 @@ def distance_maxima(kind: int, h: Floats, size: int, weight: float, limit: float
     else:
         linear_maxima(h, size, weight, out, at)
     if limit < np.inf:
-        least = largest(h, 0, size) - weight * limit
+        least = largest(h[:size]) - weight * limit
         for x in range(size):
             out[at + x] = max(out[at + x], least)
 

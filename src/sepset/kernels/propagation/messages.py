@@ -33,7 +33,7 @@ def added(a: float, b: float, is_max: bool) -> float:
 @kernel(borrows=True)
 def log_total(h: Floats, at: int, size: int, is_max: bool) -> float:
     """The logarithm of the sum of some numbers, or of the largest one."""
-    top = largest(h, at, size)
+    top = largest(h[at : at + size])
     if is_max or top == -np.inf:
         return top
     total = 0.0

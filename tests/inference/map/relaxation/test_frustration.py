@@ -31,7 +31,7 @@ def test_gains_are_those_of_one_table_for_the_cycle(seed):
         for x in itertools.product(*(range(len(b)) for b in dual.beliefs))
     )
     apart = sum(dual.beliefs[i].max() for i in cycle) + sum(dual.pairs[e].max() for e in edges)
-    assert dual.gain(cycle) == pytest.approx(apart - joint)
+    assert dual.gains([cycle])[0] == pytest.approx(apart - joint)
 
 
 def test_cycles_that_contradict_themselves_come_first():
@@ -43,7 +43,7 @@ def test_cycles_that_contradict_themselves_come_first():
     assert short_cycles(pairs) == []
     assert [sorted(c) for c in tree_cycles(dual)] == [list(range(n))]
     assert [sorted(c) for c in frustrated_cycles(dual, most=5, least=1e-6)] == [list(range(n))]
-    assert dual.gain(tree_cycles(dual)[0]) == pytest.approx(1.0)
+    assert dual.gains(tree_cycles(dual)[:1])[0] == pytest.approx(1.0)
     assert frustrated_cycles(Dual(beliefs, pairs | {(0, n - 1): alike}), most=5, least=1e-6) == []
 
 
@@ -61,3 +61,11 @@ def test_states_that_messages_rule_out_are_impossible_in_pairs():
     wiring = Wiring.of(Problem(variables, (FactorBlock([[0, 1]], (2, 2), table, space="log"),)))
     dual = Dual.of(wiring, np.array([-np.inf, 0.25, 0.0, 0.5]))
     np.testing.assert_array_equal(dual.pairs[0, 1], [[-np.inf, -np.inf], [0.75, 1.25]])
+
+
+def test_gains_of_many_cycles_are_those_of_each():
+    rng = np.random.default_rng(3)
+    dual = _random(rng, 7, list(itertools.combinations(range(7), 2)))
+    cycles = [tuple(rng.permutation(7)[: int(rng.integers(3, 6))].tolist()) for _ in range(40)]
+    assert dual.gains(cycles) == [dual.gains([cycle])[0] for cycle in cycles]
+    assert len(frustrated_cycles(dual, most=100, least=0.0, candidates=3)) <= 3 + len(tree_cycles(dual))

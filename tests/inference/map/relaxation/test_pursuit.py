@@ -5,7 +5,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.assignment import assign
-from sepset.inference.map.relaxation.pursuit import Clustered, ClusterPursuit, carried
+from sepset.inference.map.relaxation.pursuit import Clustered, ClusterPursuit, _Pursuit, carried
 from sepset.inference.wiring import Wiring
 from support.planted import planted_union
 from support.wired import best_value, random_binary, random_pairs, random_problem, task_of
@@ -114,3 +114,12 @@ def test_long_constraints_stay_as_they_are():
     assert found[bit].sum() % 2 == 0
     assert found.log_value <= found.bound + 1e-9
     assert found.certificate.check()
+
+
+def test_late_searches_are_left_out():
+    rng = np.random.default_rng(0)
+    wiring = random_pairs(rng, tables=True)
+    task = task_of(wiring)
+    state = _Pursuit(ClusterPursuit(), np.inf).init(task, rng)
+    late = _Pursuit(ClusterPursuit(), -np.inf)
+    assert late._more(task, state) is state

@@ -25,6 +25,10 @@ MAX_CANDIDATES = 20_000
 """The most short cycles whose gain is computed."""
 
 
+CHUNK = 2**17
+"""The most sums of entries that are looked at together."""
+
+
 @dataclass(frozen=True, eq=False)
 class Dual:
     """The values of single variables and pairs after exchanging messages.
@@ -59,19 +63,37 @@ class Dual:
         ordered = [np.sort(values) for values in self.beliefs]
         return np.array([v[-1] - v[-2] if len(v) > 1 and v[-2] > -np.inf else np.inf for v in ordered])
 
-    def gain(self, cycle: Sequence[int]) -> float:
-        """By how much a cluster of a cycle lowers the bound at least; infinite if the cycle has no possible states."""
-        total, joint = 0.0, np.where(np.eye(len(self.beliefs[cycle[0]]), dtype=bool), 0.0, -np.inf)
-        for i, j in itertools.pairwise([*cycle, cycle[0]]):
-            table = self.pairs[i, j] if i < j else self.pairs[j, i].T
-            step = table + self.beliefs[j]
-            total += float(table.max()) + float(self.beliefs[j].max())
-            joint = (joint[:, :, None] + step[None]).max(axis=1)
-        best = float(np.diag(joint).max())
-        return np.inf if best == -np.inf else total - best
+    def gains(self, cycles: Sequence[tuple[int, ...]]) -> list[float]:
+        """By how much a cluster of each cycle lowers the bound at least; infinite if it has no possible states."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for number, cycle in enumerate(cycles):
+            alike.setdefault(tuple(len(self.beliefs[i]) for i in cycle), []).append(number)
+        found = np.empty(len(cycles))
+        for shape, numbers in alike.items():
+            size = max(1, CHUNK // max(shape) ** 3)
+            for first in range(0, len(numbers), size):
+                some = numbers[first : first + size]
+                found[some] = self._gains([cycles[k] for k in some])
+        return [float(gain) for gain in found]
+
+    def _gains(self, cycles: Sequence[tuple[int, ...]]) -> Floats:
+        """The gains of cycles of the same shape: products of their tables, with maxima for sums."""
+        same = np.eye(len(self.beliefs[cycles[0][0]]), dtype=bool)
+        total, joint = np.zeros(len(cycles)), np.where(same, 0.0, -np.inf)[None]
+        for at in range(len(cycles[0])):
+            ends = [(cycle[at], cycle[(at + 1) % len(cycle)]) for cycle in cycles]
+            tables = np.stack([self.pairs[i, j] if i < j else self.pairs[j, i].T for i, j in ends])
+            values = np.stack([self.beliefs[j] for _, j in ends])
+            total += tables.max(axis=(1, 2)) + values.max(axis=1)
+            step = tables + values[:, None]
+            joint = (joint[:, :, :, None] + step[:, None]).max(axis=2)
+        best = np.diagonal(joint, axis1=1, axis2=2).max(axis=1)
+        return np.asarray(np.where(best > -np.inf, total - best, np.inf))
 
 
-def frustrated_cycles(dual: Dual, *, most: int, least: float) -> list[tuple[int, ...]]:
+def frustrated_cycles(
+    dual: Dual, *, most: int, least: float, candidates: int = MAX_CANDIDATES
+) -> list[tuple[int, ...]]:
     """The cycles with the largest gains, among short ones and those of a spanning tree of the strongest pairs.
 
     Short cycles without a gain follow, the least decided ones first: what one of them gains may show when its neighbors
@@ -80,13 +102,14 @@ def frustrated_cycles(dual: Dual, *, most: int, least: float) -> list[tuple[int,
     Args:
         most: the largest number of cycles.
         least: the least gain that counts.
+        candidates: the most short cycles whose gain is computed.
 
     Reference: Sontag, Choe & Li (2012), Efficiently searching for frustrated cycles in MAP inference.
     """
-    margins = dual.margins
-    short = sorted(short_cycles(dual.pairs), key=lambda cycle: float(margins[list(cycle)].sum()))[:MAX_CANDIDATES]
-    candidates = dict.fromkeys([*short, *tree_cycles(dual)])
-    gains = {cycle: gain for cycle in candidates if (gain := dual.gain(cycle)) > least}
+    margins = dual.margins.tolist()
+    short = sorted(short_cycles(dual.pairs), key=lambda cycle: sum(margins[i] for i in cycle))[:candidates]
+    listed = list(dict.fromkeys([*short, *tree_cycles(dual)]))
+    gains = {c: gain for c, gain in zip(listed, dual.gains(listed), strict=True) if gain > least}
     found = sorted(gains, key=lambda cycle: -gains[cycle])
     return [*found, *(cycle for cycle in short if cycle not in gains)][:most]
 

@@ -8,6 +8,7 @@ $$\log \tilde P(\mathbf x) \le c + \sum_i \max\Bigl[\theta_i + \sum_{f \ni i} m_
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,12 +20,12 @@ from sepset.base.checks import whole
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Interrupted, Until, as_until
+from sepset.inference.iterate import Info, Interrupted, Until, as_until, deadline
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP, Rooms
 from sepset.inference.map.relaxation.cycles import as_clusters, triangulated
-from sepset.inference.map.relaxation.frustration import Dual, frustrated_cycles
+from sepset.inference.map.relaxation.frustration import MAX_CANDIDATES, Dual, frustrated_cycles
 from sepset.inference.map.relaxation.regions import NO_CLUSTERS, fitting, with_pairs
 from sepset.inference.map.rounds import DualRounds
 from sepset.inference.map.trws import TRWS
@@ -38,6 +39,9 @@ MAX_VALUES = 2**25
 
 SLOW = 1e-6
 """The relative change of the bound over a round at which further triplets are added."""
+
+CYCLE_SECONDS = 1e-4
+"""The time in which the gain of a short cycle is surely known: fewer are looked at shortly before the end."""
 
 FINAL = 1e-10
 """The relative change of the bound at which it has converged: it falls fastest while assignments are still open."""
@@ -197,10 +201,12 @@ class ClusterPursuit:
     def assign(self, task: AssignmentTask) -> Found:
         """The best decoded assignment, the bound, and the values and messages that prove it."""
         task.require_all(self)
-        search = _Pursuit(self)
+        search = _Pursuit(self, deadline(as_until(task.until)))
         done = task.iterated(search, until=Until(steps=2000, tolerance=FINAL), codec=_PursuedCodec())
         last = search.decoded(task, done.state)
-        bound = min(last.bound, search.model(task, last.clusters).bound(last.lambdas, last.messages))
+        bound = last.bound
+        if bound > -math.inf:
+            bound = search.model(task, last.clusters).bound(last.lambdas, last.messages)
         return Found(
             last.codes[None],
             (last.value,),
@@ -222,10 +228,11 @@ class _Pursuit:
 
     Args:
         method: the settings.
+        deadline: when the run ends at the latest, on the clock of `time.monotonic`; later searches are left out.
     """
 
-    def __init__(self, method: ClusterPursuit) -> None:
-        self.method = method
+    def __init__(self, method: ClusterPursuit, deadline: float) -> None:
+        self.method, self.deadline = method, deadline
         self._made: Clustered | None = None
 
     def __repr__(self) -> str:
@@ -246,7 +253,7 @@ class _Pursuit:
         passed = method.decoded(wiring, first.state)
         model = self.model(task, NO_CLUSTERS)
         messages = carried(wiring, model, method.proof(wiring, passed.messages))
-        bound = min(passed.bound, model.bound(np.zeros(0), messages))
+        bound = model.bound(np.zeros(0), messages) if passed.bound > -math.inf else passed.bound
         state = Pursued(messages, np.zeros(0), NO_CLUSTERS, bound, passed.codes, passed.value)
         if first.status is Status.INTERRUPTED:
             raise Interrupted(state)
@@ -276,11 +283,16 @@ class _Pursuit:
         return replace(state, codes=codes, value=value)
 
     def _more(self, task: AssignmentTask, state: Pursued) -> Pursued:
-        """The state with the triplets of frustrated cycles, which do not change the bound yet."""
+        """The state with the triplets of frustrated cycles, if there is time; the bound is as it was."""
+        left = self.deadline - time.monotonic()
+        if left <= 0.0:
+            return state
         moved = self.model(task, state.clusters).moved(state.lambdas)
         least, known = LEAST_GAIN * max(1.0, abs(state.bound)), set(map(tuple, state.clusters.tolist()))
         most = self.method.cycles + len(known)
-        cycles = frustrated_cycles(Dual.of(moved, state.messages), most=most, least=least)
+        candidates = int(min(MAX_CANDIDATES, left / CYCLE_SECONDS))
+        dual = Dual.of(moved, state.messages)
+        cycles = frustrated_cycles(dual, most=most, least=least, candidates=candidates)
         fresh = (t for cycle in cycles for t in triangulated(cycle) if tuple(sorted(t)) not in known)
         room = MAX_VALUES - len(state.lambdas)
         more = fitting(as_clusters(fresh)[: 2 * self.method.cycles], task.wiring.plugs.cards, axes=2, room=room)

@@ -163,16 +163,24 @@ def with_pairs(wiring: Wiring, clusters: Ints) -> Paired:
         members.setdefault(pair, [])
     _require_room(possible, pairs)
     listed = [key if not fs or len(scopes[fs[0]]) == 2 else scopes[fs[0]] for key, fs in members.items()]
+    live = possible.unary > -np.inf
+    is_whole = np.logical_and.reduceat(live, possible.plugs.states[:-1]).tolist() if len(live) else []
     parts = [
-        _masked(possible, scope, _part(possible, scope, fs, scope in pairs))
+        _masked(possible, scope, _part(possible, scope, fs, scope in pairs), is_whole)
         for scope, fs in zip(listed, members.values(), strict=True)
     ]
     places = {key: at for at, key in enumerate(members)}
     return Paired(_assembled(possible, listed, parts), np.array([places[key] for key in keys], np.int64))
 
 
-def _masked(wiring: Wiring, scope: tuple[int, ...], part: _Part) -> _Part:
-    """A table without the entries of impossible states."""
+def _masked(wiring: Wiring, scope: tuple[int, ...], part: _Part, is_whole: Sequence[bool]) -> _Part:
+    """A table without the entries of impossible states.
+
+    Args:
+        is_whole: whether all states of each variable are possible.
+    """
+    if all(is_whole[i] for i in scope):
+        return part
     table = part.table
     for axis, i in enumerate(scope if part.kind == TABLE else ()):
         live = (wiring.logs(i) > -np.inf).reshape([-1 if a == axis else 1 for a in range(table.ndim)])
@@ -277,6 +285,8 @@ def _part(wiring: Wiring, scope: tuple[int, ...], factors: Sequence[int], is_tou
     if len(factors) == 1 and not is_touched and plugs.kinds[factors[0]] != TABLE:
         f = factors[0]
         return _Part(int(plugs.kinds[f]), np.zeros(0), float(plugs.weights[f]), float(plugs.limits[f]))
+    if len(factors) == 1 and tuple(wiring.scope(factors[0]).tolist()) == scope:
+        return _Part(TABLE, wiring.table(factors[0]))
     total: Any = np.zeros(plugs.cards[list(scope)].tolist())
     for f in factors:
         total = total + wiring.table(f).transpose(np.argsort(wiring.scope(f)))
