@@ -154,6 +154,9 @@ from sepset.io.files import (
     read as read,
     write as write,
 )
+from sepset.learning.discretization import (
+    discretize as discretize,
+)
 from sepset.learning.estimation.anydensity import (
     maximum_likelihood as maximum_likelihood,
 )
@@ -322,6 +325,7 @@ __all__ = [
     "d_separated",
     "data",
     "datasets",
+    "discretize",
     "draw",
     "errors",
     "evaluate",

@@ -18,7 +18,7 @@ FLAT = (
     "Table Gaussian GaussianMixture "
     "Dataset "
     "query marginals max_marginals log_probability log_partition map_assignment sample predict plan prepare fit impute "
-    "evaluate cross_validate read write draw sensitivity value_of_information "
+    "discretize evaluate cross_validate read write draw sensitivity value_of_information "
     "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound "
     "LargeNeighborhood LoopyBP TreeReweighted LinearProgram "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
@@ -184,6 +184,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "cpds.dirichletposterior": "log_polya",
         "learning.blocks": "tie",
         "learning.coverage": "CoverageResult context_coverage",
+        "learning.discretization": "Discretization discretize",
         "learning.estimation.anydensity": "MaximumLikelihoodResult maximum_likelihood",
         "learning.estimation.estimators": "PosteriorMode MLE Bayes",
         "learning.estimation.gaussian": "conditional_regression fit_gaussian fit_regression",

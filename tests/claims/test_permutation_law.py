@@ -26,7 +26,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sepset as ss
-from sepset.sklearn import BayesNetClassifier, BayesNetImputer
+from sepset.sklearn import BayesNetClassifier, BayesNetImputer, Discretizer
 from support.every_form import every_cpd
 from support.permuted_world import (
     Orders,
@@ -1160,6 +1160,16 @@ def imputer(w: World) -> Any:
     made = BayesNetImputer(w.net, method=ss.Bayes(ss.priors.BDe(w.other, 6.0))).fit(w.frame.astype(object))
     filled = made.transform(frame)
     return [{name: filled[name][i] for name in "abcd"} for i in range(len(rows))]
+
+
+@law("learning.Discretization.transform", "sklearn.Discretizer.fit", "sklearn.Discretizer.transform")
+def cut_columns(w: World) -> Any:
+    cells = {name: [sum(map(ord, str(v))) / 8 for v in w.frame[name]] for name in w.frame.columns}
+    frame = pd.DataFrame(cells)
+    cuts = ss.discretize(frame, list(frame.columns), bins=3)
+    found = cuts.transform(frame[frame.columns[::-1]])
+    fitted = Discretizer(bins=2).fit(frame + 0.25).transform(frame)
+    return [{name: (str(found[name][i]), str(fitted[name][i])) for name in "abcd"} for i in range(len(frame))]
 
 
 @law("io.write_evidence", "io.read_evidence")
