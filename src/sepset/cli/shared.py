@@ -28,7 +28,11 @@ IN_WORDS = {
 
 
 def load(file: str) -> Model:
-    """The model in a file, or the built-in network with that name."""
+    """The model in a file, or the built-in network with that name; `-` is a file on standard input."""
+    if file == "-":
+        from sepset.io.files import read
+
+        return read(sys.stdin.buffer.read())
     path = Path(file)
     if not path.exists():
         from sepset import datasets
@@ -81,6 +85,13 @@ def require_model_file(path: Path) -> None:
     if suffix not in suffixes():
         known = f"known are {', '.join(suffixes())}, each also with .gz.{nearest(suffix, suffixes())}"
         raise FileFormatError(f"the suffix {suffix!r} is not a known format; {known}", file=str(path))
+
+
+def require_picture(path: Path) -> None:
+    """Raise, before any work is done, if a picture could not be written to the file."""
+    from sepset.graphs.pictures.picture import require_format
+
+    require_format(path)
 
 
 def require_rows_file(path: Path) -> None:
