@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.axes import axes_of, count_steps
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown, Tabulated, html_table
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
@@ -19,7 +19,8 @@ from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pag import PAG
-from sepset.graphs.picture import draw
+from sepset.graphs.pictures.picture import Picture, with_picture
+from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Run, Until, as_until, run
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
@@ -179,7 +180,7 @@ def takes_collinear(method: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Learned(Tabulated, IterativeResult, Generic[G]):
+class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
     r"""A learned structure, how good it is, and how it was found.
 
     Attributes:
@@ -264,7 +265,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         Args:
             ax: the axes to draw on; the current ones by default.
         """
-        return draw(self.graph, axes_of(ax))
+        return Picture(self._sketch()).plot(ax)
 
     def plot_trace(self, ax: Any = None) -> Any:
         """The matplotlib axes with the score after each step.
@@ -302,6 +303,12 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "Learned")
+
+    def _sketch(self) -> Sketch:
+        return self.graph._sketch()
+
+    def _repr_html_(self) -> str:
+        return with_picture(html_table(self._shown()), len(self.graph), self)
 
 
 def iterated(
