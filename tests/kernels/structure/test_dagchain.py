@@ -18,7 +18,7 @@ def test_a_step_keeps_the_distribution(heat):
     ends = []
     for k, row in zip(start, uniforms(8000), strict=True):
         edges = graphs[k].astype(np.int64).reshape(-1)
-        score, _ = run_structures(edges, *TABLE.arrays, row[None], heat, NEVER)
+        score, _ = run_structures(edges, *TABLE.arrays, row[None], heat, 0.0, NEVER)
         ends.append(place[edges.reshape(4, 4).astype(np.uint8).tobytes()])
     found = graphs[ends[-1]]
     assert score == pytest.approx(SCORER.total([np.flatnonzero(found[:, v]).tolist() for v in range(4)]))
