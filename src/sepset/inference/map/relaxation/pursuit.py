@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
@@ -103,11 +104,15 @@ class Clustered:
         first = self.wiring.plugs.places[self.members].reshape(-1) - self.at[:, :3].reshape(-1)
         return np.asarray(np.repeat(first, sizes) + np.arange(self.num_values))
 
-    def moved(self, lambdas: Floats) -> Wiring:
-        """The pairs with what the triplets give to them."""
+    def moved(self, lambdas: Floats, *, is_open: bool = False) -> Wiring:
+        """The pairs with what the triplets give to them.
+
+        Args:
+            is_open: whether the tables can be written, for which kernels are compiled once more.
+        """
         tables = self.wiring.plugs.tables
         made = tables + np.bincount(self._places, lambdas, len(tables)) if len(lambdas) else tables.copy()
-        return replace(self.wiring, plugs=self.wiring.plugs._replace(tables=made))
+        return replace(self.wiring, plugs=self.wiring.plugs._replace(tables=made if is_open else read_only(made)))
 
     @property
     def _rooms(self) -> tuple[Floats, int]:
@@ -265,7 +270,7 @@ class _Pursuit:
             return state, Info(-state.bound, 0.0, is_done=True)
         state = self._more(task, state) if state.rounds == 1 else state
         model, lambdas, messages = self.model(task, state.clusters), state.lambdas.copy(), state.messages.copy()
-        bound = min(state.bound, model.passed(model.moved(lambdas), lambdas, messages))
+        bound = min(state.bound, model.passed(model.moved(lambdas, is_open=True), lambdas, messages))
         found = replace(state, messages=messages, lambdas=lambdas, bound=bound, rounds=state.rounds + 1)
         if found.rounds % self.method.decode_every == 0 or found.rounds < 3:
             found = self.decoded(task, found)
