@@ -57,8 +57,12 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """The best peer's figure divided by ours: above one we are ahead."""
-        return None if self.best is None or isinstance(self.ours, str) else self.best[1] / max(self.ours, 1e-12)
+        """The best peer's figure divided by ours: above one we are ahead; none of scores that are not positive."""
+        if self.best is None or isinstance(self.ours, str):
+            return None
+        if self.kind == "score" and min(self.best[1], self.ours) <= 0.0:
+            return None
+        return self.best[1] / max(self.ours, 1e-12)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Best assignments by toulbar2, which runs inside its own process: models as costs, solved within a time."""
+"""Best assignments by toulbar2, which runs inside its own process: models as costs, solved within a time.
+
+`pip install pytoulbar2`, or in a folder of its own (`--no-deps --target`) that `PYTHONPATH` names.
+"""
 
 from __future__ import annotations
 

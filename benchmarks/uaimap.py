@@ -1,8 +1,9 @@
-"""UAI 2014: the best assignment of each instance, beside the published one and that of toulbar2 after 8 seconds."""
+"""UAI 2014: the best assignment of each instance, beside the published one and that of toulbar2 in the same run."""
 
 from __future__ import annotations
 
 import csv
+import math
 from typing import Any, NamedTuple
 
 from benchmarks import instances
@@ -74,28 +75,55 @@ def solve(name: str, limit: float) -> Solved:
     return Solved(found.log_value, found.gap, now() - start, str(found.info["search"]))
 
 
+def solve_toulbar2(name: str, limit: float) -> Solved:
+    """Its default search, without the time to build the problem; the value is that of our tables at its codes."""
+    import numpy as np
+
+    from benchmarks import toulbar2
+
+    model, evidence = load(name)
+    place = {v.name: i for i, v in enumerate(model.variables)}
+    tables = [([place[v.name] for v in factor.scope], np.asarray(factor.values)) for factor in model.factors]
+    found = {place[v]: model.variables[v].states.index(state) for v, state in evidence.items()}
+    cards = [v.num_states for v in model.variables]
+    one = toulbar2.solve(toulbar2.Costs.of(cards, tables, found), limit)
+    if not one.codes:
+        return Solved(-math.inf, math.inf, one.alone, "toulbar2")
+    entries = np.array([values[tuple(one.codes[v] for v in scope)] for scope, values in tables])
+    with np.errstate(divide="ignore"):
+        return Solved(float(np.log(entries).sum()), 0.0 if one.is_proved else math.inf, one.alone, "toulbar2")
+
+
+def compared(lab: Lab, name: str, reference: Reference, limit: float) -> tuple[Comparison, Comparison, bool]:
+    """The values and the seconds of one instance, and whether ours was proved; recorded ones without toulbar2."""
+    one = lab.ask("sepset", solve, name, limit, limit=TIME)
+    other = lab.ask("pytoulbar2", solve_toulbar2, name, limit, limit=TIME)
+    recorded = reference.is_proved, reference.seconds
+    shown = (other.gap == 0.0, other.seconds) if isinstance(other, Solved) else recorded
+    label, peer = ("toulbar2", other.value) if isinstance(other, Solved) else ("toulbar2, recorded", reference.toulbar2)
+    peers = {"published": -reference.published, label: -peer if peer > -math.inf else "none found"}
+    seconds = {label: shown[1] if shown[0] else "no proof"}
+    if not isinstance(one, Solved):
+        return Comparison(name, one, peers, kind="score"), Comparison(name, one, seconds), False
+    is_proved = one.gap <= PROVED * max(1.0, abs(one.value))
+    said = f"{name}: {one.search}, {'proved' if is_proved else f'gap {one.gap:.4g}'}"
+    times = Comparison(f"{name}{'' if is_proved else ', no proof'}", one.seconds, seconds)
+    return Comparison(said, -one.value, peers, kind="score"), times, is_proved
+
+
 def run(lab: Lab) -> list[Report]:
     """Values, and seconds where both have a proof."""
     known, limit = references(), QUICK if lab.quick else SECONDS
-    values, times, proofs = [], [], 0
-    for name in lab.wanted(sorted(known)):
-        one, reference = lab.ask("sepset", solve, name, limit, limit=TIME), known[name]
-        peers = {"published": -reference.published, "toulbar2": -reference.toulbar2}
-        if not isinstance(one, Solved):
-            values.append(Comparison(name, one, peers, kind="score"))
-            continue
-        is_proved = one.gap <= PROVED * max(1.0, abs(one.value))
-        proofs += is_proved
-        label = f"{name}: {one.search}, {'proved' if is_proved else f'gap {one.gap:.4g}'}"
-        values.append(Comparison(label, -one.value, peers, kind="score"))
-        times.append(
-            Comparison(f"{name}{'' if is_proved else ', no proof'}", one.seconds, {"toulbar2": reference.seconds})
-        )
+    rows = [compared(lab, name, known[name], limit) for name in lab.wanted(sorted(known))]
+    values, times, proofs = [row[0] for row in rows], [row[1] for row in rows], sum(row[2] for row in rows)
     note = (
         f"Minus the log value, smaller is better; {limit:g} seconds each; {proofs} of {len(values)} proved. "
         f"{_below(values)} are below the better of the other columns by more than {TOLERANCE:g} of it."
     )
-    seconds = "Seconds of the search; toulbar2's were recorded on another day, and it was stopped after 8 seconds."
+    seconds = (
+        f"Seconds of the search, of toulbar2 without building the problem, with {limit:g} seconds each; where toulbar2 "
+        "is not installed, those recorded on another day, when it was stopped after 8 seconds."
+    )
     return [
         Report("UAI 2014, best assignments", values, note, has_mean=False, versus="other / sepset"),
         Report("UAI 2014, seconds of best assignments", times, seconds),

@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import sepset as ss
 from sepset.cpds.priors.dirichlet import BDeu, Dirichlet
 from sepset.learning.estimation.estimators import MLE, Bayes
-from sepset.sklearn import BayesNetClassifier, BayesNetImputer, best_tree
+from sepset.sklearn import BayesNetClassifier, BayesNetImputer, Discretizer, best_tree
 
 IRIS = load_iris()
 
@@ -382,3 +382,22 @@ def test_a_structure_can_be_learned():
     assert found.score(X, y) > BayesNetClassifier().fit(X, y).score(X, y) - 0.02
     gaps = X.mask(np.random.default_rng(0).random(X.shape) < 0.1)
     assert not pd.DataFrame(BayesNetImputer(ss.HillClimb(), random_state=0).fit_transform(gaps)).isna().any().any()
+
+
+@pytest.mark.parametrize("method", ["quantile", "width", "entropy"])
+def test_a_discretizer_in_a_pipeline(method):
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300), "c": rng.choice(["u", "v"], 300)})
+    y = np.where(X.a + 0.2 * rng.normal(size=300) > 0.3, "high", "low")
+    chain = make_pipeline(Discretizer(method, bins=4), BayesNetClassifier())
+    assert chain.fit(X[:200], y[:200]).score(X[200:], y[200:]) > 0.8
+    plain = make_pipeline(Discretizer(method, bins=4), BayesNetClassifier())
+    cells = X[["a", "b"]].to_numpy()
+    assert plain.fit(cells[:200], y[:200]).score(cells[200:], y[200:]) > 0.8
+
+
+def test_a_discretizer_is_that_of_discretize():
+    X = pd.DataFrame({"a": [0.5, 1.5, 2.5, 3.5], "c": ["u", "v", "u", "v"]})
+    cut = Discretizer(bins=2).fit(X)
+    assert cut.transform(X).equals(ss.discretize(X, bins=2).data)
+    assert cut.get_feature_names_out().tolist() == ["a", "c"]

@@ -1,4 +1,5 @@
-"""Writes what follows from the source: the stub files of the package and its namespaces, and parts of the documents.
+"""Writes what follows from the source: the stub files of the package and its namespaces, parts of the documents, and
+their pictures.
 
 `make generate` writes the files; a test fails if one of them is stale.
 """
@@ -22,9 +23,17 @@ def documents() -> dict[Path, str]:
     return {path: filled(path.read_text(encoding="utf-8"), part) for path, part in parts.items()}
 
 
+def pictures() -> dict[Path, str]:
+    """The pictures in the documents."""
+    import sepset as ss
+
+    drawn = {"asia": ss.draw(ss.datasets.load("asia"), given={"xray": "yes"})}
+    return {ROOT / "docs" / "images" / f"{name}.svg": f"{picture.to_svg()}\n" for name, picture in drawn.items()}
+
+
 def files() -> dict[Path, str]:
     """The text of every generated file."""
-    return stubs() | documents()
+    return stubs() | documents() | pictures()
 
 
 def main() -> None:

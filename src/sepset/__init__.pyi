@@ -26,6 +26,9 @@ from sepset import (
 from sepset.api.learning import (
     fit as fit,
 )
+from sepset.api.pictures import (
+    draw as draw,
+)
 from sepset.api.questions import (
     log_partition as log_partition,
     log_probability as log_probability,
@@ -150,6 +153,9 @@ from sepset.inference.result import (
 from sepset.io.files import (
     read as read,
     write as write,
+)
+from sepset.learning.discretization import (
+    discretize as discretize,
 )
 from sepset.learning.estimation.anydensity import (
     maximum_likelihood as maximum_likelihood,
@@ -319,6 +325,8 @@ __all__ = [
     "d_separated",
     "data",
     "datasets",
+    "discretize",
+    "draw",
     "errors",
     "evaluate",
     "evaluation",

@@ -9,29 +9,25 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sepset.api.pictures import draw
 from sepset.base.axes import axes_of
 from sepset.base.checks import fraction
 from sepset.base.extras import require
 from sepset.base.text import listing
 from sepset.errors import FileFormatError, ModelError
 from sepset.graphs.base import Graph, required_graph
-from sepset.graphs.clusters import ClusterGraph
-from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph
-from sepset.graphs.pag import PAG
-from sepset.graphs.picture import EdgeStyle, draw, legend, union
+from sepset.graphs.graph import MixedGraph
+from sepset.graphs.pictures.picture import Picture
+from sepset.graphs.pictures.sketch import COLORS, Box, End, Link, Sketch, Sketched
 from sepset.learning.evaluation.calibration import CalibrationResult
 from sepset.learning.fit import FitResult
 from sepset.learning.structure.averaging.posterior import StructurePosterior
-from sepset.models.bayesnet import BayesNet
-from sepset.models.chaingraph import ChainGraph
-from sepset.models.factorgraph import FactorGraph
-from sepset.models.markovnet import MarkovNet
-from sepset.models.model import NamedModel
 
 __all__ = ["calibration_curves", "edge_confidence", "graph", "graph_difference", "save", "traces"]
 
@@ -110,18 +106,18 @@ def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
     return axes
 
 
-def graph(model: Graph | PAG | ClusterGraph | NamedModel, ax: Any = None) -> Any:
-    """A plot of a graph in layers: in a DAG every node is below its parents, in others by its distance from a center.
+def graph(model: Sketched, ax: Any = None) -> Any:
+    """A plot of a graph in layers, as `sepset.draw` makes it.
 
     Args:
-        model: a graph of any kind, a cluster graph or clique tree, or the model whose graph is drawn.
+        model: a graph of any kind, a cluster graph or clique tree, or a model.
         ax: matplotlib axes.
 
     >>> import matplotlib.figure
     >>> len(graph(DAG.parse("a -> b <- c"), matplotlib.figure.Figure().subplots()).texts)
     3
     """
-    return draw(model if isinstance(model, PAG) else _graph_of(model), axes_of(ax))
+    return draw(model).plot(ax)
 
 
 def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
@@ -145,20 +141,51 @@ def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
         differ = sorted(set(one.nodes) ^ set(two.nodes))
         raise ModelError(f"Graphs compare over the same nodes; they differ in {listing(differ)}.")
     kinds = _kinds(one, two)
-    styles = {edge: DIFFERENCES[kind] for edge, kind in kinds.items()}
-    axes = draw(union(one, two), axes_of(ax), styles=styles, order=_order(one))
+    sketch = _union(one, two)._sketch()
+    names = [box.name for box in sketch.boxes]
+    styles = [DIFFERENCES[kinds[names[link.source], names[link.target]]] for link in sketch.links]
+    links = [replace(link, **style._asdict()) for link, style in zip(sketch.links, styles, strict=True)]
+    axes = Picture(sketch.with_links(links)).plot(ax)
     counts = Counter(kinds.values())
-    legend(axes, {f"{kind} ({counts[kind]})": style for kind, style in DIFFERENCES.items()})
+    _legend(axes, {f"{kind} ({counts[kind]})": style for kind, style in DIFFERENCES.items()})
     return axes
 
 
+class _Style(NamedTuple):
+    """How an edge is drawn; see `Link`."""
+
+    color: str
+    width: float
+    dashed: bool = False
+
+
 DIFFERENCES = {
-    "common": EdgeStyle("0.35", 1.2),
-    "missing": EdgeStyle("tab:red", 1.6, "--"),
-    "extra": EdgeStyle("tab:blue", 1.6),
-    "other direction": EdgeStyle("tab:orange", 1.6),
+    "common": _Style("", 1.2),
+    "missing": _Style("red", 1.6, True),
+    "extra": _Style("blue", 1.6),
+    "other direction": _Style("orange", 1.6),
 }
 """How edges are drawn that two graphs have in common, and those in which they differ."""
+
+
+def _union(one: Graph, two: Graph) -> MixedGraph:
+    """The graph with the edges of the first, and those of the second between nodes that the first does not join."""
+    joined = {frozenset(edge) for edge in (*one.directed, *one.undirected)}
+    directed = [edge for edge in two.directed if frozenset(edge) not in joined]
+    lines = [edge for edge in two.undirected if frozenset(edge) not in joined]
+    return MixedGraph(one.nodes, [*one.directed, *directed], undirected=[*one.undirected, *lines])
+
+
+def _legend(axes: Any, styles: Mapping[str, _Style]) -> None:
+    """Name the styles of edges below the picture."""
+    lines = require("matplotlib.lines", "plot", "Plotting")
+    handles = [
+        lines.Line2D(
+            [], [], color=COLORS.get(color, "0.15"), linestyle="--" if dashed else "-", linewidth=1.6, label=name
+        )
+        for name, (color, _, dashed) in styles.items()
+    ]
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(handles), frameon=False)
 
 
 def _kinds(truth: Graph, learned: Graph) -> dict[tuple[str, str], str]:
@@ -170,10 +197,6 @@ def _kinds(truth: Graph, learned: Graph) -> dict[tuple[str, str], str]:
         found[edge] = "missing" if pair not in theirs else "common" if ours[pair] == theirs[pair] else "other direction"
     extra = (edge for edge in (*learned.directed, *learned.undirected) if frozenset(edge) not in ours)
     return found | dict.fromkeys(extra, "extra")
-
-
-def _order(graph: Graph) -> tuple[str, ...] | None:
-    return graph.topological_order if isinstance(graph, DAG) else None
 
 
 def _marks(graph: Graph) -> dict[frozenset[str], tuple[str, str] | None]:
@@ -193,51 +216,25 @@ def edge_confidence(posterior: StructurePosterior, ax: Any = None, *, least: flo
 
     >>> import matplotlib.figure
     >>> import sepset as ss
-    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 1, 1, 1] + [0, 0, 1, 1] * 9, "coin": [0, 1, 0, 1] * 10}
     >>> found = ss.structure_posterior(rows, method=ss.structure.Exhaustive())
     >>> drawn = edge_confidence(found, matplotlib.figure.Figure().subplots(), least=0.5)
     >>> sorted(text.get_text() for text in drawn.texts)
     ['1.00', 'coin', 'rain', 'wet']
     """
     fraction("least", least, ends=True)
-    styles: dict[tuple[str, str], EdgeStyle] = {}
-    arrows: list[tuple[str, str]] = []
-    lines: list[tuple[str, str]] = []
-    for (i, a), (j, b) in itertools.combinations(enumerate(posterior.names), 2):
+    links: list[Link] = []
+    for i, j in itertools.combinations(range(len(posterior.names)), 2):
         there, back = float(posterior.edges[i, j]), float(posterior.edges[j, i])
         joined = min(1.0, there + back)
         if joined < least or not joined:
             continue
-        edge = (a, b) if there >= back else (b, a)
-        (lines if abs(there - back) < EVEN * joined else arrows).append(edge)
-        styles[edge] = EdgeStyle(str(round(0.75 - 0.65 * joined, 3)), 0.4 + 2.2 * joined, label=f"{joined:.2f}")
-    drawn = MixedGraph(posterior.names, arrows, undirected=lines)
-    return draw(drawn, axes_of(ax), styles=styles, order=posterior.consensus(0.0).topological_order)
+        source, target = (i, j) if there >= back else (j, i)
+        head: End = "" if abs(there - back) < EVEN * joined else "arrow"
+        style = {"width": 0.4 + 2.2 * joined, "label": f"{joined:.2f}", "color": "" if joined > 0.5 else "gray"}
+        links.append(Link(source, target, head=head, **style))  # type: ignore[arg-type]  # each of its own type
+    return Picture(Sketch(tuple(map(Box, posterior.names)), tuple(links))).plot(ax)
 
 
 EVEN = 0.2
 """The difference of the probabilities of two directions, as a share of their sum, below which neither is drawn."""
-
-
-def _graph_of(model: Graph | ClusterGraph | NamedModel) -> Graph:
-    """The graph that is drawn of a model or a cluster graph, whose nodes are named by their variables; or itself.
-
-    >>> from sepset.graphs.clusters import tree_decomposition
-    >>> _graph_of(tree_decomposition(UndirectedGraph.parse("a - b - c")))
-    UndirectedGraph("a, b" - "b, c")
-    """
-    if isinstance(model, ClusterGraph):
-        names = _distinct([", ".join(cluster) for cluster in model.clusters])
-        return UndirectedGraph(names, [(names[i], names[j]) for i, j in model.edges])
-    if isinstance(model, BayesNet):
-        return model.dag
-    if isinstance(model, MarkovNet | ChainGraph):
-        return model.graph
-    if isinstance(model, FactorGraph):
-        return _graph_of(model.model)  # type: ignore[arg-type]  # the model of a factor graph
-    return required_graph(model)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """The names, with a number where they are equal."""
-    return [f"{name} ({place})" if names.count(name) > 1 else name for place, name in enumerate(names)]

@@ -18,7 +18,7 @@ FLAT = (
     "Table Gaussian GaussianMixture "
     "Dataset "
     "query marginals max_marginals log_probability log_partition map_assignment sample predict plan prepare fit impute "
-    "evaluate cross_validate read write sensitivity value_of_information "
+    "discretize evaluate cross_validate read write draw sensitivity value_of_information "
     "CliqueTree VariableElimination ICM MinCut QPBO AlphaExpansion AlphaBetaSwap TRWS MPLP BranchAndBound "
     "LargeNeighborhood LoopyBP TreeReweighted LinearProgram "
     "MLE Bayes PosteriorMode EM HardEM StepwiseEM GradientAscent maximum_likelihood "
@@ -34,6 +34,7 @@ VERBS = {
     "api.questions": "log_partition log_probability map_assignment marginals max_marginals plan predict prepare query "
     "sample sensitivity value_of_information",
     "api.learning": "fit",
+    "api.pictures": "draw",
     "api.structure": "learn_structure structure_posterior",
 }
 """The flat names that belong to no namespace."""
@@ -77,6 +78,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
             "GivenOrder MaxCardinality MinFill MinNeighbors MinWeight Portfolio WeightedMinFill elimination_order"
         ),
         "graphs.pag": "PAG",
+        "graphs.pictures.picture": "Picture",
         "graphs.regions": "RegionGraph bethe_graph join_graph cluster_variation_graph",
         "graphs.separation": (
             "Trail active_trail barren_nodes chain_separated csi_separated d_separated markov_blanket reachable "
@@ -147,6 +149,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.choice.automatic": "AutomaticSearch",
         "inference.map.beam": "BeamSearch",
         "inference.map.consistency.bestfirst": "HybridBestFirst",
+        "inference.map.consistency.persistency": "Persistency",
         "inference.map.branching": "BranchAndBound",
         "inference.map.coordinates": "ICM",
         "inference.map.marginal.marginalmap": "MarginalMAP",
@@ -158,6 +161,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "inference.map.relaxation.decomposition": "DualDecomposition",
         "inference.map.relaxation.linearprogram": "LinearProgram",
         "inference.map.relaxation.pursuit": "ClusterPursuit",
+        "inference.map.search.andor": "AndOrSearch",
         "inference.map.search.localsearch": "LocalSearch",
         "inference.map.search.neighborhoods": "LargeNeighborhood",
         "inference.map.trws": "TRWS",
@@ -180,6 +184,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "cpds.dirichletposterior": "log_polya",
         "learning.blocks": "tie",
         "learning.coverage": "CoverageResult context_coverage",
+        "learning.discretization": "Discretization discretize",
         "learning.estimation.anydensity": "MaximumLikelihoodResult maximum_likelihood",
         "learning.estimation.estimators": "PosteriorMode MLE Bayes",
         "learning.estimation.gaussian": "conditional_regression fit_gaussian fit_regression",

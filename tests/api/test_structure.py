@@ -70,7 +70,7 @@ def test_tables_of_scores(tmp_path) -> None:
 
 
 def test_the_posterior_of_edges() -> None:
-    rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 1, 1, 0] * 9}
+    rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 1, 1] + [0, 0, 1, 1] * 8, "c": [0, 1, 1, 0] * 9}
     exact = ss.structure_posterior(rows, method=ss.structure.TianHe())
     drawn = ss.structure_posterior(rows, method=ss.PartitionMCMC(num_samples=300), seed=1)
     assert drawn.probability("a -> b") == pytest.approx(exact.probability("a -> b"), abs=0.1)

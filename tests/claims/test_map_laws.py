@@ -7,6 +7,7 @@ small models are one large one for the methods whose time does not depend on the
 
 from __future__ import annotations
 
+import inspect
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -30,6 +31,10 @@ ANY = (
     I.DualDecomposition("smoothed"),
     ss.BranchAndBound(),
     I.HybridBestFirst(),
+    I.HybridBestFirst(sweeps=0, virtual=20, persistency=True),
+    I.AndOrSearch(entries=4),
+    I.Persistency(),
+    I.LocalSearch(),
     ss.LargeNeighborhood(entries=16),
     I.BeamSearch(width=3),
     I.Annealing(sweeps=5),
@@ -42,12 +47,19 @@ LARGE = (
     ss.MPLP(),
     ss.TRWS(),
     ss.LoopyBP(),
-    I.ConvexBP(),
     ss.TreeReweighted(),
     ss.QPBO(),
     ss.ICM(),
     ss.AlphaExpansion(),
+    I.Persistency(),
+    I.LocalSearch(),
 )
+LISTED = {type(method) for method in (*ANY, *PAIRS, *BINARY)}
+FOUND = [kind for kind in (getattr(I, name) for name in I.__all__) if inspect.isclass(kind) and hasattr(kind, "assign")]
+OTHERS = tuple(kind() for kind in FOUND if kind not in LISTED and not getattr(kind, "_is_protocol", False))
+"""All other public methods, with their defaults; each may refuse a model by name."""
+
+ALL = (*ANY, *PAIRS, *BINARY, *OTHERS)
 STEPS = ss.Until(steps=30, tolerance=1e-9)
 ONE_STEP = (ss.QPBO, ss.MinCut, I.BeamSearch)
 
@@ -81,7 +93,7 @@ def asked(case, method, net=None):
     except ss.ImpossibleEvidence:
         assert case.best == -np.inf
     except ss.errors.NotApplicable:
-        if not isinstance(method, ss.MinCut):  # which takes submodular models only
+        if method not in (ss.MinCut(), *OTHERS):  # the first takes submodular models only
             raise
     return None
 
@@ -104,7 +116,7 @@ def check(found, case):
     assert np.max(case.logs[index]) >= case.best - max(room, 1e-9)
 
 
-@pytest.mark.parametrize("method", [*ANY, *PAIRS, *BINARY], ids=named)
+@pytest.mark.parametrize("method", ALL, ids=named)
 def test_values_bounds_proofs_and_persistent_states(method):
     seen = 0
     for case in cases():
@@ -114,7 +126,7 @@ def test_values_bounds_proofs_and_persistent_states(method):
     assert seen >= 2
 
 
-@pytest.mark.parametrize("method", [*ANY, *PAIRS, *BINARY], ids=named)
+@pytest.mark.parametrize("method", ALL, ids=named)
 def test_the_order_of_factors_and_one_block_for_all_say_nothing(method):
     """Factors and their variables in another order, or all of one shape in one block: the laws hold, proofs agree."""
     for case in cases()[::3]:

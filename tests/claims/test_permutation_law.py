@@ -26,7 +26,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sepset as ss
-from sepset.sklearn import BayesNetClassifier, BayesNetImputer
+from sepset.sklearn import BayesNetClassifier, BayesNetImputer, Discretizer
 from support.every_form import every_cpd
 from support.permuted_world import (
     Orders,
@@ -629,6 +629,16 @@ def differing_edges(w: World) -> Any:
     return [text.get_text() for text in axes.get_legend().get_texts()]
 
 
+@law("draw")
+def pictured(w: World) -> Any:
+    picture = ss.draw(w.net, given=w.given("d"), compare=w.given("b"), strengths=True)
+    boxes = {
+        box.name: (box.observed, {row.label: list(row.shares) for row in box.rows}) for box in picture.sketch.boxes
+    }
+    names = [box.name for box in picture.sketch.boxes]
+    return boxes, {(names[link.source], names[link.target]): link.width for link in picture.sketch.links}
+
+
 @law("structure.edge_recovery")
 def rated_edges(w: World) -> Any:
     found = ss.structure_posterior(w.rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)
@@ -1150,6 +1160,16 @@ def imputer(w: World) -> Any:
     made = BayesNetImputer(w.net, method=ss.Bayes(ss.priors.BDe(w.other, 6.0))).fit(w.frame.astype(object))
     filled = made.transform(frame)
     return [{name: filled[name][i] for name in "abcd"} for i in range(len(rows))]
+
+
+@law("learning.Discretization.transform", "sklearn.Discretizer.fit", "sklearn.Discretizer.transform")
+def cut_columns(w: World) -> Any:
+    cells = {name: [sum(map(ord, str(v))) / 8 for v in w.frame[name]] for name in w.frame.columns}
+    frame = pd.DataFrame(cells)
+    cuts = ss.discretize(frame, list(frame.columns), bins=3)
+    found = cuts.transform(frame[frame.columns[::-1]])
+    fitted = Discretizer(bins=2).fit(frame + 0.25).transform(frame)
+    return [{name: (str(found[name][i]), str(fitted[name][i])) for name in "abcd"} for i in range(len(frame))]
 
 
 @law("io.write_evidence", "io.read_evidence")

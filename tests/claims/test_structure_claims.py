@@ -7,6 +7,8 @@ import pytest
 
 import sepset as ss
 
+structure_claims = pytest.importorskip("benchmarks.structure_claims")
+
 NET = ss.datasets.load("alarm")
 FRESH = NET.sample(5_000, seed=4)
 
@@ -51,3 +53,28 @@ def test_a_true_order_helps_a_greedy_search_and_a_random_one_does_not():
     ]
     assert along[1] < along[0] < best + 50
     assert best - along[1] > 200
+
+
+def test_the_evidence_of_a_graph_predicts_fresh_rows():
+    """Over the graphs that a search passes: the evidence per row, and the mean log-probability of fresh rows."""
+    rows = NET.sample(500, seed=3)
+    graphs = [ss.learn_structure(rows, method=ss.HillClimb(), score=ss.BDeu(5.0), until=k).dag for k in range(1, 50, 6)]
+    evidence = [ss.structure.score(graph, rows, score=ss.BDeu(5.0)).total / 500 for graph in graphs]
+    assert evidence == sorted(evidence)
+    assert np.corrcoef(evidence, [-loss(graph, rows) for graph in graphs])[0, 1] > 0.99
+
+
+def test_networks_over_items_recommend_alike_and_better_than_what_does_not_look_at_contexts():
+    rows, fresh = structure_claims.basket_populations(1_000, 300)["items that replace others"]
+    names = ("BayesRecommender", "DependencyRecommender", "Similarity", "Popularity")
+    accuracy = {}
+    for name in names:
+        fitted = getattr(ss.recommend, name)().fit(ss.recommend.Baskets(rows))
+        accuracy[name] = ss.recommend.evaluate_ranking(fitted, ss.recommend.Baskets(fresh))["accuracy"]
+    assert abs(accuracy["BayesRecommender"] - accuracy["DependencyRecommender"]) < 10
+    assert min(accuracy[name] for name in names[:2]) > 1.3 * accuracy["Similarity"] > 1.3 * accuracy["Popularity"]
+
+
+def test_trees_among_the_features_improve_on_naive_bayes():
+    found = dict(structure_claims.trees_classify([("insurance", "Accident")], 1_000, 1_000))
+    assert found["insurance, Accident: tan"] > found["insurance, Accident: naive"] + 3

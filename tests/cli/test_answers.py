@@ -56,3 +56,20 @@ def test_a_summary_names_states_and_costs(capsys):
     found = json.loads(capsys.readouterr().out)
     assert (found["variables"], found["factors"], found["width"]) == (8, 8, 2)
     assert found["states"]["lung"] == list(ss.datasets.load("asia")["lung"].states)
+
+
+def test_pictures(capsys, tmp_path):
+    answers.draw("asia", ["xray=yes"])
+    assert "║ yes ██████████   100% ║" in capsys.readouterr().out
+    for form, begins in (("svg", "<svg"), ("dot", "digraph {"), ("mermaid", "flowchart TD")):
+        answers.draw("asia", form=answers.PictureFormat(form))
+        assert capsys.readouterr().out.startswith(begins)
+    answers.draw("asia", beliefs=True, strengths=True, out=tmp_path / "asia.svg")
+    assert "99.0%" in (tmp_path / "asia.svg").read_text(encoding="utf-8")
+
+
+def test_pictures_that_are_refused(tmp_path):
+    with pytest.raises(ss.errors.FileFormatError, match="not a known format of pictures"):
+        answers.draw("no such model", out=tmp_path / "asia.bmp")
+    with pytest.raises(ss.errors.NotApplicable, match="Leave out --format"):
+        answers.draw("asia", out=tmp_path / "asia.svg", form=answers.PictureFormat.svg)

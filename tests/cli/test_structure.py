@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -127,3 +128,21 @@ def test_rows_with_missing_cells(tmp_path: Path) -> None:
     )
     assert facts["score"] == pytest.approx(expected.score)
     assert set(ss.read(out).variables.names) == {*rows.columns, "kind"}
+
+
+def test_columns_that_tell_nothing(csv: Path, tmp_path: Path) -> None:
+    """They are refused in one line that names the option; with it they are left out, and named."""
+    out, frame = tmp_path / "model.json", pd.read_csv(csv)
+    frame["where"], frame["row"], frame["x"] = "here", [f"r{k}" for k in range(len(frame))], frame["xray"]
+    frame.to_csv(csv, index=False)
+    refused = run.invoke(cli.app, ["learn", str(csv), "-o", str(out)])
+    assert refused.exit_code != 0
+    assert "'where' is constant" in str(refused.exception or refused.output)
+    assert "--drop-uninformative" in str(refused.exception or refused.output)
+    assert not out.exists()
+    told = run.invoke(cli.app, ["learn", str(csv), "-o", str(out), "--drop-uninformative", "--json"])
+    assert told.exit_code == 0
+    facts = json.loads(told.stdout)
+    assert facts["dropped"] == ["where", "row", "x"]
+    assert "Left out: 'where', 'row', 'x'." in told.stderr
+    assert set(ss.read(out).variables.names) == set(frame.columns) - {"where", "row", "x"}

@@ -121,4 +121,7 @@ def test_long_graphs_have_short_reprs():
     assert repr(chain).endswith("X7 -> X8; ...: 1000 nodes, 999 edges)")
     assert len(repr(chain)) < 200
     assert repr(DAG.parse("A -> B; C -> B")) == "DAG(A -> B; C -> B)"
-    assert DAG.parse("A -> B")._repr_html_() == "<code>DAG(A -&gt; B)</code>"
+    html = DAG.parse("A -> B")._repr_html_()
+    assert html.startswith("<code>DAG(A -&gt; B)</code>")
+    assert html.count("<svg") == 1
+    assert chain._repr_html_().count("<svg") == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.documents import distribution_document
+from sepset.inference.documents import distribution_document, plain_value
 
 STUDENT = ss.datasets.load("student")
 
@@ -50,3 +50,14 @@ def test_real_answers_have_moments():
 def test_only_stored_entries_are_written():
     coin = ss.Discrete("coin", (np.int64(0), 1))
     assert json.dumps(distribution_document(ss.Table(coin, [0.5, 0.5]))["probabilities"])
+
+
+def test_assignments_with_their_values():
+    best = ss.map_assignment(STUDENT, k=3, given={"grade": "C"})
+    found = json.loads(best.to_json())
+    assert [dict(one["assignment"]) for one in found["assignments"]] == [dict(a) for a in best.assignments]
+    assert [one["log_value"] for one in found["assignments"]] == list(best.log_values)
+    assert found["bound"] == best.bound
+    x = ss.Real("x")
+    real = ss.map_assignment(ss.BayesNet(ss.LinearGaussian(x, intercept=1.0, covariance=2.0)))
+    assert json.loads(real.to_json())["assignments"][0]["assignment"] == {"x": plain_value(real.assignment["x"])}

@@ -23,7 +23,7 @@ from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer, ShapesCPDs
-from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask, takes_missing
+from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask, takes_collinear, takes_missing
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
@@ -125,7 +125,7 @@ def learn_structure(
     Guarantee: as the method.
     Tested by: api/test_structure.py::test_a_frame_becomes_a_network
 
-    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 1, 1, 1] + [0, 0, 1, 1] * 9, "coin": [0, 1, 0, 1] * 10}
     >>> learn_structure(rows).graph.edges
     (('rain', 'wet'),)
     """
@@ -139,7 +139,7 @@ def learn_structure(
         missing="available" if handled else missing,
         hidden=handled,
     )
-    check_informative(columns, data, given)
+    check_informative(columns, data, given, takes_collinear=takes_collinear(method))
     chosen: StructureMethod[Any] = default_method(len(columns)) if method is None else method
     task = StructureTask(
         columns,
@@ -292,13 +292,13 @@ def structure_posterior(
     Tested by: api/test_structure.py::test_the_posterior_of_edges
 
     >>> from sepset.learning.structure.averaging.exhaustive import Exhaustive
-    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 0, 1, 1] * 10, "coin": [0, 1, 0, 1] * 10}
+    >>> rows = {"rain": [0, 0, 1, 1] * 10, "wet": [0, 1, 1, 1] + [0, 0, 1, 1] * 9, "coin": [0, 1, 0, 1] * 10}
     >>> round(structure_posterior(rows, method=Exhaustive()).probability("rain -> wet"), 2)
     0.5
     """
     given = None if variables is None else Variables(variables)
     columns = Columns.of(data, variables=given, weights=weights, interventions=interventions, missing=missing)
-    check_informative(columns, data, given)
+    check_informative(columns, data, given, takes_collinear=takes_collinear(method))
     task = StructureTask(
         columns,
         BDeu(1.0) if score is None else score,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sepset.base.display import Shown, rich_table, text_table
 from sepset.base.text import listing
-from sepset.cli.shared import load, require_model_file, require_rows_file, show
+from sepset.cli.shared import load, require_model_file, require_picture, require_place, require_rows_file, show
 from sepset.errors import NotApplicable, ScopeError, StateError, TooLarge
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class AssignmentMethod(StrEnum):
     large_neighborhood = "large-neighborhood"
     min_cut = "min-cut"
     qpbo = "qpbo"
+    persistency = "persistency"
     alpha_expansion = "alpha-expansion"
     alpha_beta_swap = "alpha-beta-swap"
     trws = "trws"
@@ -83,6 +85,7 @@ class AssignmentMethod(StrEnum):
     tree_reweighted = "tree-reweighted"
     linear_program = "linear-program"
     branch_and_bound = "branch-and-bound"
+    and_or_search = "and-or-search"
     hybrid_best_first = "hybrid-best-first"
 
 
@@ -95,6 +98,7 @@ SEARCHES = {
     AssignmentMethod.large_neighborhood: "map.search.neighborhoods.LargeNeighborhood",
     AssignmentMethod.min_cut: "map.mincut.MinCut",
     AssignmentMethod.qpbo: "map.qpbo.QPBO",
+    AssignmentMethod.persistency: "map.consistency.persistency.Persistency",
     AssignmentMethod.alpha_expansion: "map.moves.AlphaExpansion",
     AssignmentMethod.alpha_beta_swap: "map.moves.AlphaBetaSwap",
     AssignmentMethod.trws: "map.trws.TRWS",
@@ -103,9 +107,19 @@ SEARCHES = {
     AssignmentMethod.tree_reweighted: "propagation.treereweighted.TreeReweighted",
     AssignmentMethod.linear_program: "map.relaxation.linearprogram.LinearProgram",
     AssignmentMethod.branch_and_bound: "map.branching.BranchAndBound",
+    AssignmentMethod.and_or_search: "map.search.andor.AndOrSearch",
     AssignmentMethod.hybrid_best_first: "map.consistency.bestfirst.HybridBestFirst",
 }
 """The search of each name, loaded when it is chosen."""
+
+
+class PictureFormat(StrEnum):
+    """The formats in which a picture is printed."""
+
+    text = "text"
+    svg = "svg"
+    dot = "dot"
+    mermaid = "mermaid"
 
 
 def info(file: str, as_json: bool = False) -> None:
@@ -160,6 +174,35 @@ def query(
     guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
     payload = {**_answer_json(answer.distribution), "log_partition": answer.log_partition, "guarantees": guarantees}
     show(payload, as_json, lambda: _answer_view(answer))
+
+
+def draw(
+    file: str,
+    given: Texts = None,
+    likelihood: Texts = None,
+    soft: Texts = None,
+    beliefs: bool = False,
+    strengths: bool = False,
+    out: Path | None = None,
+    form: PictureFormat | None = None,
+) -> None:
+    """Print a picture of a model, or write it to a file in the format of its suffix."""
+    from sepset.api.pictures import draw as picture_of
+
+    if out is not None and form is not None:
+        raise NotApplicable("A file has the format of its suffix. Leave out --format, or leave out --out.")
+    if out is not None:
+        require_place(out)
+        require_picture(out)
+    model = load(file)
+    evidence = _evidence(model, given, likelihood, soft) or None
+    found = picture_of(model, given=evidence, beliefs=beliefs or None, strengths=strengths)
+    if out is not None:
+        found.save(out)
+        return
+    columns = max(40, shutil.get_terminal_size((100, 24)).columns)
+    texts = {PictureFormat.svg: found.to_svg, PictureFormat.dot: found.to_dot, PictureFormat.mermaid: found.to_mermaid}
+    print(texts[form]() if form in texts else found.to_text(columns))
 
 
 def best(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sepset.cli import answers
-from sepset.cli.answers import AssignmentMethod, MethodName
+from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat
 from sepset.cli.application import AsJson, File, Seed, Target, app
 from sepset.cli.completion import findings, variables
 
@@ -102,6 +102,25 @@ def sample(
 ) -> None:
     """Independent draws from the model given the evidence."""
     answers.sample(file, rows, given, likelihood, soft, seed, out, as_json)
+
+
+@app.command()
+def draw(
+    file: File,
+    given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
+    beliefs: Annotated[bool, typer.Option("--beliefs", "-b", help="Show the marginals also without evidence.")] = False,
+    strengths: Annotated[bool, typer.Option("--strengths", help="Draw edges as wide as their information.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file to write: .svg .png .pdf .dot .mmd or .txt.")
+    ] = None,
+    form: Annotated[
+        PictureFormat | None, typer.Option("--format", help="The format to print; text by default.")
+    ] = None,
+) -> None:
+    """A picture of a model, with beliefs if there is evidence: printed as text, or written to a file."""
+    answers.draw(file, given, likelihood, soft, beliefs, strengths, out, form)
 
 
 @app.command()

@@ -70,6 +70,17 @@ LINES = {
             **dict.fromkeys(("--best", "-k"), Option("k", "number", 1)),
         },
     ),
+    "draw": Line(
+        "draw",
+        {"file": "text"},
+        {
+            **_GIVEN,
+            **dict.fromkeys(("--beliefs", "-b"), Option("beliefs", "flag")),
+            "--strengths": Option("strengths", "flag"),
+            **dict.fromkeys(("--out", "-o"), Option("out", "path")),
+            "--format": Option("form", "picture"),
+        },
+    ),
     "sample": Line(
         "sample",
         {"file": "text"},
@@ -154,10 +165,10 @@ def _value(kind: str, text: str, least: int) -> Any:
         if not (text.isascii() and text.isdigit()) or int(text) < least:
             raise NotPlain
         return int(text)
-    if kind in ("method", "assignment"):
-        from sepset.cli.answers import AssignmentMethod, MethodName
+    if kind in ("method", "assignment", "picture"):
+        from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat
 
-        named = MethodName if kind == "method" else AssignmentMethod
+        named = {"method": MethodName, "assignment": AssignmentMethod, "picture": PictureFormat}[kind]
         if text not in list(named):
             raise NotPlain
         return named(text)

@@ -83,6 +83,13 @@ def require_model_file(path: Path) -> None:
         raise FileFormatError(f"the suffix {suffix!r} is not a known format; {known}", file=str(path))
 
 
+def require_picture(path: Path) -> None:
+    """Raise, before any work is done, if a picture could not be written to the file."""
+    from sepset.graphs.pictures.picture import require_format
+
+    require_format(path)
+
+
 def require_rows_file(path: Path) -> None:
     """Raise, before any work is done, if rows could not be written to the file."""
     from sepset.data.scan import file_format

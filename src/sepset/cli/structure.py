@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sepset.base.text import listing
 from sepset.cli.application import AsJson, MissingText, Seed, app
 from sepset.cli.learning import Bar, Estimator, Rows, estimator_of, hidden_variable, read_rows
 from sepset.cli.shared import INTERRUPTED, require_model_file, show
-from sepset.errors import ScopeError
+from sepset.errors import DataError, ScopeError
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
@@ -77,6 +78,10 @@ def learn(
         typer.Option("--hidden", help="A variable without a column, as kind=3. Repeatable."),
     ] = None,
     weights: Annotated[str | None, typer.Option("--weights", help="The column with the weight of each row.")] = None,
+    drop_uninformative: Annotated[
+        bool,
+        typer.Option("--drop-uninformative", help="Leave out constants, identifiers and copies of other columns."),
+    ] = False,
     missing: MissingText = None,
     steps: Annotated[int | None, typer.Option("--steps", min=1, help="The largest number of steps.")] = None,
     seed: Seed = 0,
@@ -100,7 +105,7 @@ def learn(
 
     require_model_file(out)
     chosen = _method(method, level, penalty)
-    rows = read_rows(data, None, weights, missing)
+    rows, dropped = _informative(read_rows(data, None, weights, missing), is_dropping=drop_uninformative)
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
         rows,
@@ -114,7 +119,7 @@ def learn(
         **options,
     )
     write(found.fit().model if method in UNDIRECTED else _fitted(found, rows, sample_size), out)
-    show(_facts(found, out), as_json, found.__rich__)
+    show(_facts(found, out, dropped), as_json, found.__rich__)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
 
@@ -156,6 +161,26 @@ def _method(search: Search, level: float, penalty: float | None) -> StructureMet
     }
     made: StructureMethod[Any] | None = known[search]()
     return made
+
+
+def _informative(rows: Dataset, *, is_dropping: bool) -> tuple[Dataset, tuple[str, ...]]:
+    """The rows without the columns that tell nothing about a structure, and the names of these, which are printed.
+
+    Raises where there are such columns and they are not to be dropped.
+    """
+    import numpy as np
+
+    from sepset.learning.structure.columns import Columns
+    from sepset.learning.structure.uninformative import Uninformative
+
+    columns = Columns(rows, missing="available")
+    found = Uninformative.of(columns, np.ones(len(columns), np.bool_))
+    if not found.names:
+        return rows, ()
+    if not is_dropping:
+        raise DataError(f"{found.fact(columns)} Leave out columns of this kind: --drop-uninformative.")
+    typer.echo(f"Left out: {listing(found.names, limit=len(found.names))}.", err=True)
+    return rows.select([name for name in rows.variables.names if name not in found.names]), found.names
 
 
 def _fitted(found: Learned[Any], rows: Dataset, sample_size: float | None) -> BayesNet:
@@ -204,7 +229,7 @@ def _constraints(
     )
 
 
-def _facts(found: Learned[Any], out: Path) -> dict[str, Any]:
+def _facts(found: Learned[Any], out: Path, dropped: tuple[str, ...]) -> dict[str, Any]:
     """The learned structure as plain values."""
     from sepset.graphs.graph import UndirectedGraph
 
@@ -215,6 +240,7 @@ def _facts(found: Learned[Any], out: Path) -> dict[str, Any]:
         "status": found.status.value,
         "guarantee": found.guarantees["structure"].value,
         "rows": found.columns.total,
+        "dropped": list(dropped),
         "edges": [list(edge) for edge in (found.dag.edges if is_directed else found.graph.edges)],
         "compelled": [list(edge) for edge in found.cpdag.directed] if is_directed else [],
         "score": None if math.isnan(found.score) else found.score,

@@ -88,6 +88,16 @@ def is_missing(value: object) -> bool:
     return isinstance(value, float | np.floating) and math.isnan(value)
 
 
+def as_state(value: object) -> object:
+    """A Python scalar for a NumPy scalar, and its text for an interval, as `pandas.cut` makes them.
+
+    >>> import pandas as pd
+    >>> as_state(pd.Interval(0, 1)), as_state(np.int64(3))
+    ('(0, 1]', 3)
+    """
+    return str(value) if type(value).__name__ == "Interval" else plain(value)
+
+
 def from_array(values: AnyArray) -> Column:
     """The plain form of a one-dimensional NumPy array; a masked array's mask means missing."""
     if values.ndim != 1:
@@ -155,7 +165,7 @@ def _from_few(cells: Sequence[object], rows: Ints | None = None) -> Levels:
     index = {key: code for code, key in enumerate(distinct)}
     codes = np.fromiter(map(index.__getitem__, keys), np.int32, len(cells))
     values = distinct if keys is cells else [key[1] for key in distinct]  # type: ignore[index]  # pairs, as made above
-    return drop_missing(codes, values if TEXT.issuperset(map(type, values)) else list(map(plain, values)))
+    return drop_missing(codes, values if TEXT.issuperset(map(type, values)) else list(map(as_state, values)))
 
 
 def _unhashable(cells: Sequence[object], rows: Ints | None) -> str:

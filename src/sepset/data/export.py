@@ -176,6 +176,42 @@ def with_cells(frame: Any, cells: Mapping[str, tuple[Ints, list[Any]]]) -> Any:
     return frame
 
 
+def with_columns(frame: Any, cells: Mapping[str, tuple[Discrete, Ints]]) -> Any:
+    """The frame with whole columns replaced by states, in its own library; everything else as it was.
+
+    Args:
+        frame: a pandas or polars frame, an Arrow table, or a mapping of columns; the same kind comes back.
+        cells: the new columns: a variable whose states are text, and the code of every cell, -1 where missing.
+
+    >>> coin = Discrete("coin", ("head", "tail"))
+    >>> with_columns({"coin": [0.1, 0.9], "day": [1, 2]}, {"coin": (coin, np.array([1, -1]))})
+    {'coin': ['tail', None], 'day': [1, 2]}
+    """
+    library = library_of(frame)
+    if library == "pandas":
+        return frame.assign(**{name: _ordered(frame, *cells[name]) for name in cells})
+    if library == "polars":
+        import polars
+
+        return frame.with_columns([_polars_cells(polars, *cell) for cell in cells.values()])
+    if library == "pyarrow":
+        import pyarrow
+
+        for name, cell in cells.items():
+            frame = frame.set_column(frame.column_names.index(name), name, _arrow_cells(pyarrow, *cell))
+        return frame
+    if not isinstance(frame, Mapping):
+        raise DataError(f"A frame or a mapping of columns was expected; found {type(frame).__name__}.")
+    return {**frame, **{name: state_objects(variable)[codes].tolist() for name, (variable, codes) in cells.items()}}
+
+
+def _ordered(frame: Any, variable: Discrete, codes: Ints) -> Any:
+    import pandas as pd
+
+    kind = pd.CategoricalDtype(list(variable.states), ordered=True)
+    return pd.Series(pd.Categorical.from_codes(codes, dtype=kind), index=frame.index)
+
+
 def _column(frame: Any, name: str, places: Ints, cells: list[Any]) -> Any:
     column = frame.column(name) if library_of(frame) == "pyarrow" else frame[name]
     try:

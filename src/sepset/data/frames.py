@@ -11,7 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing, nearest
-from sepset.data.columns import Cells, Column, Levels, drop_missing, from_array, from_objects, numbers_of
+from sepset.data.columns import Cells, Column, Levels, as_state, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
 from sepset.errors import DataError
 
@@ -205,7 +205,9 @@ def _pandas_column(series: Any) -> Column:
 
     dtype: Any = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        return Levels(series.array.codes, tuple(dtype.categories.tolist()), fixed=True)
+        return Levels(series.array.codes, tuple(map(as_state, dtype.categories.tolist())), fixed=True)
+    if isinstance(dtype, pd.IntervalDtype):
+        return _pandas_column(series.astype("category"))
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy())
     if pd.api.types.is_string_dtype(dtype):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown, Tabulated, html_table
 from sepset.base.foreign import translated
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
 from sepset.engine.jointfindings import JointFindings, has_joints, named_group
+from sepset.graphs.pictures.picture import with_picture
+from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.inference.mapresult import MapResult
 from sepset.inference.method import Calibrates, can
 from sepset.inference.result import LogProbabilityResult, MarginalsResult, QueryResult
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
 
 
-class View(Frozen, Tabulated):
+class View(Frozen, Sketched, Tabulated):
     """A model with findings, calibrated once: each answer is computed when first read, and cached.
 
     `observe` returns a new view and leaves this one unchanged. Views share the engine, and so its factors and compiled
@@ -172,6 +174,16 @@ class View(Frozen, Tabulated):
         found = self.marginals()._shown()
         told = ", ".join(f"{name}={finding!r}" for name, finding in self.given.items())
         return found._replace(title=f"given {told}" if told else "without findings")
+
+    def _sketch(self) -> Sketch:
+        from sepset.engine.beliefs import believed
+
+        model = self.engine.model
+        plain = Sketch.of(model.variables.names, ())
+        return believed(model._sketch() if isinstance(model, Sketched) else plain, [self])
+
+    def _repr_html_(self) -> str:
+        return with_picture(html_table(self._shown()), len(self.engine.model), self)
 
     def __repr__(self) -> str:
         findings = ", ".join(f"{name}={finding!r}" for name, finding in list(self.given.items())[:6])

@@ -54,6 +54,9 @@ from sepset.graphs.ordering import (
 from sepset.graphs.pag import (
     PAG as PAG,
 )
+from sepset.graphs.pictures.picture import (
+    Picture as Picture,
+)
 from sepset.graphs.regions import (
     RegionGraph as RegionGraph,
     bethe_graph as bethe_graph,
@@ -95,6 +98,7 @@ __all__ = [
     "MinWeight",
     "MixedGraph",
     "PAG",
+    "Picture",
     "Portfolio",
     "RegionGraph",
     "Trail",

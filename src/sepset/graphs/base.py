@@ -19,6 +19,7 @@ from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
 from sepset.graphs.notation import parse_statements, statements
+from sepset.graphs.pictures.sketch import Sketch, Sketched
 
 
 class Named(Protocol):
@@ -37,7 +38,7 @@ NodesOrEdges: TypeAlias = Iterable[Node] | Iterable[tuple[Node, Node]]
 _SHOWN = 8
 
 
-class Graph(Frozen, ABC):
+class Graph(Frozen, Sketched, ABC):
     """Shared parts of the three kinds of graph: named nodes in order, and edges as sorted arrays of node ids.
 
     Two graphs are equal if they are of the same kind and have the same nodes and the same edges, in any order.
@@ -234,8 +235,14 @@ class Graph(Frozen, ABC):
         shown = "; ".join(itertools.islice(statements(directed, undirected, self._isolated()), _SHOWN))
         return f"{type(self).__name__}({shown}; ...: {len(self)} nodes, {self.num_edges} edges)"
 
+    def _sketch(self) -> Sketch:
+        arrows = [(a, "->", b) for a, b in self.directed]
+        return Sketch.of(self.nodes, [*arrows, *((a, "-", b) for a, b in self.undirected)])
+
     def _repr_html_(self) -> str:
-        return html_text(repr(self))
+        from sepset.graphs.pictures.picture import with_picture
+
+        return with_picture(html_text(repr(self)), len(self), self)
 
 
 def required_graph(value: object) -> Graph:

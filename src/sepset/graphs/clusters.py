@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sepset.base.display import html_text
 from sepset.base.frozen import fill
 from sepset.base.membership import without
 from sepset.base.text import listing
@@ -15,6 +16,7 @@ from sepset.graphs.elimination import Cards, GraphElimination
 from sepset.graphs.graph import Graph, Node, Nodes
 from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import OrderingMethod, elimination_order
+from sepset.graphs.pictures.sketch import Box, Link, Sketch, Sketched
 from sepset.graphs.triangulation import resolve
 
 __all__ = ["ClusterGraph", "ClusterTree", "Message", "strong_order", "strong_root", "tree_decomposition"]
@@ -34,7 +36,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class ClusterGraph:
+class ClusterGraph(Sketched):
     """Clusters of names, and edges between clusters that carry sepsets.
 
     Args:
@@ -195,6 +197,20 @@ class ClusterGraph:
     def __repr__(self) -> str:
         largest = max(map(len, self.clusters), default=0)
         return f"{type(self).__name__}({len(self)} clusters of up to {largest}, {len(self.edges)} edges)"
+
+    def _sketch(self) -> Sketch:
+        """Clusters, and their sepsets on the edges between them."""
+        boxes = [Box(", ".join(cluster) or "nothing", "cluster") for cluster in self.clusters]
+        links = []
+        for (a, b), sepset in zip(self.edges, self.sepsets, strict=True):
+            links += [Link(a, len(boxes)), Link(len(boxes), b)]
+            boxes.append(Box(", ".join(sepset) or "nothing", "sepset"))
+        return Sketch(tuple(boxes), tuple(links))
+
+    def _repr_html_(self) -> str:
+        from sepset.graphs.pictures.picture import with_picture
+
+        return with_picture(html_text(repr(self)), len(self), self)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

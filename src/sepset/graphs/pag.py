@@ -18,6 +18,7 @@ from sepset.errors import FileFormatError, ModelError, ScopeError
 from sepset.graphs.base import Node, name_of, unique_names
 from sepset.graphs.graph import Graph, MixedGraph, UndirectedGraph
 from sepset.graphs.notation import quoted
+from sepset.graphs.pictures.sketch import Sketch, Sketched
 
 __all__ = ["ARROW", "CIRCLE", "NO_EDGE", "PAG", "TAIL"]
 
@@ -35,7 +36,7 @@ _ESCAPE = re.compile(r"\\(.)")
 _EDGE = re.compile(r"([<o]?)-([>o]?)")
 
 
-class PAG(Frozen):
+class PAG(Frozen, Sketched):
     r"""A partial ancestral graph: what independences say about causes when some of them may be unobserved.
 
     Each end of an edge has a mark. At the end at $Y$ of an edge between $X$ and $Y$,
@@ -223,8 +224,13 @@ class PAG(Frozen):
     def __repr__(self) -> str:
         return f"PAG({self})" if self.num_edges <= 32 else f"PAG({len(self)} nodes, {self.num_edges} edges)"
 
+    def _sketch(self) -> Sketch:
+        return Sketch.of(self.nodes, self.edges)
+
     def _repr_html_(self) -> str:
-        return html_text(repr(self))
+        from sepset.graphs.pictures.picture import with_picture
+
+        return with_picture(html_text(repr(self)), len(self), self)
 
 
 def _triple(edge: Sequence[Node]) -> tuple[str, str, str]:

@@ -71,6 +71,9 @@ from sepset.inference.map.choice.automatic import (
 from sepset.inference.map.consistency.bestfirst import (
     HybridBestFirst as HybridBestFirst,
 )
+from sepset.inference.map.consistency.persistency import (
+    Persistency as Persistency,
+)
 from sepset.inference.map.coordinates import (
     ICM as ICM,
 )
@@ -102,6 +105,9 @@ from sepset.inference.map.relaxation.linearprogram import (
 )
 from sepset.inference.map.relaxation.pursuit import (
     ClusterPursuit as ClusterPursuit,
+)
+from sepset.inference.map.search.andor import (
+    AndOrSearch as AndOrSearch,
 )
 from sepset.inference.map.search.localsearch import (
     LocalSearch as LocalSearch,
@@ -163,6 +169,7 @@ from sepset.problem import (
 __all__ = [
     "AlphaBetaSwap",
     "AlphaExpansion",
+    "AndOrSearch",
     "Annealing",
     "Assignment",
     "AssignmentTask",
@@ -207,6 +214,7 @@ __all__ = [
     "MinCut",
     "Pairs",
     "ParameterSensitivity",
+    "Persistency",
     "Prediction",
     "Problem",
     "QPBO",

@@ -155,6 +155,15 @@ SHRINK_NANOSECONDS_PER_ENTRY = 3.0
 SAVING_FOR_FIRST_DOMAINS = 4.0
 """Ratio of the time that smaller tables save to the time to make them, from which the first values get their own."""
 
+NANOSECONDS_FOR_OWN_STATES = 4_000_000.0
+"""Estimated time of a run of best values from which each set of findings gets tables over the states that it leaves."""
+
+BITS_FOR_OWN_STATES = 1.0
+"""Powers of two by which factors must shrink on average for that."""
+
+SHARE_OF_OWN_STATES = 0.5
+"""The largest share of that time that their own tables take."""
+
 DENSE_NANOSECONDS = 0.1
 """Time of a multiplication in a large dense program."""
 

@@ -20,7 +20,8 @@ def answer_document(answer: QueryResult) -> dict[str, Any]:
         "targets": [v.name for v in answer.scope],
         "given": _findings(answer.findings.to_dict()),
         **distribution_document(answer.distribution),
-        **_about(answer, answer.log_partition),
+        "log_partition": _finite(answer.log_partition),
+        **about_document(answer),
     }
 
 
@@ -30,7 +31,8 @@ def marginals_document(answers: MarginalsResult) -> dict[str, Any]:
     return {
         "given": _findings(answers.findings.to_dict()),
         "marginals": {name: part.get("probabilities", part) for name, part in parts.items()},
-        **_about(answers.about, answers.log_partition),
+        "log_partition": _finite(answers.log_partition),
+        **about_document(answers.about),
     }
 
 
@@ -63,10 +65,20 @@ def _findings(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _about(result: Result, log_partition: float | None) -> dict[str, Any]:
-    known = log_partition is not None and math.isfinite(log_partition)
-    return {
-        "log_partition": log_partition if known else None,
-        "guarantees": {part: guarantee.value for part, guarantee in result.guarantees.items()},
-        "status": result.status.value,
-    }
+def about_document(result: Result) -> dict[str, Any]:
+    """The guarantees and the status of a result."""
+    guarantees = {part: guarantee.value for part, guarantee in result.guarantees.items()}
+    return {"guarantees": guarantees, "status": result.status.value}
+
+
+def plain_value(value: Any) -> Any:
+    """A state or number of Python for one of NumPy, and a list for an array.
+
+    >>> plain_value(np.float64(0.5)), plain_value(np.arange(2)), plain_value("yes")
+    (0.5, [0, 1], 'yes')
+    """
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

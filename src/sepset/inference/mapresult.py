@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, SepsetError
+from sepset.inference.documents import about_document, plain_value
 from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
@@ -173,6 +175,23 @@ class MapResult(Tabulated, Result):
         """The probability (for continuous variables, the density) of each assignment given the evidence."""
         total = self.log_partition_of()
         return tuple(exponential(value - total) for value in self.log_values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The assignments in plain values, as `to_json` writes them; a bound that is not known is None.
+
+        >>> import sepset as ss
+        >>> found = ss.map_assignment(ss.datasets.load("student")).to_dict()
+        >>> found["assignments"][0]["assignment"]["grade"], found["bound"] == found["assignments"][0]["log_value"]
+        ('C', True)
+        """
+        pairs = zip(self.assignments, self.log_values, strict=True)
+        listed = [{"assignment": {k: plain_value(v) for k, v in a.items()}, "log_value": value} for a, value in pairs]
+        bound = self.bound if math.isfinite(self.bound) else None
+        return {"assignments": listed, "bound": bound, **about_document(self)}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The assignments as JSON: each with its value, the bound, and guarantees."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def _shown(self) -> Shown:
         gap = f", gap {self.gap:.3g}" if 0.0 < self.gap < math.inf else ""

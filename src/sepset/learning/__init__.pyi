@@ -13,6 +13,10 @@ from sepset.learning.coverage import (
     CoverageResult as CoverageResult,
     context_coverage as context_coverage,
 )
+from sepset.learning.discretization import (
+    Discretization as Discretization,
+    discretize as discretize,
+)
 from sepset.learning.estimation.anydensity import (
     MaximumLikelihoodResult as MaximumLikelihoodResult,
     maximum_likelihood as maximum_likelihood,
@@ -72,6 +76,7 @@ from sepset.learning.undirected.markovfit import (
 __all__ = [
     "Bayes",
     "CoverageResult",
+    "Discretization",
     "EM",
     "ExponentialFamily",
     "FitResult",
@@ -90,6 +95,7 @@ __all__ = [
     "Task",
     "conditional_regression",
     "context_coverage",
+    "discretize",
     "expected_counts",
     "fit_gaussian",
     "fit_regression",

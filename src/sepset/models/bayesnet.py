@@ -6,6 +6,7 @@ $$P(x_1, \dots, x_n) = \prod_i P(x_i \mid \mathbf{pa}_i)$$
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -23,6 +24,7 @@ from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
+from sepset.graphs.pictures.sketch import Sketch
 from sepset.models.drawing import BLANK, Drawing
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
@@ -353,6 +355,13 @@ class BayesNet(NamedModel):
                 forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
         made = Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
         return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
+
+    def _sketch(self) -> Sketch:
+        titles = self.drawing.titles
+        found = replace(self.dag._sketch(), name=self.name)
+        return found.with_boxes(
+            [replace(b, title=f"{b.name}: {titles[b.name]}") if b.name in titles else b for b in found.boxes]
+        )
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

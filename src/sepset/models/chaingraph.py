@@ -8,6 +8,7 @@ With one variable per component it is a Bayesian network; with a single componen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ModelError
 from sepset.factors.algebra import Factor
 from sepset.graphs.graph import DAG, MixedGraph
+from sepset.graphs.pictures.sketch import Sketch
 from sepset.models.bayesnet import BayesNet
 from sepset.models.chaincomponent import ChainComponent, check_parents, owners
 from sepset.models.factorgraph import FactorGraph
@@ -124,6 +126,9 @@ class ChainGraph(NamedModel):
             own, parents = places(part.variables), tuple(places(part.parents))
             groups.append(ConditionalGroup(own[0], parents, tuple(range(first, len(factors))), tuple(own[1:])))
         return Problem.of_factors(self.variables, factors, [places(f.scope) for f in factors], groups)
+
+    def _sketch(self) -> Sketch:
+        return replace(self.graph._sketch(), name=self.name)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

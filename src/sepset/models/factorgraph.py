@@ -11,6 +11,7 @@ from sepset.base.extras import require
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Factor
+from sepset.graphs.pictures.sketch import Box, Link, Sketch
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model, NamedModel
 from sepset.problem import Problem
@@ -125,6 +126,16 @@ class FactorGraph(NamedModel):
     def as_written(self) -> Problem:
         """The normal form with the factors as the model gives them."""
         return self.model.as_written() if isinstance(self.model, NamedModel) else self.model.problem()
+
+    def _sketch(self) -> Sketch:
+        names = self.as_written().variables.names
+        index = {name: k for k, name in enumerate(names)}
+        factors = [Box(f"f{number}", "factor", title=self._scope_text(number)) for number in range(self.num_factors)]
+        links = tuple(Link(index[name], len(names) + number) for name, number in self.edges)
+        return Sketch((*map(Box, names), *factors), links, self.name)
+
+    def _scope_text(self, number: int) -> str:
+        return f"factor {number}: {', '.join(map(str, self.neighbors(number)))}"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

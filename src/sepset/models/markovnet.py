@@ -9,6 +9,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sepset.factors.block import Block, FactorBlock, Single
 from sepset.factors.potentials import Potts
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph
+from sepset.graphs.pictures.sketch import Sketch
 from sepset.models.blocks import FactorArray, over_scopes, pairwise, unary
 from sepset.models.features import Feature
 from sepset.models.model import NamedModel, is_factor
@@ -388,6 +390,9 @@ class MarkovNet(NamedModel):
     def _own(self) -> Problem:
         everything = Variables([*self.variables.parts, *self.auxiliaries]) if self.auxiliaries else self.variables
         return Problem(everything, self.blocks, (), len(self.variables))
+
+    def _sketch(self) -> Sketch:
+        return replace(self.graph._sketch(), name=self.name)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))

@@ -9,11 +9,12 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown, Tabulated, html_table
 from sepset.base.equality import same_value
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.errors import ModelError
+from sepset.graphs.pictures.sketch import Sketched
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
@@ -74,7 +75,7 @@ def is_cpd(value: object) -> bool:
     return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
 
 
-class NamedModel(Frozen, Tabulated):
+class NamedModel(Frozen, Sketched, Tabulated):
     """Shared parts of the models: lookup by name, a cached problem, immutability, equality, and printing.
 
     Models are equal if they are of one class and have the same variables in the same order and the same numbers; their
@@ -152,6 +153,11 @@ class NamedModel(Frozen, Tabulated):
     def _shown(self) -> Shown:
         facts = (("kind", type(self).__name__), *self._facts(), *(("note", note) for note in self.notes))
         return Shown((), facts, self.name)
+
+    def _repr_html_(self) -> str:
+        from sepset.graphs.pictures.picture import with_picture
+
+        return with_picture(html_table(self._shown()), len(self), self)
 
     @abstractmethod
     def to_networkx(self) -> Any:

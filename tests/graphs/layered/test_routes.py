@@ -42,7 +42,7 @@ def test_points_along_a_curve_are_the_same_by_another_construction():
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_ports_are_on_the_box(count):
-    found = ports(30.0, count)
+    found = ports(30.0, count, 13.0)
     assert len(found) == count
     assert all(abs(x) <= 15.0 for x in found)
     assert sum(found) == pytest.approx(0.0)

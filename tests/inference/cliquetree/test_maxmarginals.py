@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.factors.block import FactorBlock
+from sepset.potentials import AtLeastOne, Cardinality, Parity, RobustPotts
 from support.enumerated import random_case
+from support.every_form import every_cpd, network
 
 
 @cache
@@ -204,3 +207,69 @@ def test_observed_numbers_weight_the_states():
     found = ss.max_marginals(net, given={"x": 2.5})
     assert found.best_states["d"] == (1,)
     assert found.margins["d"] == pytest.approx(0.5 * (2.5**2 - 0.5**2))
+
+
+def alone(net, given, name):
+    """The best log value with each state of a variable, by one question for each."""
+    found = []
+    for state in net.variables[name].states:
+        try:
+            found.append(ss.map_assignment(net, given={**given, name: state}).log_value)
+        except ss.ImpossibleEvidence:
+            found.append(-np.inf)
+    return found
+
+
+def check(net, given, name):
+    found, best = ss.max_marginals(net, given=given), ss.map_assignment(net, given=given)
+    assert found.log_value == pytest.approx(best.log_value)
+    assert found.is_best(best.assignment)
+    assert found.is_best(found.assignment)
+    np.testing.assert_allclose(found[name].log_values, alone(net, given, name), atol=1e-8)
+
+
+FORMS = {name: cpd for name, cpd in every_cpd().items() if all(v.is_discrete for v in (cpd.child, *cpd.parents))}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_family(form):
+    cpd = FORMS[form]
+    net = network(cpd, np.random.default_rng(0))
+    check(net, {}, cpd.child.name)
+    if cpd.parents:
+        check(net, {cpd.child.name: cpd.child.states[-1]}, cpd.parents[0].name)
+
+
+@pytest.mark.parametrize(
+    "potential", [Parity(), AtLeastOne(), Cardinality(-np.abs(np.arange(31) - 3.0)), RobustPotts(3.0, 5)]
+)
+def test_potentials_without_a_table(potential):
+    rng = np.random.default_rng(0)
+    single = FactorBlock(np.arange(30)[:, None], (2,), rng.normal(size=(30, 2)), space="log")
+    wide = FactorBlock([list(range(30))], (2,) * 30, potential)
+    check(ss.MarkovNet(single, wide, variables=[ss.Discrete.array("bit", (30,))]), {"bit[4]": 1}, "bit[0]")
+
+
+def test_a_belief_over_its_max_marginal_is_largest_where_it_is():
+    """Lemma 13.1: the ratio is at most one, and one at the maximum."""
+    for case, found in possible()[::4]:
+        for scope, _ in case.parts:
+            if len(scope) < 2:
+                continue
+            logs = np.asarray(found[tuple(f"v{i}" for i in scope)].log_values)
+            top = logs.max(axis=0, keepdims=True)
+            ratio = np.where(top > -np.inf, logs - np.where(top > -np.inf, top, 0.0), -np.inf)
+            assert ratio.max() <= 1e-9
+            assert ratio.reshape(-1)[logs.argmax()] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_long_chains_and_large_log_values():
+    rng = np.random.default_rng(0)
+    step = ss.Discrete.array("step", (300,), states=3)
+    pairs = np.stack([np.arange(299), np.arange(1, 300)], axis=1)
+    net = ss.MarkovNet(FactorBlock(pairs, (3, 3), 100.0 * rng.normal(size=(299, 3, 3)), space="log"), variables=[step])
+    found, best = ss.max_marginals(net), ss.map_assignment(net, k=2)
+    assert found.log_value == pytest.approx(best.log_value, rel=1e-12)
+    assert found.is_best(best.assignment)
+    assert not found.is_best(best.assignments[1])
+    assert min(found.margins.values()) == pytest.approx(best.log_values[0] - best.log_values[1], abs=1e-7)

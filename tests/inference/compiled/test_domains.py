@@ -62,6 +62,47 @@ def test_new_numbers_keep_or_lose_zeros(seed):
     check(fresh, full, {})
 
 
+@pytest.mark.parametrize("bits", [1e-9, math.inf], ids=["fewer states shared", "all states shared"])
+@pytest.mark.parametrize("seed", range(10))
+def test_expensive_best_values_have_tables_of_their_own(monkeypatch, seed, bits):
+    """The best values by enumeration for all findings, asked twice, also with likelihoods and new numbers."""
+    monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", math.inf)
+    monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", bits)
+    monkeypatch.setattr(costs, "NANOSECONDS_FOR_OWN_STATES", 0.0)
+    monkeypatch.setattr(costs, "BITS_FOR_OWN_STATES", 0.0)
+    monkeypatch.setattr(costs, "SHARE_OF_OWN_STATES", math.inf)
+    factors = zero_case(seed)
+    engine = ss.CliqueTree().prepare(model_of(factors).problem())
+    cases = [{"a": a, "c": c} for a, c in itertools.product(range(3), range(4))]
+    for given in [*cases, {"b": np.array([0.0, 2.0]), "e": 1}, {}, *cases[:3]]:
+        check(engine, factors, given)
+    rng = np.random.default_rng(seed)
+    other = [(scope, table * rng.uniform(0.5, 2.0, table.shape)) for scope, table in factors]
+    check(engine.with_values([table for _, table in other]), other, cases[5])
+
+
+def test_tables_of_their_own_are_only_for_expensive_questions(monkeypatch):
+    """The same order and cliques, fewer states; one whose time hardly falls stays as it is."""
+    monkeypatch.setattr(costs, "SAVING_FOR_FIRST_DOMAINS", math.inf)
+    monkeypatch.setattr(costs, "BITS_FOR_SMALLER_DOMAINS", math.inf)
+    engine = ss.CliqueTree().prepare(chain_of_equals().problem()).tables
+    evidence = ss.variables.Evidence({0: 2})
+    shared = engine.compiler.best(evidence)
+    assert shared.states is None
+    monkeypatch.setattr(costs, "NANOSECONDS_FOR_OWN_STATES", 0.0)
+    monkeypatch.setattr(costs, "SHARE_OF_OWN_STATES", 1.0)
+    own = engine.compiler.best(evidence)
+    assert own.states.cards.tolist() == [1] * 6
+    assert own.order is shared.order
+    assert own.tree is shared.tree
+    assert engine.best(evidence).values == dict.fromkeys(range(1, 6), 2)
+    assert engine.best(ss.variables.Evidence({0: 1})).log_value == -math.inf
+    monkeypatch.setattr(costs, "SHARE_OF_OWN_STATES", 0.0)
+    assert engine.compiler.best(ss.variables.Evidence({0: 0})) is shared
+    monkeypatch.setattr(costs, "SHARE_OF_OWN_STATES", 1.0)
+    assert engine.compiler.best(evidence) is shared
+
+
 def test_dense_keeps_every_state():
     factors = zero_case(1)
     problem = model_of(factors).problem()

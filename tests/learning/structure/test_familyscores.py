@@ -125,6 +125,27 @@ def test_sets_of_rows_count_as_rows_do(monkeypatch: pytest.MonkeyPatch, num_rows
 
 
 @pytest.mark.parametrize(
+    "score", [BIC(), ss.BDeu(2.0), ss.structure.BDs(2.0), ss.structure.FNML(), ss.structure.LeaveOneOut()], ids=repr
+)
+def test_joint_states_as_intersections_give_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch, score: ss.structure.FamilyScore
+) -> None:
+    """To the last bit: many candidates, then single families, some of whose contexts have no rows."""
+    rng = np.random.default_rng(5)
+    columns = Columns.of({f"v{k}": rng.integers(0, k % 4 + 1, 70) for k in range(9)})
+    assert columns.is_unit
+    families = [(3, ()), (3, (2,)), (5, (2, 6)), (7, (1, 3)), (1, (2, 3, 5)), (0, (1,)), (8, ())]
+    by_bits = Scorer(columns, score)
+    found = [by_bits.additions(child, parents) for child, parents in families]
+    singles = [by_bits.family(child, (*parents, 4)) for child, parents in families]
+    with monkeypatch.context() as patch:
+        patch.setattr(familyscores, "CELLS_BY_BITS", -1)
+        by_rows = Scorer(columns, score)
+        np.testing.assert_array_equal(found, [by_rows.additions(child, parents) for child, parents in families])
+        assert singles == [by_rows.family(child, (*parents, 4)) for child, parents in families]
+
+
+@pytest.mark.parametrize(
     "score", [*SCORES, ss.structure.BDs(2.0), ss.structure.FNML(), ss.structure.LeaveOneOut()], ids=repr
 )
 def test_large_tables_count_only_cells_with_rows(

@@ -27,11 +27,12 @@ def test_everything_is_shown(found: ss.structure.Learned[ss.DAG]) -> None:
         assert word in shown
     assert f"{found.score:.7g}" in repr(found)
     assert "<table" in found._repr_html_()
+    assert "<svg" in found._repr_html_()
     axes = found.plot_trace()
     assert len(axes.lines) == 1
     plt.close(axes.figure)
     axes = found.plot()
-    assert len(axes.patches) == found.graph.num_edges
+    assert sum(patch.get_gid() == "edge" for patch in axes.patches) == found.graph.num_edges
     plt.close(axes.figure)
 
 

@@ -78,7 +78,7 @@ def test_missing_cells_use_the_rows_that_have_them() -> None:
 
 def test_collinear_and_constant_columns_are_named() -> None:
     x = np.random.default_rng(0).normal(size=40)
-    with pytest.raises(ss.errors.DataError, match=r"'double' is determined by 'x'|'x' is determined by 'double'"):
+    with pytest.raises(ss.errors.DataError, match="'double' is a linear function of 'x'"):
         ss.learn_structure({"x": x, "double": 2 * x + 1})
     with pytest.raises(ss.errors.DataError, match="constant"):
         ss.learn_structure(ss.Dataset({"x": x, "c": np.full(40, 1.5)}, [ss.Real("x"), ss.Real("c")]))

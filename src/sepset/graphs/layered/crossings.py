@@ -19,6 +19,12 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 
+WORK = 120_000
+"""Squares of the sizes of layers, times starts, above which fewer starts are made."""
+
+SMALL_PRODUCT = 200_000
+"""The multiplications of a dense product up to which it is not worth looking for zeros."""
+
 PATIENCE = 4
 """The sweeps without a gain after which a start is given up."""
 
@@ -75,36 +81,32 @@ class Orders:
         cost = np.zeros((len(order), len(order)))
         for side in self._sides(k, True, True):
             placed = side[order]
-            cost += placed @ (placed.cumsum(axis=1) - placed).T
+            cost += _product(placed, placed.cumsum(axis=1) - placed)
         return cost - cost.T
 
     def sift(self, k: int) -> int:
-        """Move the item of a layer that gains most to its best place, until none gains; the crossings that went."""
-        gain, order, saved = self._gains(k), self.orders[k], 0.0
+        """Move items of a layer to their best places, until none gains; the crossings that went."""
+        order, saved = self.orders[k], 0.0
+        gain = self._gains(k)
         while gain.any():
-            change = _changes(gain)
-            item, to = divmod(int(change.argmin()), len(order))
-            if change[item, to] >= 0:
+            best = _changes(gain).min(axis=1)
+            found = list(range(len(order)))
+            gone = sum(_moved(gain, found, item) for item in np.argsort(best, kind="stable").tolist() if best[item] < 0)
+            if not gone:
                 break
-            saved -= change[item, to]
-            moved = list(range(len(order)))
-            moved.insert(to, moved.pop(item))
-            order, gain = order[moved], gain[moved][:, moved]
+            saved += gone
+            order, gain = order[found], gain[found][:, found]
         self.orders[k] = order
         return round(saved)
 
     def drift(self, k: int) -> None:
         """Move each item of a layer to the first of its best places, also at no gain."""
         gain, order = self._gains(k), self.orders[k]
-        if not gain.any():
-            return
-        found = list(range(len(order)))
-        for item in range(len(order)):
-            place = found.index(item)
-            steps = gain[item, found]
-            change = np.concatenate([steps[:place][::-1].cumsum()[::-1], [0.0], -steps[place + 1 :].cumsum()])
-            found.insert(int(change.argmin()), found.pop(place))
-        self.orders[k] = order[found]
+        if gain.any():
+            found = list(range(len(order)))
+            for item in range(len(order)):
+                _moved(gain, found, item)
+            self.orders[k] = order[found]
 
     def settle(self, *, most: int = 8) -> None:
         """Sift all layers until nothing is gained."""
@@ -117,6 +119,33 @@ class Orders:
             changed = {k for k in again if 0 <= k < len(self.orders)}
             if not changed:
                 return
+
+
+def _product(few: Floats, left: Floats) -> Floats:
+    """The product of a matrix with few entries and the transpose of another.
+
+    >>> _product(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 3.],
+           [2., 4.]])
+    """
+    if few.size * len(few) < SMALL_PRODUCT:
+        return few @ left.T
+    rows, columns = np.nonzero(few)
+    found = np.zeros((len(few), len(left)))
+    first = np.flatnonzero(np.diff(rows, prepend=-1))
+    if len(rows):
+        found[rows[first]] = np.add.reduceat(left.T[columns] * few[rows, columns][:, None], first)
+    return found
+
+
+def _moved(gain: Floats, found: list[int], item: int) -> float:
+    """Move an item to the first of its best places in an order; the crossings that went."""
+    place = found.index(item)
+    steps = gain[item, found]
+    change = np.concatenate([steps[:place][::-1].cumsum()[::-1], [0.0], -steps[place + 1 :].cumsum()])
+    best = int(change.argmin())
+    found.insert(best, found.pop(place))
+    return -float(change[best])
 
 
 def _changes(gain: Floats) -> Floats:
@@ -140,8 +169,9 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
     >>> [order.tolist() for order in ordered([cross], [[np.arange(2), np.arange(2)]])]
     [[0, 1], [1, 0]]
     """
+    work = sum(len(order) ** 2 for order in starts[0])
     best, fewest = [np.array(order) for order in starts[0]], -1
-    for start in starts:
+    for start in starts[: max(2, min(len(starts), WORK // max(1, work)))]:
         state, idle, sweep, own = Orders(joins, start), 0, 0, -1
         while idle < PATIENCE:
             _sweep(state, down=sweep % 2 == 0, flip=sweep % 4 >= 2)

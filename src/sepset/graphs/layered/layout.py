@@ -13,12 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.errors import TooLarge
 from sepset.graphs.layered.crossings import ordered
 from sepset.graphs.layered.layers import Pair, downward, layers, neighbors
 from sepset.graphs.layered.packing import packed
 from sepset.graphs.layered.places import places
 from sepset.graphs.layered.routes import Band, Curve, Point, curve, ports
 from sepset.graphs.layered.straightening import straightened
+
+MOST_POINTS = 20_000
+"""The most passages of edges between the nodes of a layer."""
 
 
 class Spacing(NamedTuple):
@@ -29,12 +33,14 @@ class Spacing(NamedTuple):
         bend: between a long edge and its neighbors in a layer it passes.
         down: the least between layers.
         most_down: the largest between layers, where edges go far to the side.
+        port: the usual distance of two ends of edges on a box.
     """
 
     across: float = 18.0
     bend: float = 14.0
     down: float = 38.0
     most_down: float = 110.0
+    port: float = 13.0
 
 
 class Layout(NamedTuple):
@@ -74,7 +80,7 @@ def layered(
     edges = [*arrows, *lines]
     down = downward(len(sizes), arrows, lines)
     parts = []
-    for members in _components(len(sizes), edges):
+    for members in components(len(sizes), edges):
         inside = set(members)
         which = [e for e, (a, _) in enumerate(edges) if a in inside]
         local = {node: k for k, node in enumerate(members)}
@@ -93,7 +99,12 @@ def layered(
     return Layout(centers, curves, width, height)
 
 
-def _components(count: int, edges: Sequence[Pair]) -> list[list[int]]:
+def components(count: int, edges: Sequence[Pair]) -> list[list[int]]:
+    """The nodes of each connected part, in order.
+
+    >>> components(4, [(0, 2)])
+    [[0, 2], [1], [3]]
+    """
     joined, seen, found = neighbors(count, edges), [False] * count, list[list[int]]()
     for node in range(count):
         if seen[node]:
@@ -108,12 +119,23 @@ def _components(count: int, edges: Sequence[Pair]) -> list[list[int]]:
     return found
 
 
+def _require_sparse(count: int, edges: Sequence[Pair], layer: Sequence[int]) -> None:
+    """Raise if the long edges of a graph would fill the picture."""
+    points = sum(layer[b] - layer[a] - 1 for a, b in edges)
+    if points > MOST_POINTS:
+        raise TooLarge(
+            f"A picture of {count:,} nodes and {len(edges):,} edges is too dense to read: its edges pass "
+            f"{points:,} times between nodes, and at most {MOST_POINTS:,} are drawn. Draw a part of it."
+        )
+
+
 class _Part:
     """The layout of a connected part: its boxes, then the points of long edges, are its items."""
 
     def __init__(self, sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spacing: Spacing) -> None:
         self.sizes, self.edges, self.spacing = sizes, edges, spacing
         self.layer = layers(len(sizes), edges)
+        _require_sparse(len(sizes), edges, self.layer)
         self.chains: list[list[int]] = []
         for a, b in edges:
             inner = range(self.layer[a] + 1, self.layer[b])
@@ -204,7 +226,7 @@ class _Part:
                 users.setdefault(chain[end], []).append(e)
             for node, edges in users.items():
                 edges.sort(key=lambda e: (xs[self.chains[e][nearest]], e))
-                for e, offset in zip(edges, ports(self.sizes[node][0], len(edges)), strict=True):
+                for e, offset in zip(edges, ports(self.sizes[node][0], len(edges), self.spacing.port), strict=True):
                     at[e][end] += offset
         return at
 

@@ -12,9 +12,6 @@ from typing import NamedTuple
 Point = tuple[float, float]
 Curve = list[Point]
 
-PORT_GAP = 13.0
-"""The usual distance of two ends of edges on a box."""
-
 
 class Band(NamedTuple):
     """The vertical extent of a layer."""
@@ -23,13 +20,13 @@ class Band(NamedTuple):
     bottom: float
 
 
-def ports(width: float, count: int) -> list[float]:
-    """Where edges meet a side of a box, relative to its center, from left to right.
+def ports(width: float, count: int, gap: float) -> list[float]:
+    """Where edges meet a side of a box, relative to its center, from left to right, at most `gap` apart.
 
-    >>> ports(100.0, 3), ports(20.0, 3)
+    >>> ports(100.0, 3, 13.0), ports(20.0, 3, 13.0)
     ([-13.0, 0.0, 13.0], [-6.0, 0.0, 6.0])
     """
-    step = min(PORT_GAP, 0.6 * width / max(1, count - 1))
+    step = min(gap, 0.6 * width / max(1, count - 1))
     return [step * (k - (count - 1) / 2.0) for k in range(count)]
 
 

@@ -33,7 +33,10 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike
 
 TIED = 1e-9
-"""The difference of log max-marginals that counts as none, for log values up to one; larger ones in proportion."""
+"""The difference of log max-marginals that counts as none."""
+
+ROUNDING = 1e-12
+"""The difference relative to the log value that counts as none."""
 
 FEW = 6
 """The number of variables in a line about the result."""
@@ -79,7 +82,7 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
 
     def _joint(self, names: list[str]) -> Table:
         """The max-marginal over unobserved names, which one clique must cover."""
-        home = smallest_home(self._homes, names, [belief.size for belief in self.calibration.beliefs])
+        home = smallest_home(self._homes, names, self._sizes)
         if home is None:
             raise ScopeError(
                 f"No clique has {listing(names)} together. Ask for variables of one factor, or for the best values "
@@ -95,6 +98,10 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         return homes(self.calibration.tree)
 
     @lazy
+    def _sizes(self) -> list[int]:
+        return [belief.size for belief in self.calibration.beliefs]
+
+    @lazy
     def _beliefs(self) -> tuple[Table, ...]:
         return tuple(dense(belief) for belief in self.calibration.beliefs)
 
@@ -106,7 +113,7 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
 
     @property
     def _tolerance(self) -> float:
-        return TIED * max(1.0, abs(self.log_value))
+        return max(TIED, ROUNDING * abs(self.log_value))
 
     @lazy
     def best_states(self) -> Mapping[str, tuple[State, ...]]:
@@ -149,7 +156,7 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         tree, chosen = self.calibration.tree, dict(self.observed)
         order = [*tree.roots(None), *(message.source for message in reversed(tree.schedule()))]
         for i in order:
-            table = self._beliefs[i].condition(chosen)
+            table = _at(self._beliefs[i], chosen)
             place = int(np.argmax(np.asarray(table.log_values).reshape(-1)))
             codes = np.unravel_index(place, tuple(v.num_states for v in table.scope))
             chosen |= {v.name: v.states[int(code)] for v, code in zip(table.scope, codes, strict=True)}
@@ -162,14 +169,14 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         Tested by: inference/cliquetree/test_maxmarginals.py::test_beliefs_are_the_model
         """
         states, tree = self._states(assignment), self.calibration.tree
-        received: list[Table] = [belief.condition(states) for belief in self._beliefs]
+        received: list[Table] = [_at(belief, states) for belief in self._beliefs]
         sepsets = dict(zip(tree.edges, map(dense, self.calibration.sepset_beliefs), strict=True))
         for message in tree.schedule():
             edge = message.source, message.target
             shared = sepsets[edge] if edge in sepsets else sepsets[edge[::-1]]
             made = received[message.source]
             kept = made.marginalize([v for v in made.scope if v.name not in message.sepset], MAX)
-            received[message.target] = received[message.target] * (kept / shared.condition(states))
+            received[message.target] = received[message.target] * (kept / _at(shared, states))
         tops = [_maximum(received[root]) for root in tree.roots(None)]
         rest = self.log_value - sum(_maximum(self._beliefs[root]) for root in tree.roots(None))
         return -math.inf if -math.inf in tops else rest + sum(tops)
@@ -193,7 +200,7 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         """The cliques whose max-marginals are not largest at an assignment; empty for a best one."""
         states, found = self._states(assignment), []
         for belief in self._beliefs:
-            here, top = _maximum(belief.condition(states)), _maximum(belief)
+            here, top = _maximum(_at(belief, states)), _maximum(belief)
             if here < top - self._tolerance:
                 found.append(tuple(v.name for v in belief.scope))
         return found
@@ -234,6 +241,11 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
 
 def _name(key: object) -> str:
     return key.name if isinstance(key, Discrete) else str(key)
+
+
+def _at(table: Table, states: Mapping[str, State]) -> Table:
+    """The table at the states of its own variables; the others may be many."""
+    return table.condition({v.name: states[v.name] for v in table.scope if v.name in states})
 
 
 def _maximum(table: Table) -> float:

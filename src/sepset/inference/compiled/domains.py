@@ -172,6 +172,7 @@ class Domains:
     def __init__(self, store: FactorStore, cards: Ints) -> None:
         self._store, self._cards = store, cards
         self._first: Cache[FirstValues] = Cache()
+        self._own: Cache[States | None] = Cache(64)
 
     @lazy
     def possible(self) -> States | None:
@@ -223,13 +224,27 @@ class Domains:
             return first.states
         return self.possible if self.possible is None or self.possible.allow(evidence.codes) else None
 
+    def own(self, evidence: Evidence) -> States | None:
+        """The states that these very findings leave; None if they are hardly fewer, or no state is left."""
+        key = tuple(sorted(evidence.codes.items()))
+        return self._own.get(key, lambda: self._left_by(evidence.codes)) if key and self.has_zeros else None
+
+    def _left_by(self, codes: Mapping[int, int]) -> States | None:
+        left = given_states(self._known, codes)
+        is_fewer = left is not None and self._shrinkage(self._before(codes), left.cards) >= costs.BITS_FOR_OWN_STATES
+        return left if is_fewer else None
+
+    def _before(self, codes: Mapping[int, int]) -> Ints:
+        """The number of states of each variable in tables that all values of an observed set share."""
+        before = (self._cards if self.possible is None else self.possible.cards).copy()
+        before[list(codes)] = 1
+        return before
+
     def _given(self, codes: Mapping[int, int]) -> FirstValues:
         left = given_states(self._known, codes)
         if left is None:
             return FirstValues(codes, None)
-        before = (self._cards if self.possible is None else self.possible.cards).copy()
-        before[list(codes)] = 1
-        return FirstValues(codes, left if self._pays(before, left.cards) else None)
+        return FirstValues(codes, left if self._pays(self._before(codes), left.cards) else None)
 
 
 def possible_states(store: FactorStore, cards: Ints) -> States:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import numpy as np
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 from sepset.inference import costs
 from sepset.inference.compiled.planner import Pattern
-from sepset.inference.compiled.question import Attempt, compile_greedily, compile_question
+from sepset.inference.compiled.question import Attempt, compile_greedily, compile_question, narrowed
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.supports import Supports
 
@@ -135,7 +136,7 @@ class TableEngine:
 
     def best(self, evidence: Evidence) -> Best:
         """The most probable values of every unobserved variable, by max-product."""
-        question = self._question("mode", (), evidence)
+        question = self.compiler.best(evidence)
         values, found = self._within(question.states, evidence)
         with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
             log_value = done.log_partition
@@ -147,7 +148,7 @@ class TableEngine:
 
     def best_seconds(self, evidence: Evidence) -> float:
         """The estimated seconds of `best`, whose plan is made."""
-        return 1e-9 * self._question("mode", (), evidence).nanoseconds
+        return 1e-9 * self.compiler.best(evidence).nanoseconds
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, Ints]:
         """Independent draws of every unobserved variable from the posterior."""
@@ -271,6 +272,8 @@ class Compiler:
         self._questions: Cache[Question] = Cache(128)
         self._marginals: Cache[AllMarginals] = Cache(128)
         self._uses: Cache[Uses] = Cache(128)
+        self._narrowed: Cache[Question] = Cache(16)
+        self._shared: WeakSet[Question] = WeakSet()  # expensive ones that fewer states hardly make cheaper
 
     @lazy
     def supports(self) -> Supports | None:
@@ -312,6 +315,21 @@ class Compiler:
         counted = self._uses.get((kind, targets, pattern), Uses)
         counted.num += 1
         return self._improved(kind, targets, pattern) if counted.num == costs.USES_BEFORE_SEARCH + 1 else question
+
+    def best(self, evidence: Evidence) -> Question:
+        """The question of the best values; over the states that these findings leave, if it is expensive otherwise."""
+        question = self.question("mode", (), self.planner.pattern(evidence))
+        if question.nanoseconds < costs.NANOSECONDS_FOR_OWN_STATES or question in self._shared:
+            return question
+        domains = self.planner.domains
+        states = None if domains is None else domains.own(evidence)
+        if states is None or (question.states is not None and states.cards.sum() >= question.states.cards.sum()):
+            return question
+        found = self._narrowed.get((question, states), lambda: narrowed(question, states.layout, states))
+        if found.nanoseconds <= costs.SHARE_OF_OWN_STATES * question.nanoseconds:
+            return found
+        self._shared.add(question)
+        return question
 
     def _improved(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The question after a longer search, if its steps are cheaper then."""

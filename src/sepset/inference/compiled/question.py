@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -246,6 +246,25 @@ def compile_question(
         plan.check(memory, need)
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
     return Question(cards, ids, tuple(observed), tuple(touched), *about, need=need)
+
+
+def narrowed(question: Question, layout: Layout, states: States) -> Question:
+    """A question without targets over fewer states: the same order and cliques, so that ties are broken alike.
+
+    Args:
+        layout: that of the stores over these states.
+    """
+    cards = states.cards
+    rank, seen = np.full((2, len(cards)), -1, np.int64)
+    rank[question.order] = np.arange(len(question.order))
+    found = np.array(question.observed, dtype=np.int64)
+    seen[found] = np.arange(len(found))
+    touched = rank[list(question.touched)] if question.touched else NO_CODES
+    inputs = Inputs(*layout.rows[:2], question.numbers, rank, touched)
+    made = contract(inputs, cards[question.order].astype(np.float64), question.tree)
+    program = assemble(made, layout, question.numbers, rank, seen, 0, cards[found], reads_tensors=True)
+    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]))
+    return replace(question, cards=cards, program=program, states=states, need=need, pool=WorkspacePool())
 
 
 class Attempt(NamedTuple):

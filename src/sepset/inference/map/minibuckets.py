@@ -62,15 +62,15 @@ class MiniBuckets:
             messages: one number per state of every slot; any leave the values as they are, good ones give good bounds.
             entries: the most entries of a part's table, unless one function has more.
         """
-        order = _order(wiring)
+        order = search_order(wiring)
         waiting: list[list[Function]] = [[] for _ in order]
-        for function in _functions(wiring, messages, order):
+        for function in functions_of(wiring, messages, order):
             waiting[function.scope[-1]].append(function)
         root, signed, is_exact = wiring.constant, _Tables(), True
         for d in range(len(order) - 1, -1, -1):
-            parts = _parts(waiting[d], wiring.plugs.cards[order], entries)
+            parts = partition(waiting[d], wiring.plugs.cards[order], entries)
             is_exact = is_exact and len(parts) <= 1
-            sent = [_maximum(part) for part in parts]
+            sent = [maximum_of(part) for part in parts]
             for message in sent:
                 if message.scope:
                     waiting[message.scope[-1]].append(message)
@@ -80,7 +80,7 @@ class MiniBuckets:
         return cls(order, root, signed.finish(wiring.plugs.cards[order]), is_exact)
 
 
-def _order(wiring: Wiring) -> Ints:
+def search_order(wiring: Wiring) -> Ints:
     """The variables in the order of a search: the last one to be eliminated first."""
     pairs = [
         (int(a), int(b))
@@ -96,7 +96,7 @@ def _order(wiring: Wiring) -> Ints:
     return np.array([int(name) for name in reversed(found)], np.int64)
 
 
-def _functions(wiring: Wiring, messages: Floats, order: Ints) -> list[Function]:
+def functions_of(wiring: Wiring, messages: Floats, order: Ints) -> list[Function]:
     """The factors and the values of single variables after exchanging messages, their axes in search order."""
     depth, wires = np.argsort(order), wiring.wires
     beliefs, found = wiring.unary.copy(), []
@@ -114,7 +114,7 @@ def _functions(wiring: Wiring, messages: Floats, order: Ints) -> list[Function]:
     return found
 
 
-def _parts(functions: Sequence[Function], cards: Ints, entries: int) -> list[list[Function]]:
+def partition(functions: Sequence[Function], cards: Ints, entries: int) -> list[list[Function]]:
     """A partition into parts of limited tables: each function, large ones first, joins the first part that has room."""
     parts: list[tuple[set[int], list[Function]]] = []
     for function in sorted(functions, key=lambda g: -g.values.size):
@@ -129,7 +129,7 @@ def _parts(functions: Sequence[Function], cards: Ints, entries: int) -> list[lis
     return [members for _, members in parts]
 
 
-def _maximum(part: Sequence[Function]) -> Function:
+def maximum_of(part: Sequence[Function]) -> Function:
     """The maximum of a sum over the last variable."""
     wide = sorted({v for function in part for v in function.scope})
     total: Any = 0.0
@@ -166,15 +166,15 @@ class _Tables:
             _starts([len(row) for row in rows]),
             _starts([len(scope) for scope in earlier]),
             np.array([v for scope in earlier for v in scope], np.int64),
-            np.array([s for d, g, _ in listed for v, s in _steps(g) if v < d], np.int64),
-            np.array([dict(_steps(g)).get(d, 0) for d, g, _ in listed], np.int64),
+            np.array([s for d, g, _ in listed for v, s in steps_of(g) if v < d], np.int64),
+            np.array([dict(steps_of(g)).get(d, 0) for d, g, _ in listed], np.int64),
             np.array([sign for _, _, sign in listed]),
             _starts([g.values.size for _, g, _ in listed])[:-1],
             np.concatenate([np.zeros(0), *(g.values.reshape(-1) for _, g, _ in listed)]),
         )
 
 
-def _steps(function: Function) -> list[tuple[int, int]]:
+def steps_of(function: Function) -> list[tuple[int, int]]:
     """Each variable of a function with its step in the flat table."""
     shape = function.values.shape
     return [(v, math.prod(shape[at + 1 :])) for at, v in enumerate(function.scope)]

@@ -119,6 +119,24 @@ def _set_block(
         b += b3 - n2 * b2
 
 
+@kernel(borrows=True)
+def _largest(w: Any, a: Any, a1: Any, b: Any, b1: Any, n: Any) -> float:
+    """The largest product of two rows, at least zero, by four maxima that do not wait for each other."""
+    first = second = third = fourth = 0.0
+    whole = n // np.uint64(4) * np.uint64(4)
+    step, other = np.uint64(4) * a1, np.uint64(4) * b1
+    for _ in range(np.uint64(0), whole, np.uint64(4)):
+        first = max(first, w[a] * w[b])
+        second = max(second, w[a + a1] * w[b + b1])
+        third = max(third, w[a + np.uint64(2) * a1] * w[b + np.uint64(2) * b1])
+        fourth = max(fourth, w[a + np.uint64(3) * a1] * w[b + np.uint64(3) * b1])
+        a += step
+        b += other
+    for i in range(n - whole):
+        first = max(first, w[a + i * a1] * w[b + i * b1])
+    return max(max(first, second), max(third, fourth))
+
+
 @kernel(inline=True)
 def _max_block(
     w: Any,
@@ -138,13 +156,30 @@ def _max_block(
     b1: Any,
     d1: Any,
 ) -> None:
-    """Keep the largest products of three innermost groups."""
+    """Keep the largest products of three innermost groups; common stride patterns have loops of their own."""
     for _ in range(n3):
         for _ in range(n2):
-            for i in range(n1):
-                value = w[a + i * a1] * w[b + i * b1]
-                if value > w[d + i * d1]:
-                    w[d + i * d1] = value
+            if d1 == 0:
+                w[d] = max(w[d], _largest(w, a, a1, b, b1, n1))
+            elif d1 == 1 and a1 == 1 and b1 == 1:
+                for i in range(n1):
+                    value, kept = w[a + i] * w[b + i], w[d + i]
+                    w[d + i] = value if value > kept else kept
+            elif d1 == 1 and a1 == 1 and b1 == 0:
+                s = w[b]
+                for i in range(n1):
+                    value, kept = w[a + i] * s, w[d + i]
+                    w[d + i] = value if value > kept else kept
+            elif d1 == 1 and a1 == 0 and b1 == 1:
+                s = w[a]
+                for i in range(n1):
+                    value, kept = w[b + i] * s, w[d + i]
+                    w[d + i] = value if value > kept else kept
+            else:
+                for i in range(n1):
+                    value = w[a + i * a1] * w[b + i * b1]
+                    if value > w[d + i * d1]:
+                        w[d + i * d1] = value
             d += d2
             a += a2
             b += b2

@@ -56,7 +56,7 @@ class Changes(NamedTuple):
     part: Floats
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def account(wires: Wires, changes: Changes, s: int, f: int, codes: Ints, sign: int) -> None:
     """Add or subtract a factor's log values at the states of the variable of a slot."""
     i = wires.scope[s]
@@ -71,7 +71,7 @@ def account(wires: Wires, changes: Changes, s: int, f: int, codes: Ints, sign: i
             changes.values[base + x] += sign * part[x]
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def weigh(wires: Wires, changes: Changes, i: int, code: int) -> None:
     """Find the best other state of a variable."""
     base, found, fewer, gain = wires.states[i], -1, NONE, -np.inf
@@ -93,7 +93,7 @@ def is_above(changes: Changes, i: int, j: int) -> bool:
     return bool(more > 0 or (more == 0 and changes.gain[i] > changes.gain[j]))
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def decide(changes: Changes, base: int, node: int) -> None:
     """Find the winner of a node of the tournament that begins at `base`."""
     one, two = changes.winners[base + 2 * node], changes.winners[base + 2 * node + 1]

@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.structure.candidatesums import score_family
-from sepset.kernels.structure.reversals import REVERSED, reverse_edge
+from sepset.kernels.structure.reversals import reverse_edge
 
 
 @kernel
@@ -31,36 +31,39 @@ def _reach(graph: Bytes) -> Bytes:
 
 
 @kernel
-def _neighbors(
-    graph: Bytes, cands: Ints, outs: Ints, scores: Floats, starts: Ints, local: Floats, gains: Floats, moves: Ints
-) -> int:
+def _score_toggles(
+    b: int, graph: Bytes, cands: Ints, outs: Ints, scores: Floats, starts: Ints, local: Floats, changes: Floats
+) -> None:
+    """The score of a column's family, and by how much it changes as each other column joins or leaves the parents."""
+    parents = graph[:, b].copy()
+    local[b] = score_family(b, parents, cands, outs, scores, starts[b])
+    for a in range(graph.shape[0]):
+        if a == b:
+            changes[b, a] = -np.inf
+            continue
+        parents[a] ^= 1
+        changes[b, a] = score_family(b, parents, cands, outs, scores, starts[b]) - local[b]
+        parents[a] ^= 1
+
+
+@kernel
+def _neighbors(graph: Bytes, changes: Floats, gains: Floats, moves: Ints) -> int:
     """The legal additions, deletions and reversals: gains, kinds and edges; returns their number."""
     n = graph.shape[0]
     reach = _reach(graph)
     count = 0
     for b in range(n):
-        parents = graph[:, b].copy()
         for a in range(n):
-            if a == b or graph[b, a]:
-                continue
-            if graph[a, b] == 0 and reach[b, a]:
-                continue
-            parents[a] ^= 1
-            change = score_family(b, parents, cands, outs, scores, starts[b]) - local[b]
-            parents[a] ^= 1
-            if change == -np.inf:
+            change = changes[b, a]
+            if change == -np.inf or graph[b, a] or (graph[a, b] == 0 and reach[b, a]):
                 continue
             gains[count] = change
             moves[count, 0], moves[count, 1], moves[count, 2] = graph[a, b], a, b
             count += 1
-            if graph[a, b] and not _has_other_path(graph, reach, a, b):
-                above = graph[:, a].copy()
-                above[b] = 1
-                found = score_family(a, above, cands, outs, scores, starts[a]) - local[a]
-                if found > -np.inf:
-                    gains[count] = change + found
-                    moves[count, 0], moves[count, 1], moves[count, 2] = 2, a, b
-                    count += 1
+            if graph[a, b] and changes[a, b] > -np.inf and not _has_other_path(graph, reach, a, b):
+                gains[count] = change + changes[a, b]
+                moves[count, 0], moves[count, 1], moves[count, 2] = 2, a, b
+                count += 1
     return count
 
 
@@ -72,51 +75,49 @@ def _has_other_path(graph: Bytes, reach: Bytes, a: int, b: int) -> bool:
     return False
 
 
-@kernel
-def _family_scores(graph: Bytes, cands: Ints, outs: Ints, scores: Floats, starts: Ints, local: Floats) -> None:
-    for v in range(graph.shape[0]):
-        local[v] = score_family(v, graph[:, v].copy(), cands, outs, scores, starts[v])
-
-
 def _structure_steps(state: Ints, cands: Ints, *args: object) -> float:
-    return float(len(args[5]) * len(cands) ** 3)  # type: ignore[arg-type]  # uniforms
+    return float(len(args[5]) * len(cands) ** 2)  # type: ignore[arg-type]  # uniforms
 
 
 @kernel(work=_structure_steps)
 def run_structures(
     edges: Ints, cands: Ints, outs: Ints, scores: Floats, sums: Floats, starts: Ints, ranked: Int32s, uniforms: Floats,
-    heat: float, cancel: Bytes,
+    heat: float, reversals: float, cancel: Bytes,
 ) -> tuple[float, int]:  # fmt: skip
     """Steps over DAGs, one legal move at a time; the score of the last, and how many were accepted.
 
     The proposal is uniform over the N(G) legal moves: accept with probability min(1, P(G') N(G) / (P(G) N(G'))). At
-    temperature one, a tenth of the steps are edge reversals with new parents for both columns.
+    temperature one, a share of the steps are edge reversals with new parents for both columns.
     """
     n = cands.shape[0]
     graph = edges.reshape(n, n).astype(np.uint8)
-    local = np.empty(n)
+    local, changes = np.empty(n), np.empty((n, n))
     most = 2 * n * n + 1
     gains, moves = np.empty(most), np.empty((most, 3), dtype=np.int64)
     new_gains, new_moves = np.empty(most), np.empty((most, 3), dtype=np.int64)
-    _family_scores(graph, cands, outs, scores, starts, local)
-    count = _neighbors(graph, cands, outs, scores, starts, local, gains, moves)
+    for v in range(n):
+        _score_toggles(v, graph, cands, outs, scores, starts, local, changes)
+    count = _neighbors(graph, changes, gains, moves)
     accepted = 0
     for t in range(len(uniforms)):
         if cancel[0] or count == 0:
             break
-        if heat == 1.0 and uniforms[t, 5] < REVERSED:
+        if heat == 1.0 and uniforms[t, 5] < reversals:
             if reverse_edge(graph, cands, outs, scores, sums, starts, ranked, uniforms[t]):
-                _family_scores(graph, cands, outs, scores, starts, local)
-                count = _neighbors(graph, cands, outs, scores, starts, local, gains, moves)
+                for v in range(n):
+                    _score_toggles(v, graph, cands, outs, scores, starts, local, changes)
+                count = _neighbors(graph, changes, gains, moves)
                 accepted += 1
             continue
         chosen = int(uniforms[t, 0] * count)
         kind, a, b = moves[chosen, 0], moves[chosen, 1], moves[chosen, 2]
         _apply(graph, kind, a, b)
         old_a, old_b = local[a], local[b]
-        local[b] = score_family(b, graph[:, b].copy(), cands, outs, scores, starts[b])
-        local[a] = score_family(a, graph[:, a].copy(), cands, outs, scores, starts[a])
-        found = _neighbors(graph, cands, outs, scores, starts, local, new_gains, new_moves)
+        changes_a, changes_b = changes[a].copy(), changes[b].copy()
+        _score_toggles(b, graph, cands, outs, scores, starts, local, changes)
+        if kind == 2:
+            _score_toggles(a, graph, cands, outs, scores, starts, local, changes)
+        found = _neighbors(graph, changes, new_gains, new_moves)
         if math.log(uniforms[t, 3]) < gains[chosen] * heat + math.log(count / found):
             accepted += 1
             count = found
@@ -128,6 +129,7 @@ def run_structures(
             else:
                 _apply(graph, 1 - kind, a, b)
             local[a], local[b] = old_a, old_b
+            changes[a], changes[b] = changes_a, changes_b
     edges[:] = graph.reshape(n * n)
     return local.sum(), accepted
 

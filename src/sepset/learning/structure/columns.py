@@ -63,6 +63,14 @@ class StateBits(NamedTuple):
     bits: UInt64s
     offsets: Ints
 
+    def cells(self, columns: tuple[int, ...]) -> UInt64s:
+        """The rows of every joint state of some columns as bits, the states of the last column next to each other."""
+        found = self.bits[self.offsets[columns[0]] : self.offsets[columns[0] + 1]]
+        for column in columns[1:]:
+            own = self.bits[self.offsets[column] : self.offsets[column + 1]]
+            found = (found[:, None] & own).reshape(-1, self.bits.shape[1])
+        return found
+
 
 class RealMoments(NamedTuple):
     """The total weight, means and centered sums of squares and products of real columns."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints, UInt32s
+from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
 from sepset.base.display import Shown, Tabulated
 from sepset.base.threads import NEVER, interruptible
 from sepset.cpds.cpd import CPD
@@ -148,6 +148,7 @@ class Scorer:
         self._kept: dict[tuple[int, ...], float] = {}
         self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
         self._room: Any = None
+        self._bits: StateBits | None = None
         self._cards = np.append(columns.cards, 1)  # the candidate -1 has one state
         self._has_real = bool(columns.is_real.any())
 
@@ -262,17 +263,22 @@ class Scorer:
         columns, form = self.columns, self._sum
         assert form is not None
         self.num_scores += len(candidates)
-        count, r, cards = columns.contexts(parents, child).size, int(columns.cards[child]), self._cards
-        codes = columns.codes if candidates[0] >= 0 else np.zeros((1, columns.num_rows), columns.codes.dtype)
+        r, cards = int(columns.cards[child]), self._cards
         splits = cards[candidates]
         most = int(splits.max())
-        q = math.prod([float(columns.cards[p]) for p in parents]) * splits
+        contexts = math.prod([float(columns.cards[p]) for p in parents])
+        q = contexts * splits
+        if (most - 1) * contexts * r <= CELLS_BY_BITS and (rows := self._state_bits(len(candidates))) is not None:
+            return self._summed_by_bits(rows, rows.cells((*parents, child)), r, candidates, q)
+        count = columns.contexts(parents, child).size
+        codes = columns.codes if candidates[0] >= 0 else np.zeros((1, columns.num_rows), columns.codes.dtype)
         if most * count * r > MOST_CELLS:
             return self._summed_sparsely(child, parents, candidates, q)
         key = columns.keys(child, parents).ids
-        rows = columns.state_bits if (most - 1) * count * r <= CELLS_BY_BITS and len(candidates) >= FEW else None
-        if rows is not None:
-            return self._summed_by_bits(rows, key, (count, r), candidates, q)
+        if (most - 1) * count * r <= CELLS_BY_BITS and (rows := self._state_bits(len(candidates))) is not None:
+            cells = np.zeros((count * r, rows.bits.shape[1]), np.uint64)
+            set_bits(key, cells)
+            return self._summed_by_bits(rows, cells, r, candidates, q)
         room = self._workspace(most * count * r * min(4, len(candidates)))
         out, totals = np.empty(len(candidates)), np.empty(len(candidates))
         numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
@@ -320,15 +326,17 @@ class Scorer:
             out = self._scaled(child, out, weight)
         return out - form.penalties(q, r, columns.total)
 
-    def _summed_by_bits(
-        self, rows: StateBits, key: UInt32s, shape: tuple[int, int], candidates: Ints, q: Floats
-    ) -> Floats:
+    def _state_bits(self, num_candidates: int) -> StateBits | None:
+        """The rows of every state as bits: made for several candidates, and then used for single ones too."""
+        if self._bits is None and num_candidates >= FEW:
+            self._bits = self.columns.state_bits
+        return self._bits
+
+    def _summed_by_bits(self, rows: StateBits, cells: UInt64s, r: int, candidates: Ints, q: Floats) -> Floats:
         """As `_summed` for small tables, which intersections of sets of rows count faster than rows do."""
-        (count, r), columns, form = shape, self.columns, self._sum
+        count, columns, form = len(cells) // r, self.columns, self._sum
         assert form is not None
-        cells = np.zeros((count * r, rows.bits.shape[1]), np.uint64)
-        set_bits(key, cells)
-        totals, out = np.bincount(key, minlength=count * r), np.empty(len(candidates))
+        totals, out = np.bitwise_count(cells).sum(1, dtype=np.int64), np.empty(len(candidates))
         room = np.empty(count * r * int(self._cards.max()), np.int64)
         numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
 

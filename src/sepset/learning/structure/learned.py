@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.axes import axes_of, count_steps
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Shown, Tabulated, html_table
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
@@ -19,7 +19,8 @@ from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pag import PAG
-from sepset.graphs.picture import draw
+from sepset.graphs.pictures.picture import Picture, with_picture
+from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Run, Until, as_until, run
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult
@@ -160,8 +161,26 @@ def takes_missing(method: object) -> bool:
     return isinstance(method, TakesMissing) and method.takes_missing
 
 
+@runtime_checkable
+class TakesCollinear(Protocol):
+    """A method that learns from columns of numbers of which some are linear functions of others.
+
+    Attributes:
+        takes_collinear: whether it does.
+    """
+
+    @property
+    def takes_collinear(self) -> bool:
+        """Whether it does."""
+
+
+def takes_collinear(method: object) -> bool:
+    """Whether a method learns from columns of numbers that are linear functions of others."""
+    return isinstance(method, TakesCollinear) and method.takes_collinear
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Learned(Tabulated, IterativeResult, Generic[G]):
+class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
     r"""A learned structure, how good it is, and how it was found.
 
     Attributes:
@@ -175,9 +194,10 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         guarantees: what is known about the structure.
 
     >>> import sepset as ss
-    >>> found = ss.learn_structure({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9}, method=ss.HillClimb())
+    >>> rows = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 1, 1] + [0, 0, 1, 1] * 8}
+    >>> found = ss.learn_structure(rows, method=ss.HillClimb())
     >>> found.graph.edges, round(found.score, 3), found.guarantees["structure"]
-    ((('a', 'b'),), -30.329, LOCAL_OPTIMUM)
+    ((('a', 'b'),), -34.191, LOCAL_OPTIMUM)
     """
 
     graph: G
@@ -245,7 +265,7 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
         Args:
             ax: the axes to draw on; the current ones by default.
         """
-        return draw(self.graph, axes_of(ax))
+        return Picture(self._sketch()).plot(ax)
 
     def plot_trace(self, ax: Any = None) -> Any:
         """The matplotlib axes with the score after each step.
@@ -283,6 +303,12 @@ class Learned(Tabulated, IterativeResult, Generic[G]):
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "Learned")
+
+    def _sketch(self) -> Sketch:
+        return self.graph._sketch()
+
+    def _repr_html_(self) -> str:
+        return with_picture(html_table(self._shown()), len(self.graph), self)
 
 
 def iterated(

@@ -1,53 +1,230 @@
-"""Columns from which no structure can be learned: of one value, or with a value of its own in every row."""
+"""Columns from which no structure can be learned: constants, identifiers, copies of others, collinear numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools
-from sepset.base.text import listing
+from sepset.base.arraytypes import AnyInts, Bools, Floats
+from sepset.base.text import joined, listing
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.regressions import SINGULAR
 from sepset.variables.universe import Variables
 
 IDENTIFIED = 20
-"""Rows from which a column is an identifier if all its values differ."""
+"""Rows from which a column is an identifier if all its values differ, and a copy if they follow from another's."""
+
+FIRST_ROWS = 64
+"""Rows by which columns are first compared."""
+
+NEGLIGIBLE = 1e-6
+"""The share of the largest coefficient below which a column has no part in a linear relation."""
 
 
-def check_informative(columns: Columns, data: object, variables: Iterable[AnyVariable] | None) -> None:
-    """Raise where a discrete column tells nothing about a structure.
+@dataclass(frozen=True)
+class Uninformative:
+    """The columns that tell nothing about a structure, by the reason.
 
-    Columns with more states than rows are refused (unless weights are fractions of rows); constant ones and identifiers
-    are, where their states are read from the data: states that are given, in `variables` or by a dataset, are meant.
+    Attributes:
+        constants: columns of one value.
+        identifiers: discrete columns with a value of their own in every row, or more states than rows.
+        copies: for each column that is another one in other words, that column.
+    """
+
+    constants: tuple[str, ...]
+    identifiers: tuple[str, ...]
+    copies: dict[str, str]
+
+    @classmethod
+    def of(cls, columns: Columns, is_inferred: Bools) -> Uninformative:
+        """The columns of each kind; states that were not read from the data are meant, and their columns are kept."""
+        rows = columns.total if columns.weights.dtype.kind == "i" else np.inf
+        is_discrete = ~columns.is_real & (columns.codes >= 0).any(1)
+        chosen = is_inferred & is_discrete & (columns.cards > 1)
+        constants = is_inferred & is_discrete & (columns.cards == 1) | _is_flat(columns)
+        identifiers = is_discrete & (columns.cards > rows)
+        if rows >= IDENTIFIED:
+            identifiers |= chosen & (columns.cards >= rows)
+        copies = _copies(columns, chosen & ~identifiers) if rows >= IDENTIFIED else {}
+        return cls(_names(columns, constants), _names(columns, identifiers), copies)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All these columns."""
+        return (*self.constants, *self.identifiers, *self.copies)
+
+    def fact(self, columns: Columns) -> str:
+        """The first kind of such columns that there is, in words; empty if there is none."""
+        if self.constants:
+            return (
+                f"{listing(self.constants)} is constant: it has one value in all rows, and so depends on no other "
+                "column."
+            )
+        if self.identifiers:
+            states = int(columns.cards[columns.variables.id(self.identifiers[0])])
+            return (
+                f"{listing(self.identifiers)} has {states:,} states in {columns.total:,.0f} rows, too many to learn "
+                "what it depends on."
+            )
+        if self.copies:
+            pairs = joined([f"{copy!r} of {original!r}" for copy, original in self.copies.items()], limit=3)
+            return (
+                f"Columns are duplicated: {pairs}. In all rows either value follows from the other, so that nothing "
+                "tells which other columns depend on which of them."
+            )
+        return ""
+
+    def advice(self, columns: Columns) -> str:
+        """The way out."""
+        if self.constants:
+            name = self.constants[0]
+            if columns.is_real[columns.variables.id(name)]:
+                return "Drop it."
+            return f"Drop it; or give the states that it may have: variables=[Discrete({name!r}, ...)]."
+        if self.identifiers:
+            return "Drop such a column, or group its states."
+        return (
+            "Drop one of each pair; or, if they are meant to be two variables, give both in variables=, or the rows "
+            "as a Dataset."
+        )
+
+
+def check_informative(
+    columns: Columns, data: object, variables: Iterable[AnyVariable] | None, *, takes_collinear: bool = False
+) -> None:
+    """Raise where a column tells nothing about a structure, or is a linear function of others.
+
+    Columns with more states than rows are refused (unless weights are fractions of rows), and constant and collinear
+    columns of numbers. Discrete columns of one value, identifiers, and copies of another column are, where their states
+    are read from the data: states that are given, in `variables` or by a dataset, are meant.
 
     Args:
         columns: what is learned from.
         data: where they come from.
         variables: the meaning of some columns.
+        takes_collinear: whether the method learns from columns that are linear functions of others.
 
     >>> check_informative(Columns.of({"a": [0, 1], "b": ["x", "x"]}), {}, None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     sepset.errors.DataError: 'b' is constant: it has one value in all rows, and so depends on no other column. ...
     """
-    rows = columns.total if columns.weights.dtype.kind == "i" else np.inf
-    is_discrete = ~columns.is_real & (columns.codes >= 0).any(1)
-    is_inferred = _inferred(columns, data, variables) & is_discrete
-    if constant := _names(columns, is_inferred & (columns.cards == 1)):
+    found = Uninformative.of(columns, _inferred(columns, data, variables))
+    if found.names:
+        raise DataError(f"{found.fact(columns)} {found.advice(columns)}")
+    if not takes_collinear:
+        check_collinear(columns)
+
+
+def check_collinear(columns: Columns, *, is_pairwise: bool = False) -> None:
+    """Raise where a column of numbers is a linear function of those before it, up to rounding.
+
+    With fewer rows than columns every one is; then only functions of a single other column count.
+
+    Args:
+        columns: what is learned from.
+        is_pairwise: whether only functions of a single other column count, as for trees.
+    """
+    real = np.flatnonzero(columns.is_real)
+    if len(real) < 2:
+        return
+    correlations, num_rows = _correlations(columns)
+    if num_rows > len(real) and not is_pairwise:
+        determined = _first_determined(correlations)
+        others = [] if determined is None else _determinants(correlations, determined)
+    else:
+        pairs = np.argwhere(np.tril(correlations**2, -1) >= 1 - SINGULAR)
+        determined, others = (None, []) if not len(pairs) else (int(pairs[0, 0]), [int(pairs[0, 1])])
+    if determined is not None:
+        name, known = columns.names[real[determined]], listing([columns.names[real[k]] for k in others])
         raise DataError(
-            f"{listing(constant)} is constant: it has one value in all rows, and so depends on no other column. Drop "
-            f"it; or give the states that it may have: variables=[Discrete({constant[0]!r}, ...)]."
+            f"The real column {name!r} is a linear function of {known} up to rounding (they are collinear), so that "
+            "the rows cannot tell which of them depends on which. Drop one of them."
         )
-    is_identifier = is_inferred & (columns.cards >= rows) & (rows >= IDENTIFIED)
-    if numerous := _names(columns, is_discrete & (columns.cards > rows) | is_identifier):
-        states = int(columns.cards[columns.variables.id(numerous[0])])
-        raise DataError(
-            f"{listing(numerous)} has {states:,} states in {rows:,.0f} rows, too many to learn what it depends on. "
-            "Drop such a column, or group its states."
-        )
+
+
+def _is_flat(columns: Columns) -> Bools:
+    """The columns of numbers that are equal in all rows of positive weight."""
+    found = np.zeros(len(columns), np.bool_)
+    for column in np.flatnonzero(columns.is_real).tolist():
+        values = columns.values[column]
+        seen = values[~np.isnan(values) & (columns.weights > 0)]
+        found[column] = bool(len(seen)) and bool((seen == seen[0]).all())
+    return found
+
+
+def _copies(columns: Columns, chosen: Bools) -> dict[str, str]:
+    """For each column whose states are those of an earlier one with other names, that one."""
+    rows = np.flatnonzero(columns.weights > 0)
+    first, alike = rows[:FIRST_ROWS], dict[bytes, list[int]]()
+    found: dict[str, str] = {}
+    for column in np.flatnonzero(chosen).tolist():
+        codes = columns.codes[column]
+        group = alike.setdefault(_renamed(codes[first]).tobytes(), [])
+        same = next((other for other in group if _are_copies(codes[rows], columns.codes[other][rows])), None)
+        if same is None:
+            group.append(column)
+        else:
+            found[columns.names[column]] = columns.names[same]
+    return found
+
+
+def _renamed(codes: AnyInts) -> AnyInts:
+    """The codes numbered in the order in which they first occur; missing cells stay -1."""
+    states, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    ranks = np.empty(len(states), np.int64)
+    ranks[np.argsort(first)] = np.arange(len(states))
+    return np.where(codes < 0, -1, ranks[inverse])
+
+
+def _are_copies(one: AnyInts, other: AnyInts) -> bool:
+    """Whether two columns have the same missing cells, and each is a function of the other."""
+    return bool((one == other).all()) or bool((_renamed(one) == _renamed(other)).all())
+
+
+def _correlations(columns: Columns) -> tuple[Floats, int]:
+    """The correlations of columns of numbers in rows without missing cells, and how many these rows are."""
+    values = columns.values[columns.is_real]
+    used = np.isfinite(values).all(0) & (columns.weights > 0)
+    if not used.any():
+        return np.eye(len(values)), 0
+    weights = columns.weights[used] / columns.weights[used].sum()
+    centered = values[:, used] - (values[:, used] @ weights)[:, None]
+    spread = np.sqrt(centered**2 @ weights)
+    scaled = np.divide(centered, spread[:, None], out=np.zeros_like(centered), where=spread[:, None] > 0)
+    found = (scaled * weights) @ scaled.T
+    np.fill_diagonal(found, 1.0)
+    return found, int(used.sum())
+
+
+def _first_determined(correlations: Floats) -> int | None:
+    """The first variable that those before it determine up to rounding."""
+    try:
+        left = np.diagonal(np.linalg.cholesky(correlations)) ** 2
+        return int(np.argmax(left <= SINGULAR)) if (left <= SINGULAR).any() else None
+    except np.linalg.LinAlgError:
+        low, high = 1, len(correlations) - 1  # the leading part of size `low` has a factor, and of size `high` + 1 none
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if _is_regular(correlations[:middle, :middle]) else (low, middle - 1)
+        return low
+
+
+def _is_regular(correlations: Floats) -> bool:
+    try:
+        return bool((np.diagonal(np.linalg.cholesky(correlations)) ** 2 > SINGULAR).all())
+    except np.linalg.LinAlgError:
+        return False
+
+
+def _determinants(correlations: Floats, determined: int) -> list[int]:
+    """The earlier variables of which one is a linear function."""
+    weights = np.linalg.solve(correlations[:determined, :determined], correlations[:determined, determined])
+    return np.flatnonzero(np.abs(weights) > NEGLIGIBLE * np.abs(weights).max()).tolist()
 
 
 def _inferred(columns: Columns, data: object, variables: Iterable[AnyVariable] | None) -> Bools:
@@ -58,5 +235,5 @@ def _inferred(columns: Columns, data: object, variables: Iterable[AnyVariable] |
     return np.array([name not in given for name in columns.names], np.bool_)
 
 
-def _names(columns: Columns, chosen: Bools) -> list[str]:
-    return [columns.names[k] for k in np.flatnonzero(chosen).tolist()]
+def _names(columns: Columns, chosen: Bools) -> tuple[str, ...]:
+    return tuple(columns.names[k] for k in np.flatnonzero(chosen).tolist())

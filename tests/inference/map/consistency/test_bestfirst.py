@@ -17,7 +17,8 @@ from support.wired import random_problem, task_of
 
 
 def solved(wiring, rng, k):
-    method = ss.inference.HybridBestFirst(entries=int(rng.integers(1, 17)), sweeps=int(rng.integers(0, 4)))
+    entries, sweeps, virtual = int(rng.integers(1, 17)), int(rng.integers(0, 4)), int(rng.choice([0, 20]))
+    method = ss.inference.HybridBestFirst(entries, sweeps, virtual=virtual, persistency=k == 1 and rng.random() < 0.3)
     start = np.array([rng.integers(c) for c in wiring.plugs.cards], np.int64) if rng.random() < 0.5 else None
     task, values = task_of(wiring, k=k, start=start), ranked(wiring)
     if values[0] == -np.inf:

@@ -35,7 +35,7 @@ def score(wiring, codes):
     return -sum(v == -np.inf for v in values), sum(v for v in values if v > -np.inf)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(80))
 def test_no_single_change_is_better(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)
@@ -54,7 +54,7 @@ def test_no_single_change_is_better(seed):
         assert max(others, default=-np.inf) <= found.log_values[0] + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_every_move_is_the_best_one_allowed(seed, monkeypatch):
     monkeypatch.setattr(localsearch, "step_moves", lambda num_variables: 1)
     rng = np.random.default_rng(seed)

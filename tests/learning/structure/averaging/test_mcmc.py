@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.cpds.priors.dirichlet import BDeu
-from sepset.errors import TooLarge
+from sepset.errors import SepsetError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.learning.structure.averaging.candidates import CandidateTable
 from sepset.learning.structure.averaging.exactsums import KoivistoSood
@@ -36,6 +36,7 @@ def task(constraints, **options):
         OrderMCMC(**SHORT, is_corrected=True),
         PartitionMCMC(**SHORT),
         StructureMCMC(**SHORT),
+        StructureMCMC(**SHORT, reversals=0.0),
         PartitionMCMC(**SHORT, candidates=1),
         OrderMCMC(**SHORT, candidates=2),
         PartitionMCMC(num_samples=500, thin=20, temperatures=(1.0, 3.0)),
@@ -97,3 +98,9 @@ def test_corrected_orders_of_too_many_columns():
     wide = Columns.of({f"x{i:02d}": [0, 1] for i in range(22)})
     with pytest.raises(TooLarge, match="up to 20 columns; found 22"):
         OrderMCMC(is_corrected=True).average(StructureTask(wide, BDeu(1.0)))
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2.0, "half"])
+def test_shares_of_reversals_leave_room_for_single_edges(share):
+    with pytest.raises(SepsetError, match="reversals"):
+        StructureMCMC(reversals=share)

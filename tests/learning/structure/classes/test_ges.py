@@ -28,7 +28,7 @@ def test_expected_counts_give_the_class_back(seed: int, n: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_class_one_edge_away_is_better(seed: int) -> None:
     data = sampled(seed, 150)[["asia", "tub", "either", "xray"]]
-    found = ss.learn_structure(data, method=GES(), score=ss.BDeu(2.0))
+    found = ss.learn_structure(ss.Dataset(data), method=GES(), score=ss.BDeu(2.0))
     task = StructureTask(Columns.of(data), ss.BDeu(2.0))
     names = task.columns.names
     place = {name: k for k, name in enumerate(names)}
@@ -130,5 +130,5 @@ def test_degenerate_columns() -> None:
     one_state = [ss.Discrete("a", ("x",))]
     constant = ss.learn_structure({"a": ["x"] * 5, "b": [0, 1, 0, 1, 1]}, method=GES(), variables=one_state)
     assert constant.graph.num_edges == 0
-    twins = ss.learn_structure({"a": [0, 1] * 10, "b": [0, 1] * 10, "c": [0, 1] * 10}, method=GES())
+    twins = ss.learn_structure(ss.Dataset({name: [0, 1] * 10 for name in "abc"}), method=GES())
     assert len(twins.graph.undirected) == 2

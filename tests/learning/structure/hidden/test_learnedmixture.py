@@ -25,7 +25,7 @@ def test_the_model_is_the_mixture() -> None:
 
 
 def test_it_prints_its_components() -> None:
-    rows = {"a": [0, 0, 1, 1] * 10, "b": [0, 0, 1, 1] * 10}
+    rows = {"a": [0, 0, 1, 1] * 10, "b": [0, 1, 1, 1] + [0, 0, 1, 1] * 9}
     found = ss.learn_structure(rows, method=ss.structure.MixtureOfTrees(1))
     assert "component of weight 1" in str(found)
     assert "a -> b" in str(found)

@@ -126,7 +126,7 @@ def test_degenerate_columns() -> None:
     alone = ss.learn_structure({"a": [0, 1, 1]})
     assert alone.graph.num_edges == 0
     assert alone.score == pytest.approx(ss.structure.score(alone.graph, {"a": [0, 1, 1]}).total)
-    twins = ss.learn_structure({"a": [0, 1] * 10, "b": [0, 1] * 10, "c": [0, 1] * 10})
+    twins = ss.learn_structure(ss.Dataset({name: [0, 1] * 10 for name in "abc"}))
     assert twins.graph.num_edges == 2
     wide = ss.learn_structure(pd.DataFrame({"a": [str(k) for k in range(9)], "b": [str(k) for k in range(9)]}))
     assert wide.graph.num_edges == 0
@@ -139,7 +139,7 @@ def test_bad_settings(settings: dict[str, int]) -> None:
 
 
 def test_random_ties() -> None:
-    rows = {name: [0, 0, 1, 1] * 5 for name in "abcd"}
+    rows = ss.Dataset({name: [0, 0, 1, 1] * 5 for name in "abcd"})
     graphs = {str(ss.learn_structure(rows, method=HillClimb(ties="random"), seed=seed).graph) for seed in range(8)}
     assert len(graphs) > 1
     first = ss.learn_structure(rows, method=HillClimb())

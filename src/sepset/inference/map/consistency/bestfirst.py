@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,12 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import NEVER, interruptible
+from sepset.errors import NotApplicable
 from sepset.inference.assignment import PROVED, AssignmentTask, Certificate, Found, best_of
 from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.part import Part, Progress, rows
+from sepset.inference.map.consistency.persistency import without_needless
 from sepset.inference.map.consistency.reduction import Reduction, absorb
 from sepset.inference.map.consistency.wholecosts import WholeCosts
 from sepset.inference.result import Guarantee
@@ -25,6 +27,9 @@ from sepset.kernels.map.depthfirst import BACKTRACKS, NODES
 
 LEAST, MOST = 2**5, 2**9
 """The backtracks of the first step and of the longest one; each step has twice as many as the one before."""
+
+ROUNDS = 100
+"""The most rounds of messages before states are proved needless."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,8 @@ class HybridBestFirst:
     Args:
         entries: the most entries of a table that an elimination leaves.
         sweeps: the most sweeps of messages before the search.
+        virtual: the most rises of the bound by virtual arc consistency before the search.
+        persistency: whether states that `Persistency` proves needless are removed first; for one best assignment.
 
     Cost: exponential in the number of variables at worst; little where the bounds are good.
     Reference: Allouche, de Givry, Katsirelos, Schiex & Zytnicki (2015), Anytime hybrid best-first search with tree
@@ -63,16 +70,24 @@ class HybridBestFirst:
 
     entries: int = 256
     sweeps: int = 200
+    _: KW_ONLY
+    virtual: int = 0
+    persistency: bool = False
 
     def __post_init__(self) -> None:
         whole("HybridBestFirst(entries=)", self.entries, least=1)
         whole("HybridBestFirst(sweeps=)", self.sweeps, least=0)
+        whole("HybridBestFirst(virtual=)", self.virtual, least=0)
 
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignments, proved if the search ended."""
         if task.over is not None:
             task.require_all(self)
         task.wiring.require_tables(self)
+        if self.persistency and task.k > 1:
+            raise NotApplicable(
+                f"HybridBestFirst(persistency=True) keeps one best assignment; found k={task.k}. Leave persistency out."
+            )
         default = Until(steps=None, tolerance=0.0)
         search = _Search(self, task, as_until(task.until, default).seconds)
         done = task.iterated(search, until=default, codec=_SearchedCodec())
@@ -102,8 +117,10 @@ class _Search:
     def __init__(self, method: HybridBestFirst, task: AssignmentTask, seconds: float | None = None) -> None:
         self.method, self.task = method, task
         self.end = math.inf if seconds is None else time.monotonic() + seconds
-        self.functions = CostFunctions.of(task.wiring.consistent)
-        self.first = task.first_codes()
+        self.first, wiring = task.first_codes(), task.wiring.consistent
+        if method.persistency:
+            wiring = without_needless(wiring, self.first, rounds=ROUNDS)
+        self.functions = CostFunctions.of(wiring)
         if task.k == 1:
             self.reduction = Reduction.of(self.functions, entries=method.entries)
             grouped = list(self.functions.components())
@@ -123,7 +140,7 @@ class _Search:
         scopes = {scope for i in variables for scope in functions.of_variable(i)}
         known = math.fsum(float(functions.tables[s][tuple(self.first[list(s)])]) for s in scopes)
         costs = WholeCosts.of(functions, variables, below=known if self.task.k == 1 else math.inf)
-        return Part(costs, self.task.k, self.first[costs.variables], self.method.sweeps)
+        return Part(costs, self.task.k, self.first[costs.variables], self.method.sweeps, self.method.virtual)
 
     def sizes(self) -> dict[str, object]:
         """The numbers of variables that were eliminated, and that the parts have."""

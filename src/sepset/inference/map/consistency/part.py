@@ -13,6 +13,7 @@ from sepset.inference.map.consistency.wholecosts import WholeCosts
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER, UPPER
 from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, Search, depth_first
 from sepset.kernels.map.softarcs import consistent
+from sepset.kernels.map.virtualarcs import virtually_consistent
 
 SHORT, CROWD = 64, 4096
 """The backtracks of a depth-first search from one open node, which grow as the open nodes exceed the second number."""
@@ -57,9 +58,10 @@ class Part:
         k: the number of best assignments.
         codes: an assignment that is known, in the order of the network.
         sweeps: the most sweeps of messages.
+        virtual: the most rises of the lower bound by virtual arc consistency.
     """
 
-    def __init__(self, costs: WholeCosts, k: int, codes: Ints, sweeps: int) -> None:
+    def __init__(self, costs: WholeCosts, k: int, codes: Ints, sweeps: int, virtual: int = 0) -> None:
         n, size = len(costs.variables), len(costs.unary) + 3
         self.costs, self.state = costs, costs.state()
         best, found = np.full(k, costs.most, np.int64), np.tile(codes, k)
@@ -71,6 +73,9 @@ class Part:
             best[0] = costs.cost(codes)
             self.state.numbers[UPPER] = best[0]
         self.is_open = bool(interruptible(lambda cancel: consistent(costs.network, self.state, sweeps, cancel)))
+        if virtual and self.is_open:
+            arcs = costs.network, self.state, costs.virtual()
+            self.is_open = interruptible(lambda cancel: bool(virtually_consistent(*arcs, virtual, cancel)))
         self.state.numbers[HEIGHT] = 0
         self.search.lowers[-1] = self.root = int(self.state.numbers[LOWER])
 

@@ -21,6 +21,7 @@ from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import MinFill, elimination_order
 from sepset.inference.map.consistency.functions import CostFunctions, Scope
 from sepset.kernels.map.costs import FORBIDDEN, LATEST, ROOM, UPPER, Network, State
+from sepset.kernels.map.virtualarcs import Virtual
 
 UNITS = 2**53
 """The number of units in the largest cost of an assignment."""
@@ -115,6 +116,14 @@ class WholeCosts:
             np.zeros(net.widest, np.int64),
             np.zeros((arity + 1) * net.widest, np.uint8),
         )
+
+    def virtual(self) -> Virtual:
+        """Room for virtual arc consistency."""
+        places, cells = len(self.unary), len(self.unary) + int(np.diff(self.network.states)[self.network.scope].sum())
+        listed = {name: np.zeros(places, np.int64) for name in ("turns", "reasons", "listed", "needed")}
+        moved = {name: np.zeros(cells, np.int64) for name in ("sent", "lent")}
+        waiting = np.zeros(len(self.network.places), np.uint8)
+        return Virtual(**listed, **moved, waiting=waiting, numbers=np.zeros(3, np.int64))
 
 
 def search_order(functions: CostFunctions, variables: Sequence[int]) -> list[int]:

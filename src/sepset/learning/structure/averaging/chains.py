@@ -138,6 +138,10 @@ class Chains:
     def _dropped(self) -> int:
         return self.num_samples // 5 if self.burn_in is None else self.burn_in
 
+    def _steps(self, task: StructureTask) -> int:
+        """The steps between two draws."""
+        return 10 * len(task.columns) if self.thin is None else self.thin
+
     def _has_candidates(self, task: StructureTask) -> bool:
         """Whether the columns have few candidate parents each, and not all others."""
         n = len(task.columns)
@@ -154,7 +158,8 @@ class Chains:
         for _ in range(EXPANSION_ROUNDS):
             table = CandidateTable.of(scorer, allowed, chosen)
             half = EXPANSION_SAMPLES // 2
-            short = replace(self, num_samples=EXPANSION_SAMPLES, burn_in=half, num_chains=1, _table=table)
+            thin = min(self._steps(task), 10 * len(task.columns))
+            short = replace(self, num_samples=EXPANSION_SAMPLES, thin=thin, burn_in=half, num_chains=1, _table=table)
             until = Until(steps=EXPANSION_SAMPLES + half, tolerance=None)
             probable = run(short, task, rng=task.rng, until=until, progress=False).result(short, task).edges
             more = expanded(chosen, probable, ADDED_ABOVE)
@@ -189,7 +194,7 @@ class Chains:
         """One draw from every chain."""
         n = len(task.columns)
         states, logs, counts = state.states.copy(), np.empty_like(state.logs), state.counts.copy()
-        steps = 10 * n if self.thin is None else self.thin
+        steps = self._steps(task)
         for chain in range(self.num_chains):
             for k, temperature in enumerate(self.temperatures):
                 uniforms = 1.0 - rng.random((steps, 6 + n))

@@ -8,10 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.checks import fraction
 from sepset.errors import TooLarge
 from sepset.kernels.structure.chains import add_state, draw_graph, run_orders
 from sepset.kernels.structure.dagchain import run_structures
 from sepset.kernels.structure.partitions import run_partitions
+from sepset.kernels.structure.reversals import REVERSED
 from sepset.learning.structure.averaging.candidates import CandidateTable
 from sepset.learning.structure.averaging.chains import Chains, Draws
 from sepset.learning.structure.averaging.correction import DRAWS, Tilt, drawn_graphs, fitted_tilt
@@ -129,10 +131,11 @@ class StructureMCMC(Chains):
     $$\min\left(1, \frac{P(\mathcal G', \mathcal D) \, N(\mathcal G)}
       {P(\mathcal G, \mathcal D) \, N(\mathcal G')}\right).$$
 
-    A tenth of the steps reverse an edge with new parents for both of its columns. Still it moves slowly where several
-    regions of DAGs are good: `PartitionMCMC` has the same posterior.
+    A tenth of the steps reverse an edge with new parents for both of its columns; without these, chains of many rows
+    stay in the region of DAGs where they start. `PartitionMCMC` has the same posterior.
 
     Args:
+        reversals: the share of such steps; 0 for single edges only.
         num_samples, thin, burn_in, num_chains, temperatures, candidates: see `Chains`.
 
     Reference: Koller & Friedman, section 18.5.3.1; Madigan & York (1995); Grzegorczyk & Husmeier (2008).
@@ -140,7 +143,14 @@ class StructureMCMC(Chains):
     Tested by: learning/structure/averaging/test_mcmc.py::test_chains_against_exact_sums
     """
 
+    reversals: float = REVERSED
+
     is_exact: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reversals != 0.0:
+            fraction("StructureMCMC(reversals=)", self.reversals)
 
     def _starts(self, task: StructureTask, rng: np.random.Generator) -> list[Ints]:
         n = len(task.columns)
@@ -154,7 +164,7 @@ class StructureMCMC(Chains):
 
     def _advance(self, state: Ints, uniforms: Floats, heat: float, cancel: Bytes) -> tuple[float, int]:
         """Steps over DAGs."""
-        found: tuple[float, int] = run_structures(state, *self.table.arrays, uniforms, heat, cancel)
+        found: tuple[float, int] = run_structures(state, *self.table.arrays, uniforms, heat, self.reversals, cancel)
         return found
 
     def _record(self, state: Ints, edges: Floats, rng: np.random.Generator) -> Draws:

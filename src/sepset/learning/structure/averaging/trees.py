@@ -15,6 +15,7 @@ from sepset.base.arraytypes import Floats
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.uninformative import check_collinear
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,14 @@ class TreePosterior:
     Tested by: learning/structure/averaging/test_trees.py::test_against_all_trees
     """
 
+    @property
+    def takes_collinear(self) -> bool:
+        """It does: an edge has two columns."""
+        return True
+
     def average(self, task: StructureTask) -> StructurePosterior:
         """The posterior over trees."""
+        check_collinear(task.columns, is_pairwise=True)
         task.require_equivalent("TreePosterior()")
         n, scorer = len(task.columns), task.scorer
         alone = np.array([scorer.family(v, ()) for v in range(n)])

@@ -12,6 +12,7 @@ from sepset.errors import NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.structure.exact.spanning import maximum_branching, spanning_tree
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of, proved
+from sepset.learning.structure.uninformative import check_collinear
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,14 @@ class ChowLiu:
 
     root: str | None = None
 
+    @property
+    def takes_collinear(self) -> bool:
+        """It does: families have two columns."""
+        return True
+
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best forest."""
+        check_collinear(task.columns, is_pairwise=True)
         task.require_equivalent("ChowLiu()")
         if not task.allowed.is_free and task.allowed.max_parents > 0:
             return _learned(self, task, _branching(task))
@@ -77,8 +84,14 @@ class Branching:
     DAG(a -> b)
     """
 
+    @property
+    def takes_collinear(self) -> bool:
+        """It does: families have two columns."""
+        return True
+
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best forest."""
+        check_collinear(task.columns, is_pairwise=True)
         return _learned(self, task, _branching(task))
 
 

@@ -33,7 +33,7 @@ class LearnedMixture(Learned[UndirectedGraph]):
         graph: the neighbors in the Markov network of all of them.
 
     >>> import sepset as ss
-    >>> rows = {"a": [0, 0, 1, 1] * 10, "b": [0, 0, 1, 1] * 10}
+    >>> rows = {"a": [0, 0, 1, 1] * 10, "b": [0, 1, 1, 1] + [0, 0, 1, 1] * 9}
     >>> found = ss.learn_structure(rows, method=ss.structure.MixtureOfTrees(1))
     >>> found.components[0].dag, found.weights.tolist()
     (DAG(a -> b), [1.0])

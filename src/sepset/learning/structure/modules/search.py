@@ -54,7 +54,7 @@ class LearnedModules(Learned[DAG]):
         modules: those that have members, by their first one.
 
     >>> import sepset as ss
-    >>> rows = {"a": [0, 1, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 0, 1, 1] * 9}
+    >>> rows = {"a": [0, 1, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "c": [0, 0, 0, 1] * 9}
     >>> found = ss.learn_structure(rows, method=ss.structure.ModuleSearch(1), score=ss.BDeu(1))
     >>> found.modules[0].members, found.modules[0].parents
     (('a', 'b', 'c'), ())

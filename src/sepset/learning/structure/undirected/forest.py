@@ -16,6 +16,7 @@ from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.learning.structure.exact.trees import gains
 from sepset.learning.structure.learned import Learned, StructureTask, proved
 from sepset.learning.structure.undirected.regularized import graph_of
+from sepset.learning.structure.uninformative import check_collinear
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,14 @@ class Forest:
     def __post_init__(self) -> None:
         fraction("Forest(gamma=)", self.gamma, ends=True)
 
+    @property
+    def takes_collinear(self) -> bool:
+        """It does: an edge has two columns."""
+        return True
+
     def learn(self, task: StructureTask) -> Learned[UndirectedGraph]:
         """The best forest."""
+        check_collinear(task.columns, is_pairwise=True)
         task.require_equivalent("Forest()")
         if not task.allowed.is_free:
             raise NotApplicable("Forest learns edges without a direction and takes no constraints. Use ChowLiu().")

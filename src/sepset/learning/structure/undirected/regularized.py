@@ -71,6 +71,11 @@ class PenalizedMethod:
         whole("num_penalties", self.num_penalties, least=1)
         fraction("smallest", self.smallest)
 
+    @property
+    def takes_collinear(self) -> bool:
+        """It does: the penalty keeps the estimate finite."""
+        return True
+
     def penalties(self, columns: Columns) -> Floats:
         """The penalties to try, from the largest."""
         if is_number(self.penalty):
