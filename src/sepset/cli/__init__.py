@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Typer:
     """The application, `app`, with all commands: loaded when it is needed."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sepset.cli import learning, questions, structure, warm  # noqa: F401  # importing them registers their commands
+    from sepset.cli import advice, learning, questions, structure, warm  # noqa: F401  # they register their commands
     from sepset.cli.application import app
 
     return app

@@ -163,7 +163,7 @@ def query(
     from sepset.api import questions as verbs
 
     model = load(file)
-    evidence = _evidence(model, given, likelihood, soft)
+    evidence = evidence_of(model, given, likelihood, soft)
     if not target:
         answers = verbs.marginals(model, given=evidence, method=_method(method))
         tables = [answers[name] for name in answers]
@@ -195,7 +195,7 @@ def draw(
         require_place(out)
         require_picture(out)
     model = load(file)
-    evidence = _evidence(model, given, likelihood, soft) or None
+    evidence = evidence_of(model, given, likelihood, soft) or None
     found = picture_of(model, given=evidence, beliefs=beliefs or None, strengths=strengths)
     if out is not None:
         found.save(out)
@@ -221,7 +221,7 @@ def best(
     from sepset.inference.iterate import Until
 
     model = load(file)
-    evidence = _evidence(model, given, likelihood, soft)
+    evidence = evidence_of(model, given, likelihood, soft)
     until = None if seconds is None else Until(steps=None, tolerance=1e-7, seconds=seconds)
     chosen = _made(SEARCHES[method]) if method in SEARCHES else _method(MethodName(method.value))
     best = verbs.map_assignment(model, given=evidence, over=over or None, k=k, method=chosen, until=until)
@@ -259,7 +259,7 @@ def sample(
     if out is not None:
         require_rows_file(out)
     model = load(file)
-    drawn = verbs.sample(model, rows, given=_evidence(model, given, likelihood, soft), seed=seed)
+    drawn = verbs.sample(model, rows, given=evidence_of(model, given, likelihood, soft), seed=seed)
     if out is not None:
         from sepset.data.files import write_dataset
 
@@ -300,7 +300,7 @@ def _made(place: str) -> Any:
     return getattr(importlib.import_module(f"sepset.inference.{module}"), maker)()
 
 
-def _evidence(
+def evidence_of(
     model: Model,
     given: Sequence[str] | None,
     likelihoods: Sequence[str] | None = None,
@@ -326,7 +326,7 @@ def _numbers_per_state(model: Model, text: str) -> tuple[str, dict[State, float]
         raise StateError(f"Numbers per state are written NAME=NUMBER,NUMBER for a discrete variable; found {text!r}.")
     parts = [part.rpartition(":") for part in value.split(",")]
     if all(colon for _, colon, _ in parts):
-        return name, {_state(variable, state): _number(number, name) for state, _, number in parts}
+        return name, {state_named(variable, state): _number(number, name) for state, _, number in parts}
     numbers = [_number(part, name) for part in value.split(",")]
     if len(numbers) != variable.num_states:
         raise StateError(f"{name} has {variable.num_states} states; found {len(numbers)} numbers in {text!r}.")
@@ -353,7 +353,7 @@ def _findings(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
             found[name] = _number(value, f"{name} is continuous and")
             continue
         whole = {str(s): s for s in variable.states}
-        states = [whole[value]] if value in whole else [_state(variable, part) for part in value.split("|")]
+        states = [whole[value]] if value in whole else [state_named(variable, part) for part in value.split("|")]
         found[name] = Not(*states) if excluded else (states[0] if len(states) == 1 else frozenset(states))
     return found
 
@@ -371,7 +371,8 @@ def _split_finding(variables: Variables, text: str) -> tuple[str, bool, str]:
     raise ScopeError(f"Evidence is written NAME=STATE; found {text!r}.")
 
 
-def _state(variable: Discrete, text: str) -> State:
+def state_named(variable: Discrete, text: str) -> State:
+    """The state that is printed so."""
     for state in variable.states:
         if str(state) == text:
             return state

@@ -31,7 +31,7 @@ def options(
 File = Annotated[
     str,
     typer.Argument(
-        help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz) or a built-in network.",
+        help="A model file (.bif .xmlbif .uai .net .xdsl .json, also .gz), a built-in network, or - to read one.",
         autocompletion=networks,
     ),
 ]

@@ -384,7 +384,7 @@ def evaluate(
     elif unseen is not None or sample_size is not None:
         raise ScopeError("--unseen and --sample-size go with --folds: without it the model is evaluated as it is.")
     model = load(file)
-    rows = _read(model, data, missing)
+    rows = rows_about(model, data, missing)
     if not rows.num_rows:
         raise DataError(f"{data} has no rows to evaluate a model on.")
     losses = _losses(target)
@@ -409,7 +409,7 @@ def evaluate(
     show(_finite(facts), as_json, lambda: _stacked(views))
 
 
-def _read(model: Any, data: Path, missing: list[str] | None) -> Dataset:
+def rows_about(model: Any, data: Path, missing: list[str] | None) -> Dataset:
     """The rows over the model's variables; raises if the file has none of them."""
     from sepset.data.files import read_dataset
 
@@ -520,7 +520,7 @@ def impute(
         raise NotApplicable(f"Copies of a {chosen.value} are all the same. Use --kind draw, or leave out --copies.")
     require_rows_file(out)
     model = load(file)
-    rows = _read(model, data, missing)
+    rows = rows_about(model, data, missing)
     present = [v.name for v in model.variables if hidden or rows.num_missing[v.name] < max(rows.num_rows, 1)]
     files = [out] if copies is None else [_numbered(out, place + 1) for place in range(copies)]
     for path, full in zip(files, _imputed(model, rows, present, chosen, len(files), seed, progress), strict=True):

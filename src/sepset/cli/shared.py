@@ -28,7 +28,11 @@ IN_WORDS = {
 
 
 def load(file: str) -> Model:
-    """The model in a file, or the built-in network with that name."""
+    """The model in a file, or the built-in network with that name; `-` is a file on standard input."""
+    if file == "-":
+        from sepset.io.files import read
+
+        return read(sys.stdin.buffer.read())
     path = Path(file)
     if not path.exists():
         from sepset import datasets

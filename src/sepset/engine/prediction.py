@@ -109,6 +109,10 @@ class Prediction(Tabulated, Result):
         Args:
             kind: the library of the frame; by default that of the frame given, or pandas.
         """
+        return self._source.framed(self.to_dataset(), kind)
+
+    def to_dataset(self) -> Dataset:
+        """The columns of `to_frame` as a dataset."""
         parts: dict[str, Floats] = {}
         for v in self.targets:
             if isinstance(v, Discrete):
@@ -117,7 +121,7 @@ class Prediction(Tabulated, Result):
                 parts[f"variance({v.name})"] = self.variance(v)
         columns = {v.name: self._best(v) for v in self.targets} | parts
         variables: list[Discrete | Vector] = [*self.targets, *map(Real, parts)]
-        return self._source.framed(Dataset.from_codes(variables, columns), kind)
+        return Dataset.from_codes(variables, columns)
 
     def _target(self, target: VariableLike) -> Discrete | Vector:
         name = target.name if isinstance(target, Discrete | Vector) else target

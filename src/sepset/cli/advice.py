@@ -1,0 +1,136 @@
+"""Commands beyond one answer: the next observation, the parameters that matter, a column of answers, the networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sepset.base.display import Shown, rich_table
+from sepset.cli.answers import MOST_SHOWN, evidence_of, state_named
+from sepset.cli.application import AsJson, File, MissingText, Target, app
+from sepset.cli.completion import variables
+from sepset.cli.learning import Bar, Rows, rows_about
+from sepset.cli.questions import Given, LikelihoodText, SoftText
+from sepset.cli.shared import load, require_rows_file, show
+from sepset.errors import ScopeError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+@app.command()
+def voi(
+    file: File,
+    target: Target = None,
+    given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
+    candidate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--candidate", "-c", help="A variable that can be observed. Repeatable.", autocompletion=variables
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The value of observing each variable next: how much it is expected to tell about the targets."""
+    from sepset.api.questions import value_of_information
+
+    model = load(file)
+    if not target:
+        raise ScopeError("Say what you want to know about: --target NAME.")
+    evidence = evidence_of(model, given, likelihood, soft)
+    found = value_of_information(model, target, candidates=candidate or None, given=evidence)
+    payload = {"targets": list(found.targets), "entropy": found.entropy, "reductions": dict(found.reductions)}
+    show(payload, as_json, found.__rich__)
+
+
+@app.command()
+def sensitivity(
+    file: File,
+    target: Annotated[str, typer.Option("--target", "-t", help="The target variable.", autocompletion=variables)],
+    state: Annotated[str, typer.Option("--state", help="Its state, whose probability is in question.")],
+    given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="The number of parameters to print.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """The parameters on which the probability of a state depends most, and how far each can move it."""
+    from sepset.api.questions import sensitivity as sensitivity_of
+
+    model: Any = load(file)
+    variable = model.variables[target]
+    if not variable.is_discrete:
+        raise ScopeError(f"{target} is continuous and has no states. Ask about a discrete variable.")
+    own = state_named(variable, state)
+    found = sensitivity_of(model, target, state=own, given=evidence_of(model, given, likelihood, soft))
+    payload = {
+        "target": target,
+        "state": own,
+        "probability": found.probability,
+        "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
+    }
+    show(payload, as_json, found.__rich__)
+
+
+@app.command()
+def predict(
+    file: File,
+    data: Rows,
+    target: Target = None,
+    given: Given = None,
+    likelihood: LikelihoodText = None,
+    soft: SoftText = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default a table on the terminal.")
+    ] = None,
+    missing: MissingText = None,
+    progress: Bar = None,
+    as_json: AsJson = False,
+) -> None:
+    """The posterior of the targets given each row of a file; by default of the variables that have no column."""
+    from sepset.api.questions import predict as predicted
+
+    if out is not None:
+        require_rows_file(out)
+    model = load(file)
+    rows = rows_about(model, data, missing)
+    wanted = target or [name for name, count in rows.num_missing.items() if count == rows.num_rows]
+    if not wanted:
+        raise ScopeError("Every variable has a column. Say which to predict from the others: --target NAME.")
+    evidence = evidence_of(model, given, likelihood, soft)
+    kept = rows.select([v.name for v in rows.variables if v.name not in wanted])
+    found = predicted(model, kept, targets=wanted, given=evidence, progress=progress).to_dataset()
+    if out is not None:
+        from sepset.data.files import write_dataset
+
+        write_dataset(found, out)
+        return
+    listed = list(found.rows())
+    show({"rows": listed}, as_json, lambda: _predictions(listed, found.variables.names))
+
+
+def _predictions(rows: list[dict[str, Any]], names: tuple[str, ...]) -> RenderableType:
+    caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
+    cells = [[_short(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
+    return rich_table(Shown(names, cells, caption=caption, words=len(names)))
+
+
+def _short(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+@app.command()
+def networks(as_json: AsJson = False) -> None:
+    """The built-in networks, with their sizes."""
+    from sepset import datasets
+
+    found = []
+    for name in datasets.names():
+        model: Any = datasets.load(name)
+        found.append({"name": name, "kind": type(model).__name__, "variables": len(model.variables)})
+    rows = [(one["name"], one["kind"], str(one["variables"])) for one in found]
+    show({"networks": found}, as_json, lambda: rich_table(Shown(("network", "kind", "variables"), rows, words=2)))

@@ -1,0 +1,75 @@
+"""The commands beyond one answer."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import sepset as ss
+from sepset import cli
+
+run = CliRunner()
+
+
+def shown(*arguments: str, **options):
+    result = run.invoke(cli.app, list(arguments), catch_exceptions=False, **options)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def parsed(*arguments: str, **options):
+    return json.loads(shown(*arguments, "--json", **options))
+
+
+def refused(*arguments: str) -> str:
+    with pytest.raises(ss.SepsetError) as error:
+        run.invoke(cli.app, list(arguments), catch_exceptions=False)
+    return str(error.value)
+
+
+def test_the_best_next_observation():
+    found = parsed("voi", "student", "-t", "intelligence", "-g", "grade=C", "-c", "sat", "-c", "letter")
+    wanted = ss.value_of_information(
+        ss.datasets.load("student"), "intelligence", given={"grade": "C"}, candidates=["sat", "letter"]
+    )
+    assert found["reductions"] == pytest.approx(dict(wanted))
+    assert "sat" in shown("voi", "student", "-t", "intelligence")
+    assert "--target" in refused("voi", "student")
+
+
+def test_the_parameters_that_matter():
+    found = parsed("sensitivity", "asia", "-t", "lung", "--state", "yes", "-g", "xray=yes", "-n", "3")
+    wanted = ss.sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"xray": "yes"})
+    assert [p["parameter"] for p in found["parameters"]] == [str(p) for p in wanted[:3]]
+    assert found["probability"] == pytest.approx(wanted.probability)
+    assert "lung" in shown("sensitivity", "asia", "-t", "lung", "--state", "yes")
+    assert "ye" in refused("sensitivity", "asia", "-t", "lung", "--state", "ye")
+
+
+def test_predictions_of_every_row(tmp_path):
+    rows, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    pd.DataFrame({"grade": ["A", "C", None], "letter": ["strong", "weak", "weak"]}).to_csv(rows, index=False)
+    wanted = ss.predict(ss.datasets.load("student"), pd.read_csv(rows), targets=["sat"]).to_frame()
+    found = parsed("predict", "student", str(rows), "-t", "sat")["rows"]
+    assert [row["sat"] for row in found] == wanted["sat"].tolist()
+    assert [row["P(sat=high)"] for row in found] == pytest.approx(wanted["P(sat=high)"].tolist())
+    assert set(parsed("predict", "student", str(rows))["rows"][0]) > {"sat", "intelligence", "difficulty"}
+    shown("predict", "student", str(rows), "-t", "sat", "-o", str(out))
+    assert pd.read_csv(out)["P(sat=high)"].tolist() == pytest.approx(wanted["P(sat=high)"].tolist())
+    assert "P(sat=low)" in shown("predict", "student", str(rows), "-t", "sat")
+
+
+def test_the_networks_that_come_along():
+    found = parsed("networks")["networks"]
+    assert [one["name"] for one in found] == list(ss.datasets.names())
+    assert {"name": "alarm", "kind": "BayesNet", "variables": 37} in found
+    assert "hailfinder" in shown("networks")
+
+
+def test_a_model_on_standard_input(tmp_path):
+    path = tmp_path / "asia.bif"
+    ss.write(ss.datasets.load("asia"), path)
+    assert parsed("info", "-", input=path.read_bytes())["variables"] == 8
