@@ -139,8 +139,9 @@ def run(lab: Lab) -> list[Report]:
             others = {"workspace": ran.workspace, "needed at once": ran.live}
             wide.append(Comparison(name, ran.peak, others, "B"))
     live = (
-        "Every marginal from one tree: bytes by which the process grows, beside the workspace, which keeps all results "
-        "for the next question with other findings, and the most that a single run needs at once."
+        "Every marginal from one tree: bytes by which the process grows, beside the workspace, which keeps the results "
+        "of the forward sweep for the next question with other findings, and the most that a single run would need at "
+        "once if every result were whole: some are made by slices."
     )
     return [
         Report("Memory of wide models", wide, live, has_mean=False, versus="needed at once / sepset"),

@@ -105,7 +105,11 @@ def steps(name: str) -> Steps:
         whole, times = timed.whole(), np.array([timed.step(i) for i in range(len(question.program.ops))])
     sizes, rows = question.contraction.sizes, question.contraction.rows
     entries = sizes[rows].sum(axis=1) - (rows[:, 2] == 0)
-    bounds = 1e-9 * np.maximum(machine.product * _products(question), machine.entry * entries)
+    products = _products(question)
+    for each in question.program.slices:  # what is between two steps is neither written nor read
+        entries[each.second] += entries[each.first] - 2 * sizes[rows[each.first, 0]]
+        products[each.second] += products[each.first]
+    bounds = 1e-9 * np.maximum(machine.product * products, machine.entry * entries)
     order = np.argsort(-times)
     most = 1 + int(np.searchsorted(np.cumsum(times[order]), DOMINATING * times.sum()))
     chosen = [i for i in order[:most] if times[i] > SHORT] or [int(order[0])]
@@ -148,25 +152,44 @@ class _Opened:
 
     def whole(self) -> float:
         """Seconds of all steps and the copies of the factors."""
-        program = self._question.program
-        return _best(lambda: self._run(program.rows, program.ops))
+        from sepset.base.threads import NEVER
+        from sepset.inference.compiled.dense import NO_STEPS
+        from sepset.inference.compiled.teams import run_divided
+
+        return _best(lambda: run_divided(self._question.program, NO_STEPS, self._call(), 1, NEVER))
 
     def step(self, number: int) -> float:
-        """Seconds of one step."""
-        program = self._question.program
-        ops = program.ops[number : number + 1]
-        return _best(lambda: self._run(program.rows[:0], ops), RUNS - 1)
-
-    def _run(self, rows: Any, ops: Any) -> None:
+        """Seconds of one step; by slices, with the step before."""
         from sepset.base.threads import NEVER
-        from sepset.inference.compiled.dense import NO_READS, NOTHING
         from sepset.kernels.compiled.contraction import run
+        from sepset.kernels.compiled.slices import SLICED_PARTS, run_slices
+
+        program = self._question.program
+        if any(number == each.first for each in program.slices):
+            return 0.0
+        found = next((each for each in program.slices if number == each.second), None)
+        if found is not None:
+            parts = *found[2:], 1.0, found.num, 0, SLICED_PARTS
+            return _best(lambda: run_slices(self._space.values, *parts, NEVER), RUNS - 1)
+        ops = program.ops[number : number + 1]
+
+        def again() -> None:
+            values, stored, (rows, *others), exponents, flags, spans, maximize, *ends = self._call()
+            state = ops, program.groups, exponents, flags, spans, maximize, NEVER
+            run(values, stored, rows[:0], *others, *state, *ends)
+
+        return _best(again, RUNS - 1)
+
+    def _call(self) -> Any:
+        """The arguments of a run in which everything has changed."""
+        from sepset.inference.compiled.dense import NO_READS, NOTHING
+        from sepset.inference.compiled.teams import Call
 
         space, program = self._space, self._question.program
         space.dirty[:] = 1
-        copied = rows, program.copies, program.fixed, self._codes, space.codes, space.dirty
-        parts = *copied, ops, program.groups, space.exponents.copy(), space.flags, space.spans, False, NEVER
-        run(space.values, self._store.values, *parts, NO_READS, NO_READS, NOTHING)
+        copied = program.rows, program.copies, program.fixed, self._codes, space.codes, space.dirty
+        state = space.exponents.copy(), space.flags, space.spans, False
+        return Call(space.values, self._store.values, copied, *state, NO_READS, NO_READS, NOTHING)
 
 
 def _expensive(lab: Lab) -> list[str]:

@@ -139,8 +139,7 @@ def two_chains(chain: Any, rows: Any) -> Figures:
     lines = abs((one.edges + one.edges.T) - (two.edges + two.edges.T))[np.triu_indices(len(gap), 1)]
     last = [float(np.mean(found.trace[len(found.trace) // 2 :])) for found in (one, two)]
     return [
-        ("last half's mean score, from no edges", last[0]),
-        ("last half's mean score, from a search", last[1]),
+        ("last half's mean score, from a search less from no edges", last[1] - last[0]),
         ("edges that differ by 0.5", float((gap > 0.5).sum())),
         ("edges that differ by 0.9", float((gap > 0.9).sum())),
         ("edges that differ by 0.5, whatever the direction", float((lines > 0.5).sum())),
@@ -163,7 +162,7 @@ def chains_over_orders_agree() -> Figures:
     }
     for size in (500, 1_000):
         rows = net.sample(size, seed=6)
-        for name, chain in chains.items():
+        for name, chain in list(chains.items())[: 2 if size == 500 else None]:
             found += [(f"{name}, {size:,} rows: {what}", value) for what, value in two_chains(chain, rows)]
     return found
 

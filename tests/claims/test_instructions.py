@@ -107,7 +107,7 @@ def test_matrix_products_are_an_einsum(batch, m, k, n, kind):
         a, b, order = left.transpose(2, 1, 0), right.transpose(2, 0, 1), (2, 0, 1)
         groups = [*packing(batch, m, k, "jib"), *packing(batch, k, n, "jbi"), *unpacking(batch, m, n, "jbi")]
         op[[kernels.PACK_A, kernels.COUNT_A, kernels.PACK_B, kernels.COUNT_B]] = 0, 3, 3, 3
-        op[[kernels.UNPACK, kernels.COUNT_D]] = 6, 3
+        op[[kernels.UNPACK, kernels.COUNT_D, kernels.ROOM_A, kernels.ROOM_B]] = 6, 3, left.size, right.size
     w, (first, second, to) = workspace(a, b, room=size + left.size + right.size + size)
     op[[kernels.A, kernels.B, kernels.DST, kernels.SCRATCH]] = first, second, to, to + size
     execute(w, [op], groups)

@@ -109,6 +109,14 @@ ENTRIES_FOR_FREE_AXES = 2_500_000
 """Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
 cache, where packing for matrix products takes little time."""
 
+ENTRIES_SLICED, ENTRIES_OF_A_SLICE = 2**22, 3 * 2**16
+"""Entries of a result from which it is made and read by slices, and of a slice: no cache holds the one, and the
+second-level cache holds the other."""
+
+ENTRIES_FOR_SHARED_PLACES, ENTRIES_WITH_SHARED_PLACES = 2_500_000, 4096
+"""Entries of all tensors from which large ones of the reverse sweep have places in common, one after the other; and of
+those that have."""
+
 NANOSECONDS_FOR_THREADS = 200_000.0
 """Estimated time of a step from which several threads share it: to wake a thread and to wait for it takes about a tenth
 of that."""

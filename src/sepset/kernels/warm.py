@@ -58,6 +58,9 @@ KERNELS = {
     "compiled.pieces.begin_step": "fiIbiiI?",
     "compiled.pieces.run_parts": "fiInnn?b",
     "compiled.pieces.end_step": "fiIiiI",
+    "compiled.slices.run_slices": "fIIInxnnnb",
+    "compiled.slices.begin_first": "fiIbiiI",
+    "compiled.slices.begin_second": "fiIbiIn",
 }
 
 

@@ -94,3 +94,10 @@ def test_other_orders_of_nodes_and_edges():
         rng.shuffle(shuffled)
         found, boxes = check([(50.0, 26.0)] * len(dag), [tuple(pair) for pair in shuffled])
         assert num_crossings(shuffled, [points_of(points) for points in found.curves], boxes) <= 4
+
+
+def test_long_strips_are_made_shorter():
+    """A hub with a hundred children is not one row of them."""
+    found, _ = check([(60.0, 26.0)] * 101, [(0, k) for k in range(1, 101)])
+    assert len({y for _, y in found.centers}) > 2
+    assert found.width < 0.7 * 100 * 78.0

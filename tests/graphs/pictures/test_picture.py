@@ -74,6 +74,7 @@ def test_dense_graphs_are_refused_and_shown_without_a_picture():
     with pytest.raises(ss.TooLarge, match="too dense"):
         ss.draw(dense).to_svg()
     assert "too dense" in dense._repr_html_()
+    assert len(str(ss.draw(dense)).splitlines()) == count
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ layout.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ from sepset.graphs.layered.packing import packed
 from sepset.graphs.layered.places import places
 from sepset.graphs.layered.routes import Band, Curve, Point, curve, ports
 from sepset.graphs.layered.straightening import straightened
+
+WIDE, LONG = 2500.0, 5.0
+"""The width, and its ratio to the height, from which on wide layers are dealt to several."""
 
 MOST_POINTS = 20_000
 """The most passages of edges between the nodes of a layer."""
@@ -85,7 +89,7 @@ def layered(
         which = [e for e, (a, _) in enumerate(edges) if a in inside]
         local = {node: k for k, node in enumerate(members)}
         pairs = [(local[down[e][0]], local[down[e][1]]) for e in which]
-        found = _Part([sizes[node] for node in members], pairs, spacing).layout()
+        found = _laid_out([sizes[node] for node in members], pairs, spacing)
         parts.append((members, which, found))
     shifts, width, height = packed([(part.width, part.height) for _, _, part in parts], spacing.across * 1.5)
     centers: list[Point] = [(0.0, 0.0)] * len(sizes)
@@ -129,12 +133,24 @@ def _require_sparse(count: int, edges: Sequence[Pair], layer: Sequence[int]) -> 
         )
 
 
+def _laid_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spacing: Spacing) -> Layout:
+    """The layout of a connected part; if it is a long strip, the nodes of wide layers are dealt to several."""
+    part = _Part(sizes, edges, spacing, layers(len(sizes), edges))
+    found = part.layout()
+    if found.width <= max(WIDE, LONG * found.height):
+        return found
+    again = _Part(sizes, edges, spacing, part.dealt(found)).layout()
+    return again if again.width < 0.8 * found.width else found
+
+
 class _Part:
     """The layout of a connected part: its boxes, then the points of long edges, are its items."""
 
-    def __init__(self, sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spacing: Spacing) -> None:
+    def __init__(
+        self, sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spacing: Spacing, layer: Sequence[int]
+    ) -> None:
         self.sizes, self.edges, self.spacing = sizes, edges, spacing
-        self.layer = layers(len(sizes), edges)
+        self.layer = list(layer)
         _require_sparse(len(sizes), edges, self.layer)
         self.chains: list[list[int]] = []
         for a, b in edges:
@@ -150,10 +166,11 @@ class _Part:
             for a, b in itertools.pairwise(chain):
                 self.below[a].append(b)
                 self.above[b].append(a)
+        self.rows = self._rows()
 
     def layout(self) -> Layout:
         """The layout, whose borders are at 0."""
-        rows = self._rows()
+        rows = self.rows
         xs = places(rows, self.above, self.below, bends=self.bends, separation=self._separation)
         pieces = [pair for chain in self.chains for pair in itertools.pairwise(chain)]
         xs = straightened(rows, pieces, xs, bends=self.bends, separation=self._separation)
@@ -169,6 +186,19 @@ class _Part:
         right = max(xs[node] + size[0] / 2.0 for node, size in enumerate(self.sizes))
         right = max([right, *(xs[item] + 6.0 for item in range(len(self.sizes), len(xs)))])
         return Layout(centers, curves, right, bands[-1].bottom)
+
+    def dealt(self, found: Layout) -> list[int]:
+        """Other layers: the nodes of a wide layer in turn to the first, second, ... of several below each other."""
+        most = min(6, math.ceil(math.sqrt(found.width / (2.0 * found.height))))
+        level, first = [0] * len(self.sizes), 0
+        for row in self.rows:
+            nodes = [item for item in row if not self.bends[item]]
+            wide = sum(self.sizes[node][0] + self.spacing.across for node in nodes)
+            count = max(1, min(most, len(nodes), round(4.0 * most * wide / found.width)))
+            for place, node in enumerate(nodes):
+                level[node] = first + place % count
+            first += count
+        return level
 
     def _separation(self, a: int, b: int) -> float:
         gap = self.spacing.bend if self.bends[a] or self.bends[b] else self.spacing.across

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from sepset.errors import TooLarge
 from sepset.graphs.layered.layout import Spacing, components, layered
 from sepset.graphs.layered.routes import Curve, sampled
 from sepset.graphs.pictures.sketch import Box, Link, Sketch
@@ -15,6 +16,8 @@ LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
 """The character with strokes in each set of directions."""
 PLAIN, DOUBLE = "┌─┐│└┘", "╔═╗║╚╝"
 BAR = 10
+MOST_BOXES = 200
+"""The number of boxes above which a list is shown; so many do not fit a terminal."""
 SPACING = Spacing(across=2.0, bend=2.0, down=2.0, most_down=2.0, port=2.0)
 
 
@@ -30,13 +33,21 @@ def terminal(sketch: Sketch, width: int) -> str:
     │ wet │
     └─────┘
     """
-    parts = [_Drawn(_part(sketch, members)) for members in components(len(sketch.boxes), _pairs(sketch))]
-    if any(part.width > width for part in parts):
-        lines = list(_listed(sketch))
-    else:
-        lines = list(_side_by_side([part.lines() for part in parts], width))
+    lines = _drawn(sketch, width) or list(_listed(sketch))
     cases = [f"{' and '.join(sketch.cases)}, in this order"] if sketch.cases else []
     return "\n".join([*lines, *cases, *filter(None, [sketch.caption])])
+
+
+def _drawn(sketch: Sketch, width: int) -> list[str]:
+    """The lines of the picture; none if it is too wide or too dense."""
+    if len(sketch.boxes) > MOST_BOXES:
+        return []
+    try:
+        parts = [_Drawn(_part(sketch, members)) for members in components(len(sketch.boxes), _pairs(sketch))]
+    except TooLarge:
+        return []
+    fits = all(part.width <= width for part in parts)
+    return list(_side_by_side([part.lines() for part in parts], width)) if fits else []
 
 
 def _pairs(sketch: Sketch) -> list[tuple[int, int]]:
@@ -73,8 +84,8 @@ def _joined(row: Sequence[list[str]]) -> Iterator[str]:
 
 def _listed(sketch: Sketch) -> Iterator[str]:
     """A line for each node with the nodes that point to it or are joined to it, and its rows below."""
+    names = [box.name for box in sketch.boxes]
     for node, box in enumerate(sketch.boxes):
-        names = [other.name for other in sketch.boxes]
         near = [
             f"{link.notation(turned=not link.points_back)} {cut(names[_first(link)])}"
             for link in sketch.links
@@ -162,8 +173,7 @@ class _Drawn:
         for node in range(len(self.sizes)):
             top = tops[self.level[node]] + (heights[self.level[node]] - int(self.sizes[node][1])) // 2
             self._box(grid, node, top)
-            tops_of = top, top + int(self.sizes[node][1]) - 1
-            self._ends(grid, node, chains, tops_of, (tops[self.level[node]], heights[self.level[node]]))
+            self._ends(grid, node, chains, (top, top + int(self.sizes[node][1]) - 1))
         return grid.lines()
 
     def _downward(self, route: tuple[int, bool, list[int]]) -> tuple[Link, int, list[int]]:
@@ -190,7 +200,6 @@ class _Drawn:
         node: int,
         chains: Sequence[tuple[Link, int, list[int]]],
         rows: tuple[int, int],
-        band: tuple[int, int],
     ) -> None:
         """The marks of edges at a box, above and below it."""
         for link, first, columns in chains:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER, interruptible, num_threads
@@ -110,10 +110,14 @@ def run_dense(
     reads, out = (program.reads, np.empty(question.width)) if question.reads_singles else (NO_READS, NOTHING)
     copied = program.rows, program.copies, program.fixed, codes, space.codes, space.dirty
     spans = NO_SPANS if reads_tensors else space.spans
-    parts = *copied, program.ops, program.groups, space.exponents, space.flags, spans, question.maximize
-    if program.work <= costs.WORK_OF_A_SHORT_RUN:
+    is_same = program.is_shared and _is_same(question, space, codes)
+    steps = program.ops[:0] if is_same else program.ops
+    parts = *copied, steps, program.groups, space.exponents, space.flags, spans, question.maximize
+    if is_same:
+        log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
+    elif program.work <= costs.WORK_OF_A_SHORT_RUN and not program.slices:
         log_partition = kernels.run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
-    elif program.work <= costs.WORK_ON_ANY_BLAS:
+    elif program.work <= costs.WORK_ON_ANY_BLAS and not program.slices:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     else:
         states = space.exponents, space.flags, spans, question.maximize
@@ -142,6 +146,11 @@ def _workspace(question: Question, store: FactorStore) -> Workspace:
         return question.workspace(store, question.pool.room(question.program.size))
     space.dirty[: question.contraction.num_inputs + 1] = 0
     return space
+
+
+def _is_same(question: Question, space: Workspace, codes: Ints) -> bool:
+    """Whether a workspace has the answers already."""
+    return not space.dirty[: question.contraction.num_inputs + 1].any() and np.array_equal(codes, space.codes)
 
 
 def _put_likelihoods(question: Question, space: Workspace, evidence: Evidence) -> None:

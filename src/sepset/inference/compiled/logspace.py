@@ -118,7 +118,7 @@ def _filled(question: Question, logs: Floats, evidence: Evidence) -> Floats:
     from sepset.kernels.compiled import contraction as kernels
 
     program = question.program
-    w, blank = np.empty(program.size), np.zeros(2, dtype=np.int64)
+    w, blank = np.empty(max(program.size, program.whole)), np.zeros(2, dtype=np.int64)
     w[0] = w[question.free] = 0.0
     codes, dirty = question.codes(evidence), np.ones(program.num_tensors, dtype=np.uint8)
     copied = program.rows, program.copies, program.fixed, codes, codes, dirty

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
+from bisect import insort
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.inference import costs
 from sepset.inference.compiled.contraction import Contraction
+from sepset.inference.compiled.slices import Slices, sliced
 from sepset.inference.compiled.store import FactorStore, Layout
+from sepset.kernels.compiled.contraction import (
+    ALWAYS,
+    DST,
+    SCRATCH,
+    TENSOR_A,
+    TENSOR_B,
+    TENSOR_D,
+    TO,
+    A,
+    B,
+    scratch_room,
+)
+from sepset.kernels.compiled.slices import SLICED_PARTS
 
 INPUT_SPAN = (-462, 61)
 """Exponents between which the entries of every input are; see `kernels.compiled.contraction`."""
@@ -27,13 +42,17 @@ class Program:
     Attributes:
         ops, groups: the instructions and their groups of axes.
         offsets: the start of each tensor.
-        size: floats in the workspace.
+        size: floats in the workspace, but for tensors that are never there as wholes.
         work: multiplications of all steps.
         rows, copies, fixed: how factors are copied from the store: source and target, groups of axes, and the strides
             of findings.
         roots: tensor, place and size of each root; the product of their sums is the total.
         reads: for each marginal its start in the workspace (for finding i, -1 - i), its start in the answer, and its
             size.
+        slices: the steps that run by slices; what is between them comes last in the workspace, and has no place in that
+            of a run by slices.
+        whole: floats in a workspace with a place for what is sliced too.
+        is_shared: whether some tensors have places in common, one after the other.
     """
 
     ops: Ints
@@ -47,6 +66,9 @@ class Program:
     roots: Ints
     reads: Ints
     contraction: Contraction = field(repr=False)
+    slices: tuple[Slices, ...] = field(default=(), repr=False)
+    whole: int = 0
+    is_shared: bool = False
 
     @property
     def num_tensors(self) -> int:
@@ -95,9 +117,85 @@ def assemble(
 
     is_free = not reads_tensors and made.entries > costs.ENTRIES_FOR_FREE_AXES
     tensors = made.weights, made.bounds, made.pool, made.sizes, made.rows
-    parts = *tensors, axes.axis_strides(*tensors, made.num_forward, made.roots, is_free)
+    strides = axes.axis_strides(*tensors, made.num_forward, made.roots, is_free)
     ends = made.roots, made.reads[:num_targets], found
-    return Program(*kernels.assemble(*parts, *layout.rows, layout.offsets, numbers, rank, seen, *ends), made)
+    parts = *tensors, strides, *layout.rows, layout.offsets, numbers, rank, seen
+    program = Program(*kernels.assemble(*parts, *ends), made)
+    return program if reads_tensors else _placed(program, sliced(made, strides))
+
+
+def _placed(program: Program, slices: tuple[Slices, ...]) -> Program:
+    """The program with less memory: large results of the reverse sweep have places in common, and what is made by
+    slices comes after all others."""
+    made, ops = program.contraction, program.ops.copy()
+    sizes, last = made.sizes.astype(np.int64), np.zeros(len(made.sizes), bool)
+    last[ops[[each.first for each in slices], TENSOR_D]] = True
+    passing = _passing(made) & ~last
+    if not slices and not passing.any():
+        return program
+    ops[:, ALWAYS] = passing[ops[:, TENSOR_D]]
+    offsets = np.cumsum(np.where(last | passing, 0, sizes)) - np.where(last | passing, 0, sizes)
+    shared = int(sizes[~(last | passing)].sum())
+    offsets[passing], room = _shared_places(made, passing, slices)
+    offsets[passing] += shared
+    is_run = np.ones(len(ops), bool)
+    is_run[[number for each in slices for number in each[:2]]] = False
+    scratch = shared + room
+    start = scratch + int(scratch_room(ops[is_run]).max(initial=0))
+    size = start + SLICED_PARTS * max((each.room for each in slices), default=0)
+    offsets[last] = size + np.cumsum(sizes[last]) - sizes[last]
+    ops[:, SCRATCH] = scratch
+    moved = _moved(program, ops, offsets)
+    placed = tuple(each.placed(moved.ops, start) for each in slices)
+    return replace(moved, size=size, slices=placed, whole=size + int(sizes[last].sum()), is_shared=bool(passing.any()))
+
+
+def _moved(program: Program, ops: Ints, offsets: Ints) -> Program:
+    """The program with its tensors at these places."""
+    for column, tensor in ((DST, TENSOR_D), (A, TENSOR_A), (B, TENSOR_B)):
+        ops[:, column] = offsets[ops[:, tensor]]
+    rows, roots, reads = program.rows.copy(), program.roots.copy(), program.reads.copy()
+    rows[:, TO], roots[:, 1] = offsets[1 : len(rows) + 1], offsets[roots[:, 0]]
+    is_read = np.flatnonzero(reads[:, 0] >= 0)
+    reads[is_read, 0] = offsets[program.contraction.reads[: len(is_read)]]
+    return replace(program, ops=ops, offsets=offsets, rows=rows, roots=roots, reads=reads)
+
+
+def _passing(made: Contraction) -> Bools:
+    """Which tensors need a place only until their last reader: large ones of the reverse sweep of a large program.
+
+    Those of the forward sweep stay for the next run, and so do all if the model has several parts, most of which a
+    finding does not change.
+    """
+    found = np.zeros(len(made.sizes), bool)
+    if made.entries > costs.ENTRIES_FOR_SHARED_PLACES and len(made.roots) == 1:
+        found[made.rows[made.num_forward :, 0]] = True
+        found &= made.sizes >= costs.ENTRIES_WITH_SHARED_PLACES
+        found[made.reads] = found[made.roots] = False
+    return found
+
+
+def _shared_places(made: Contraction, passing: Bools, slices: tuple[Slices, ...]) -> tuple[Ints, int]:
+    """The places of these tensors, by number, in the first gap that is large enough while each is needed; and the room
+    of all."""
+    until = np.zeros(len(made.sizes), np.int64)
+    until[made.rows[:, 0]] = np.arange(len(made.rows))
+    np.maximum.at(until, made.rows[:, 1:].ravel(), np.repeat(np.arange(len(made.rows)), 2))
+    for each in slices:  # what makes slices is read whenever they are
+        np.maximum.at(until, made.rows[each.first, 1:], each.second)
+    found, room = np.zeros(len(made.sizes), np.int64), 0
+    needed: list[tuple[int, int, int]] = []
+    for number in np.flatnonzero(passing[made.rows[:, 0]]).tolist():
+        tensor = int(made.rows[number, 0])
+        needed = [each for each in needed if each[2] >= number]
+        place, size = 0, int(made.sizes[tensor])
+        for start, end, _ in needed:
+            if place + size <= start:
+                break
+            place = max(place, end)
+        insort(needed, (place, place + size, int(until[tensor])))
+        found[tensor], room = place, max(room, place + size)
+    return found[passing], room
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock
 from typing import Any, NamedTuple, Self
@@ -18,6 +19,7 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import POOL
 from sepset.inference import costs
 from sepset.inference.compiled.program import Program
+from sepset.inference.compiled.slices import Slices
 from sepset.kernels.compiled import contraction as kernels
 from sepset.kernels.kernel import answered, is_at_hand
 
@@ -148,18 +150,74 @@ class Call(NamedTuple):
 
 
 def run_divided(program: Program, large: Ints, call: Call, threads: int, cancel: Bytes) -> float:
-    """The same as `kernels.run` of the whole program, with its large steps on several threads."""
+    """The same as `kernels.run` of the whole program, with its large steps on several threads, and by slices."""
     first, flags = 0, call.flags
+    tasks = _tasks(program, large)
     with Team(threads) as team:
-        for number, *parts in large.tolist():
+        for number in sorted(tasks):
             _run(program, call, first, number, cancel, is_last=False)
             if not flags[0] and not flags[1]:
-                _run_step(program, call, number, parts, team, cancel)
+                tasks[number](call, team, cancel)
             if flags[0] or flags[1] or cancel[0]:
                 flags[1] |= cancel[0]
                 return 0.0
             first = number + 1
     return _run(program, call, first, len(program.ops), cancel, is_last=True)
+
+
+def _tasks(program: Program, large: Ints) -> dict[int, Callable[[Call, Team, Bytes], None]]:
+    """The steps that do not run in one call with others, by number."""
+    tasks: dict[int, Callable[[Call, Team, Bytes], None]] = {}
+    for number, *parts in large.tolist():
+        tasks[number] = partial(_run_step, program, number, parts)
+    for slices in program.slices:
+        tasks[slices.first] = partial(_begin_slices, program, slices)
+        tasks[slices.second] = partial(_run_slices, program, slices)
+    return tasks
+
+
+def _begin_slices(program: Program, slices: Slices, call: Call, team: Team, cancel: Bytes) -> None:
+    """Bound the range of a result that is made by slices when it is read, or look at it."""
+    from sepset.kernels.compiled import slices as sliced
+
+    w, op, state = call.values, program.ops[slices.first], (call.exponents, call.flags, call.spans)
+    if sliced.begin_first(w, op, program.groups, call.copied[-1], *state) == sliced.UNBOUNDED:
+        _look(program, slices, call, cancel)
+
+
+def _look(program: Program, slices: Slices, call: Call, cancel: Bytes) -> None:
+    """Look at the range of a result that is made by slices, and choose its scale."""
+    from sepset.kernels.compiled import slices as sliced
+
+    result, a, b = program.ops[slices.first, [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]].tolist()
+    bottom, top = sliced.first_span(call.values, slices.pair, slices.groups, slices.axes, slices.num, cancel)
+    call.exponents[result] = call.exponents[a] + call.exponents[b]
+    sliced.scale_first(result, bottom, top, call.exponents, call.flags, call.spans)
+
+
+def _run_slices(program: Program, slices: Slices, call: Call, team: Team, cancel: Bytes) -> None:
+    """A step that reads a result by slices, and makes them."""
+    from sepset.kernels.compiled import pieces, slices as sliced
+
+    w, op = call.values, program.ops[slices.second]
+    result, a, b = program.ops[slices.first, [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]].tolist()
+
+    def begin() -> int:
+        return sliced.begin_second(w, op, program.groups, call.copied[-1], call.exponents, call.spans, result)
+
+    def work(first: int, end: int) -> None:
+        sliced.run_slices(w, *slices[2:], scale, slices.num, first, end, cancel)
+
+    due = begin()
+    if due == sliced.UNBOUNDED:
+        _look(program, slices, call, cancel)
+        due = begin()
+    if due != kernels.DUE:
+        call.flags[0] |= due == sliced.UNBOUNDED
+        return
+    scale = 2.0 ** float(call.exponents[a] + call.exponents[b] - call.exponents[result])
+    team.share(sliced.SLICED_PARTS, work)
+    pieces.end_step(w, op, program.groups, call.exponents, call.flags, call.spans)
 
 
 def _run(program: Program, call: Call, first: int, end: int, cancel: Bytes, *, is_last: bool) -> float:
@@ -172,7 +230,7 @@ def _run(program: Program, call: Call, first: int, end: int, cancel: Bytes, *, i
     return kernels.run(*arguments)
 
 
-def _run_step(program: Program, call: Call, number: int, parts: list[int], team: Team, cancel: Bytes) -> None:
+def _run_step(program: Program, number: int, parts: list[int], call: Call, team: Team, cancel: Bytes) -> None:
     """A large step, phase by phase."""
     from sepset.kernels.compiled import pieces
 

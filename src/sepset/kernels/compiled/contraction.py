@@ -24,7 +24,9 @@ KIND, DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT = range(10)
 BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRANSPOSED = range(10, 22)
 # Entries of a and b that are packed, for matrix products or for loops; and the groups of loops over packed tensors.
 ROOM_A, ROOM_B, LOOPED, COUNT_L = range(22, 26)
-WIDTH = 26
+# One if the place of the result is also that of others, which it does not outlast: then it is due in every run.
+ALWAYS = 26
+WIDTH = 27
 
 # Columns of a factor's row: its target, the groups that copy it, its source, and its findings.
 TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
@@ -111,17 +113,17 @@ def _pack(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
         copy(w, b, op[B], groups, op[PACK_B], op[COUNT_B], counter, cancel)
 
 
-@kernel
-def _packed(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
+@kernel(inner=True)
+def packed_product(w: Any, op: Any, groups: Any, maximize: bool, counter: Any, cancel: Any) -> None:
     """Run one instruction as loops over tensors that are packed first."""
     a, b, out = places(op)
     _pack(w, op, groups, counter, cancel)
-    _product(w, op, out, a, b, groups, op[LOOPED], op[COUNT_L], maximize, counter, cancel)
+    looped_product(w, op, out, a, b, groups, op[LOOPED], op[COUNT_L], maximize, counter, cancel)
     if op[COUNT_D] > 0:
         copy(w, op[DST], out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
 
 
-@kernel(borrows=True)
+@kernel(inline=True)
 def _product(
     w: Any,
     op: Any,
@@ -150,8 +152,26 @@ def _product(
         loops(w, d, a, b, groups, first, count, mode, counter, cancel)
 
 
-@kernel
-def _matrix(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
+@kernel(borrows=True, inner=True)
+def looped_product(
+    w: Any,
+    op: Any,
+    d: int,
+    a: int,
+    b: int,
+    groups: Any,
+    first: int,
+    count: int,
+    maximize: bool,
+    counter: Any,
+    cancel: Any,
+) -> None:
+    """The same, as a call: for large instructions."""
+    _product(w, op, d, a, b, groups, first, count, maximize, counter, cancel)
+
+
+@kernel(inner=True)
+def matrix_product(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
     or with the last two axes transposed (flag 1 for a, 2 for b, 3 for both)."""
     _, _, out = places(op)
@@ -213,8 +233,8 @@ def _rows(left: Any, right: Any, result: Any, k: int, transposed: int, first: in
             np.dot(block, right.reshape(n, k).T, part)
 
 
-@kernel(borrows=True)
-def _ends(bits: Any, first: int, size: int) -> Any:
+@kernel(borrows=True, inner=True)
+def span(bits: Any, first: int, size: int) -> Any:
     """The exponents of the smallest positive and of the largest entry; the second is below the first if all are zero.
 
     Non-negative floats have the order of their bits, and integers are compared faster.
@@ -232,7 +252,7 @@ def _ends(bits: Any, first: int, size: int) -> Any:
 @kernel(inline=True)
 def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, flags: Any, spans: Any) -> None:
     """Scale the largest entry near one if it has drifted, or the middle of a wide range."""
-    bottom, top = _ends(bits, d, size)
+    bottom, top = span(bits, d, size)
     if top < bottom:
         bottom, top = np.int64(0), np.int64(0)
     shift = top if top < -LIMIT or top > LIMIT else np.int64(0)
@@ -251,13 +271,13 @@ def _rescale(w: Any, bits: Any, d: int, size: int, exponents: Any, tensor: int, 
         spans[tensor, 0], spans[tensor, 1] = bottom - shift, top - shift
 
 
-@kernel(borrows=True)
-def _look(bits: Any, op: Any, groups: Any, spans: Any, tensor: int, first: int, column: int) -> None:
+@kernel(borrows=True, inner=True)
+def look(bits: Any, op: Any, groups: Any, spans: Any, tensor: int, first: int, column: int) -> None:
     """Look at the range of an operand."""
     size = 1
     for g in range(op[FIRST], op[FIRST] + op[COUNT]):
         size *= groups[g, SIZE_OF] if groups[g, column] > 0 else 1
-    low, high = _ends(bits, first, size)
+    low, high = span(bits, first, size)
     spans[tensor, 0], spans[tensor, 1] = (low, high) if low <= high else (0, 0)
 
 
@@ -267,20 +287,21 @@ def _fits(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
     a, b = op[TENSOR_A], op[TENSOR_B]
     if spans[a, 0] + spans[b, 0] >= LEAST and spans[a, 1] + spans[b, 1] <= MOST:
         return True
-    _look(bits, op, groups, spans, a, op[A], STRIDE_A)
-    _look(bits, op, groups, spans, b, op[B], STRIDE_B)
+    look(bits, op, groups, spans, a, op[A], STRIDE_A)
+    look(bits, op, groups, spans, b, op[B], STRIDE_B)
     return bool(spans[a, 0] + spans[b, 0] >= LEAST and spans[a, 1] + spans[b, 1] <= MOST)
 
 
-@kernel(borrows=True)
-def _is_bounded(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
-    """Whether the range of a large result follows from those of its operands, and then write its bounds.
+@kernel(borrows=True, inner=True)
+def is_bounded(bits: Any, op: Any, groups: Any, spans: Any, most: int, widest: int) -> bool:
+    """Whether the range of a large result follows from those of its operands, and then write its bounds: between plus
+    and minus `most`, and no wider than `widest`.
 
     The exponent of a sum of n products is at most that of the largest product plus log2 n, rounded up, plus one.
     """
     for tensor, first, column in ((op[TENSOR_A], op[A], STRIDE_A), (op[TENSOR_B], op[B], STRIDE_B)):
         if spans[tensor, 0] == LEAST_INPUT and spans[tensor, 1] == MOST_INPUT:
-            _look(bits, op, groups, spans, tensor, first, column)
+            look(bits, op, groups, spans, tensor, first, column)
     low = spans[op[TENSOR_A], 0] + spans[op[TENSOR_B], 0]
     high = spans[op[TENSOR_A], 1] + spans[op[TENSOR_B], 1] + 1
     for g in range(op[FIRST], op[FIRST] + op[COUNT]):
@@ -288,7 +309,7 @@ def _is_bounded(bits: Any, op: Any, groups: Any, spans: Any) -> bool:
         while size > 1:
             size = (size + 1) // 2
             high += 1
-    if low < -BOUND or high > BOUND or high - low > RANGE:
+    if low < -most or high > most or high - low > widest:
         return False
     spans[op[TENSOR_D], 0], spans[op[TENSOR_D], 1] = low, high
     return True
@@ -372,12 +393,12 @@ def _execute(
             return True
         if due == DUE:
             if op[KIND] == MATRIX and not maximize:
-                _matrix(w, op, groups, counter, cancel)
+                matrix_product(w, op, groups, counter, cancel)
             elif op[KIND] == PACKED:
-                _packed(w, op, groups, maximize, counter, cancel)
+                packed_product(w, op, groups, maximize, counter, cancel)
             else:
-                places = op[DST], op[A], op[B]
-                _product(w, op, *places, groups, op[FIRST], op[COUNT], maximize, counter, cancel)
+                d, a, b, first, count = op[DST], op[A], op[B], op[FIRST], op[COUNT]
+                _product(w, op, d, a, b, groups, first, count, maximize, counter, cancel)
             end(w, bits, op, groups, exponents, flags, spans)
     return True
 
@@ -388,7 +409,7 @@ def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: An
 
     The exponent of its result is then that of the product.
     """
-    if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0:
+    if dirty[op[TENSOR_A]] == 0 and dirty[op[TENSOR_B]] == 0 and op[ALWAYS] == 0:
         dirty[op[TENSOR_D]] = 0
         return UNCHANGED
     dirty[op[TENSOR_D]] = 1
@@ -402,7 +423,7 @@ def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: An
 @kernel(inline=True, inner=True)
 def end(w: Any, bits: Any, op: Any, groups: Any, exponents: Any, flags: Any, spans: Any) -> None:
     """Bound the range of a result by those of its operands, or look at it and rescale the result if it has drifted."""
-    if op[SIZE] <= LOOKED_AT or len(spans) == 0 or not _is_bounded(bits, op, groups, spans):
+    if op[SIZE] <= LOOKED_AT or len(spans) == 0 or not is_bounded(bits, op, groups, spans, BOUND, RANGE):
         _rescale(w, bits, op[DST], op[SIZE], exponents, op[TENSOR_D], flags, spans)
 
 
@@ -422,6 +443,12 @@ def step_products(ops: Any, groups: Any) -> Any:
     """The products of each instruction: the passes of its innermost loops."""
     logs = np.concatenate([[0.0], np.cumsum(np.log(groups[:, SIZE_OF]))])
     return np.exp(logs[ops[:, FIRST] + ops[:, COUNT]] - logs[ops[:, FIRST]])
+
+
+def scratch_room(ops: Any) -> Any:
+    """The floats that each instruction packs."""
+    rooms = (COUNT_A, ROOM_A), (COUNT_B, ROOM_B), (COUNT_D, SIZE)
+    return sum(np.where(ops[:, count] > 0, ops[:, room], 0) for count, room in rooms)
 
 
 def products(ops: Any, groups: Any) -> float:

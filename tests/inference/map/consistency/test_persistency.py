@@ -5,6 +5,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.assignment import assign
+from sepset.inference.map.consistency import persistency
 from sepset.inference.map.consistency.persistency import without_needless
 from sepset.inference.wiring import Wiring
 from support.sparse import joint, sparse_wiring
@@ -65,6 +66,18 @@ def test_fixing_persistent_states_leaves_a_smaller_search():
     assert rest.log_value == pytest.approx(exact.log_value)
     assert rest.guarantees["assignment"] is ss.Guarantee.EXACT
     assert dict(ss.map_assignment(ss.MarkovNet(), method=ss.inference.Persistency()).persistent) == {}
+
+
+def test_an_interrupt_keeps_the_assignment_and_the_bound(monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(persistency.Mapping, "improving", stopped)
+    net = ss.datasets.load("misconception")
+    found = ss.map_assignment(net, method=ss.inference.Persistency())
+    assert found.status is ss.Status.INTERRUPTED
+    assert found.log_value <= found.bound + 1e-9
+    assert dict(found.persistent) == {}
 
 
 def test_bad_questions_are_refused():
