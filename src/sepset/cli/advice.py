@@ -128,9 +128,9 @@ def networks(as_json: AsJson = False) -> None:
     """The built-in networks, with their sizes."""
     from sepset import datasets
 
-    found = []
+    found: list[dict[str, Any]] = []
     for name in datasets.names():
         model: Any = datasets.load(name)
         found.append({"name": name, "kind": type(model).__name__, "variables": len(model.variables)})
-    rows = [(one["name"], one["kind"], str(one["variables"])) for one in found]
+    rows = [tuple(map(str, one.values())) for one in found]
     show({"networks": found}, as_json, lambda: rich_table(Shown(("network", "kind", "variables"), rows, words=2)))

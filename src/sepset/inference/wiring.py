@@ -152,7 +152,10 @@ class Wiring:
             return plugs
         scope = plugs.scope[plugs.starts[chosen][:, None] + np.arange(2)].reshape(-1)
         each = {name: getattr(plugs, name)[chosen] for name in ("kinds", "places", "weights", "limits")}
-        return plugs._replace(starts=2 * np.arange(len(chosen) + 1), scope=scope, **each)
+        made = plugs._replace(starts=2 * np.arange(len(chosen) + 1), scope=scope, **each)
+        for array in made:
+            read_only(array)
+        return made
 
     @lazy
     def pairs(self) -> Int32s:
@@ -266,8 +269,10 @@ class Wiring:
         tables = [self.table(f).reshape(-1) for f in chosen.tolist()]
         kinds, places = plugs.kinds.copy(), plugs.places.copy()
         kinds[chosen], places[chosen] = TABLE, len(plugs.tables) + starts_of(sizes)[:-1]
-        joined = np.concatenate([plugs.tables, *tables])
-        return replace(self, plugs=plugs._replace(kinds=kinds, places=places, tables=joined))
+        made = plugs._replace(kinds=kinds, places=places, tables=np.concatenate([plugs.tables, *tables]))
+        for array in made:
+            read_only(array)
+        return replace(self, plugs=made)
 
     @lazy
     def _table_sizes(self) -> Floats:
@@ -310,7 +315,8 @@ class Wiring:
 
     def log_value(self, codes: Sequence[int] | Ints) -> float:
         """The log value of an assignment, one code per variable, evidence and constants included."""
-        return self.constant + float(log_value(self.wires, self.unary, np.asarray(codes, np.int64)))
+        own = np.array(codes, np.int64)  # a kernel is compiled once more for arrays that are read-only
+        return self.constant + float(log_value(self.wires, self.unary, own))
 
     def logs(self, i: int) -> Floats:
         """The log values of one variable alone."""

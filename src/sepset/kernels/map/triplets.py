@@ -54,14 +54,19 @@ def _work(wires: Wires, members: Ints, *_: object) -> float:
     return len(members) * (widest**3 + 6.0 * widest**2)
 
 
-@kernel(work=_work, borrows=True)
+def _pass_work(wires: Wires, tables: Floats, members: Ints, *_: object) -> float:
+    return _work(wires, members)
+
+
+@kernel(work=_pass_work, borrows=True)
 def triplet_pass(
-    wires: Wires, members: Ints, at: Ints, lambdas: Floats, messages: Floats, h: Floats, out: Floats, step: int,
-    cancel: Bytes,
+    wires: Wires, tables: Floats, members: Ints, at: Ints, lambdas: Floats, messages: Floats, h: Floats, out: Floats,
+    step: int, cancel: Bytes,
 ) -> float:  # fmt: skip
     """Update the values of every triplet once, which changes the tables of its pairs; -inf if one is impossible.
 
     Args:
+        tables: those of the model, to be written.
         members: the pairs `(a, b)`, `(b, c)`, `(a, c)` of each triplet.
         at: where the values of each of its pairs start in `lambdas`.
         lambdas: what the triplets give to their pairs.
@@ -86,7 +91,7 @@ def triplet_pass(
                 best = max(best, found)
                 if found > -np.inf:
                     given = found / 3.0 - h[k * step + place]
-                    wires.tables[start + place] += given - lambdas[at[t, k] + place]
+                    tables[start + place] += given - lambdas[at[t, k] + place]
                     lambdas[at[t, k] + place] = given
         if best == -np.inf:
             return best

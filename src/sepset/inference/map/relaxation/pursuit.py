@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
@@ -105,17 +106,25 @@ class Clustered:
 
     def moved(self, lambdas: Floats) -> Wiring:
         """The pairs with what the triplets give to them."""
+        return self._with(self._tables(lambdas))
+
+    def _tables(self, lambdas: Floats) -> Floats:
         tables = self.wiring.plugs.tables
-        made = tables + np.bincount(self._places, lambdas, len(tables)) if len(lambdas) else tables.copy()
-        return replace(self.wiring, plugs=self.wiring.plugs._replace(tables=made))
+        return tables + np.bincount(self._places, lambdas, len(tables)) if len(lambdas) else tables.copy()
+
+    def _with(self, tables: Floats) -> Wiring:
+        """The model with other tables, which it does not write: kernels are compiled once more if they could."""
+        return replace(self.wiring, plugs=self.wiring.plugs._replace(tables=read_only(tables.view())))
 
     @property
     def _rooms(self) -> tuple[Floats, int]:
         step = int(self.wiring.plugs.cards.max(initial=1)) ** 2
         return np.empty(3 * step), step
 
-    def passed(self, moved: Wiring, lambdas: Floats, messages: Floats) -> float:
-        """A round of triplets, pairs and all others forth and one back, which change all three; the bound."""
+    def passed(self, lambdas: Floats, messages: Floats) -> float:
+        """A round of triplets, pairs and all others forth and one back, which change both; the bound."""
+        tables = self._tables(lambdas)
+        moved = self._with(tables)
         rooms, (h, step) = Rooms.of(moved), self._rooms
         out = np.empty(len(h))
 
@@ -123,7 +132,7 @@ class Clustered:
             found = np.inf
             for is_forward in (True, False):
                 given = self.members, self.at, lambdas, messages, h, out, step
-                if float(triplet_pass(moved.wires, *given, cancel)) == -np.inf:
+                if float(triplet_pass(moved.wires, tables, *given, cancel)) == -np.inf:
                     return -np.inf
                 found = float(mplp_pass(moved.wires, moved.unary.copy(), messages, *rooms, is_forward, cancel))
                 if found == -np.inf:
@@ -265,7 +274,7 @@ class _Pursuit:
             return state, Info(-state.bound, 0.0, is_done=True)
         state = self._more(task, state) if state.rounds == 1 else state
         model, lambdas, messages = self.model(task, state.clusters), state.lambdas.copy(), state.messages.copy()
-        bound = min(state.bound, model.passed(model.moved(lambdas), lambdas, messages))
+        bound = min(state.bound, model.passed(lambdas, messages))
         found = replace(state, messages=messages, lambdas=lambdas, bound=bound, rounds=state.rounds + 1)
         if found.rounds % self.method.decode_every == 0 or found.rounds < 3:
             found = self.decoded(task, found)
