@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import sepset as ss
@@ -49,7 +50,9 @@ def test_names_of_items_are_plain(name):
         Item("node", attributes=((name, "value"),))
 
 
-@pytest.mark.parametrize("position", [(float("nan"), 0.0), (0.0, float("inf")), (1.0,), (1.0, 2.0, 3.0)])
+@pytest.mark.parametrize(
+    "position", [(float("nan"), 0.0), (0.0, float("inf")), (1.0,), (1.0, 2.0, 3.0), "ab", ("1", "2")]
+)
 def test_positions_are_two_finite_numbers(position):
     with pytest.raises(ss.errors.ModelError, match="two finite numbers"):
         Look(position)
@@ -70,3 +73,9 @@ def test_a_model_tells_its_drawing():
     assert told in drawn._repr_html_()
     assert "drawing" not in str(net(BLANK))
     assert drawn.drawing.groups == ("one",)
+
+
+def test_positions_of_any_type_of_number_become_floats():
+    found = [Look(tuple(np.array([3, 4]))), Look([3, 4]), Look((3, 4))]
+    assert [look.position for look in found] == [(3.0, 4.0)] * 3
+    assert {type(number) for look in found for number in look.position} == {float}

@@ -101,7 +101,7 @@ def _look(said: Mapping[str, str]) -> Look:
 
 
 def properties(drawing: Drawing, name: str) -> list[str]:
-    """The properties of a variable as they are written: those that it had, then what else is known of it.
+    """The properties of a variable as they are written: those that it had, then its title and look.
 
     >>> properties(Drawing({"a": "Age"}, looks={"a": Look((7.0, 16.0))}), "a")
     ['title = Age', 'position = (7, 16)']

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 
 from sepset.errors import ModelError
 
@@ -73,10 +74,18 @@ class Look:
     group: str = ""
 
     def __post_init__(self) -> None:
-        if self.position is not None and not (len(self.position) == 2 and all(map(math.isfinite, self.position))):
-            raise ModelError(f"A position is two finite numbers, x and y; found {self.position!r}.")
+        if self.position is not None:
+            object.__setattr__(self, "position", _as_position(self.position))
         if self.color and not _COLOR.fullmatch(self.color):
             raise ModelError(f"A color is written as '#' and six digits of 0-9 and a-f; found {self.color!r}.")
+
+
+def _as_position(given: Sequence[float]) -> tuple[float, float]:
+    """Two finite numbers; raises for anything else."""
+    found = tuple(given)
+    if len(found) != 2 or not all(isinstance(number, Real) and math.isfinite(number) for number in found):
+        raise ModelError(f"A position is two finite numbers, x and y; found {given!r}.")
+    return float(found[0]), float(found[1])
 
 
 UNSEEN = Look()
