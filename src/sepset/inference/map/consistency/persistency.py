@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.iterate import Until, as_until, deadline
@@ -83,9 +83,7 @@ class Persistency:
         except KeyboardInterrupt:
             return replace(unknown, status=Status.INTERRUPTED)
         live = np.isfinite(wiring.unary) & ~made.moved
-        fixed = np.zeros(0, bool)
-        if wiring.num_variables:
-            fixed = np.add.reduceat(live.astype(np.int64), wiring.plugs.states[:-1]) == 1
+        fixed = _fixed(wiring, live)
         return Found(
             last.codes[None],
             (last.value,),
@@ -104,6 +102,14 @@ class Persistency:
                 "left states": int(live.sum()),
             },
         )
+
+
+def _fixed(wiring: Wiring, live: Bools) -> Bools:
+    """The variables with one state that is left."""
+    if not wiring.num_variables:
+        return np.zeros(0, bool)
+    found: Bools = np.add.reduceat(live.astype(np.int64), wiring.plugs.states[:-1]) == 1
+    return found
 
 
 def solver_of(wiring: Wiring) -> DualRounds:
