@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 
+import matplotlib.figure
 import numpy as np
 import pytest
 
@@ -56,10 +57,27 @@ def test_functions_pass_through_recomputed_posteriors(seed):
     now = posterior(case.factors, case.cards, target.name, code, plain)
     assert found.probability == pytest.approx(now, abs=CLOSE)
     by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
-    assert len(found) == sum(t.size for _, t in case.factors if t.shape[-1] > 1)
+    every = [one for v in case.variables for one in found.of(v)]
+    assert len(every) == sum(t.size for _, t in case.factors if t.shape[-1] > 1)
     assert (np.diff(np.abs(found.derivatives)) <= 0).all()
-    for i in rng.permutation(len(found))[:12].tolist():
-        check_one(found[i], float(found.derivatives[i]), by_child, case, target.name, code, plain)
+    np.testing.assert_array_equal(found.derivatives, [one.derivative for one in found])
+    check_listed_once(found, every)
+    for i in rng.permutation(len(every))[:12].tolist():
+        check_one(every[i], every[i].derivative, by_child, case, target.name, code, plain)
+
+
+def check_listed_once(found, every):
+    """Each parameter or its complement is listed, or moves the posterior nowhere: by the ends of its range."""
+    listed, flat = {str(one) for one in found}, 0.0
+    assert len(listed) == len(found)
+    for one in every:
+        row = [other for other in every if (other.child, other.parents) == (one.child, one.parents)]
+        is_shared = len(row) == 2
+        width = max(abs(p - found.probability) for p in map(one.probability, (0.25, 0.75)) if not math.isnan(p))
+        assert sum(str(other) in listed for other in (row if is_shared else [one])) == int(width > 1e-12), str(one)
+        assert not (is_shared and str(one) in listed and one.value > 0.5)
+        flat += (width <= 1e-12) / (2 if is_shared else 1)
+    assert found.num_without_effect == flat
 
 
 def check_one(one, derivative, by_child, case, name, code, plain):
@@ -128,8 +146,9 @@ def test_structured_cpds_are_varied_by_their_own_parameters(seed):
     assert found.probability == pytest.approx(posterior(case.factors, case.cards, target.name, code, plain), abs=CLOSE)
     by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
     assert {one.child for one in found}.isdisjoint(found.left_out)
-    for i in rng.permutation(len(found))[:6].tolist():
-        check_one(found[i], float(found.derivatives[i]), by_child, case, target.name, code, plain)
+    every = [one for v in case.variables for one in found.of(v)]
+    for i in rng.permutation(len(every))[:6].tolist():
+        check_one(every[i], every[i].derivative, by_child, case, target.name, code, plain)
 
 
 @pytest.fixture
@@ -168,7 +187,7 @@ def test_impossible_target_states_can_become_possible():
 def test_limits_where_the_evidence_becomes_impossible():
     a, b = ss.Discrete("a"), ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [0.4, 0.6]), ss.TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], given=a))
-    one = next(p for p in sensitivity(net, "a", state=1, given={"b": 1}) if p.child == "a" and p.state == 1)
+    one = next(p for p in sensitivity(net, "a", state=1, given={"b": 1}).of("a") if p.state == 1)
     assert math.isnan(one.probability(0.0))
     assert one.range == pytest.approx((1.0, 1.0))
     with pytest.raises(ss.errors.ArgumentError, match="theta= is a number from 0 to 1"):
@@ -180,7 +199,7 @@ def test_views(student):
     from rich.console import Console
 
     found = ss.prepare(student).sensitivity("intelligence", state="high", given={"grade": "C"})
-    assert repr(found).startswith("SensitivityResult(P(intelligence='high') = 0.0789474, 26 parameters")
+    assert repr(found).startswith("SensitivityResult(P(intelligence='high') = 0.0789474, 14 parameters")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(found)
     assert "P(grade='C' | intelligence='high', difficulty='easy')" in console.export_text()
@@ -202,11 +221,13 @@ def test_entries_of_undirected_models(seed):
         return
     target, code, given, plain = question(rng, case)
     found = sensitivity(case.model, target, state=target.states[code], given=given)
-    assert len(found) == sum(table.size for scope, table in case.factors if scope)
+    every = [one for v in case.variables for one in found.of(v)]
+    assert len(every) == sum(table.size for scope, table in case.factors if scope)
+    assert len(found) + found.num_without_effect == len(every)
     by_scope = {}
     for number, (scope, _) in enumerate(case.factors):
         by_scope.setdefault(tuple(scope), []).append(number)
-    for one in [found[i] for i in rng.permutation(len(found))[:8].tolist()]:
+    for one in [every[i] for i in rng.permutation(len(every))[:8].tolist()]:
         assert str(one).startswith("phi(")
         states = {**one.parents, one.child: one.state}
         (numbers,) = [n for scope, n in by_scope.items() if tuple(states) == scope]
@@ -230,8 +251,9 @@ def test_constraints_have_no_entries():
     unary = [ss.Table(b, [1.0, 2.0]) for b in bits]
     net = ss.MarkovNet(*unary, ss.potentials.over_scopes([bits], ss.potentials.Parity()))
     found = sensitivity(net, "b0", state=1, given={"b1": 1})
-    assert len(found) == 18
-    assert {one.child for one in found} == {b.name for b in bits}
+    every = [one for b in bits for one in found.of(b)]
+    assert len(every) == 18
+    assert {one.child for one in every} == {b.name for b in bits}
 
 
 def test_a_wide_logistic_cpd_is_left_out_and_its_neighbors_are_not():
@@ -332,3 +354,70 @@ def test_kernel_densities_weigh_states_where_they_are_observed(given):
     changed = ss.query(net.with_cpds(ss.TableCPD(A, [0.9, 0.1])), "b", given=given)
     assert first.probability(0.9) == pytest.approx(changed[1], abs=1e-9)
     assert found.left_out == ("x",)
+
+
+@pytest.mark.parametrize("order", [("low", "high"), ("high", "low")])
+def test_each_parameter_is_listed_once(order):
+    """Of each pair of complements the rarer, in any order of the states; none of the barren and the blocked."""
+    a, b, c = ss.Discrete("a", order), ss.Discrete("b", order), ss.Discrete("c", ("x", "y", "z"))
+    rows = {"low": {"low": 0.8, "high": 0.2}, "high": {"low": 0.4, "high": 0.6}}
+    net = ss.BayesNet(
+        ss.TableCPD(a, [{"low": 0.9, "high": 0.1}[s] for s in order]),
+        ss.TableCPD(b, [[rows[u][s] for s in order] for u in order], given=a),
+        ss.TableCPD(c, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], given=b),
+    )
+    found = ss.sensitivity(net, "a", state="high", given={"b": "high"})
+    assert {str(one) for one in found} == {"P(a='high')", "P(b='high' | a='low')", "P(b='low' | a='high')"}
+    assert found.num_without_effect == 6
+    assert "6 without effect" in str(found)
+    assert "P(a='high' | b=high) = 0.25" in str(found)
+
+
+def test_rare_posteriors_have_parameters_with_effects():
+    """The slopes are tiny since the posterior is, and none is rounding."""
+    a, b = ss.Discrete("a"), ss.Discrete("b")
+    net = ss.BayesNet(ss.TableCPD(a, [1.0, 1e-30]), ss.TableCPD(b, [[0.5, 0.5], [0.25, 0.75]], given=a))
+    found = ss.sensitivity(net, "a", state=1, given={"b": 0})
+    assert (len(found), found.num_without_effect) == (3, 0)
+    assert ss.sensitivity(net, "a", state=1).num_without_effect == 2
+
+
+def test_a_frame_and_a_tornado_of_ranges(student):
+    """The ends of every bar by questions to the network with the parameter at zero and at one."""
+    given = {"grade": "C"}
+    found = ss.sensitivity(student, "intelligence", state="high", given=given)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["parameter", "child", "value", "derivative", "lowest", "highest"]
+    ends = {}
+    for one in found:
+        cpd = student.cpd(one.child)
+        cell = tuple(p.code(one.parents[p.name]) for p in cpd.parents)
+        row = int(np.ravel_multi_index(cell, cpd.values.shape[:-1])) if cell else 0
+        asked = []
+        for theta in (1e-9, 1.0 - 1e-9):
+            table = changed(cpd.values, row, cpd.child.code(one.state), theta)
+            net = student.with_cpds(ss.TableCPD(cpd.child, table.reshape(-1), given=cpd.parents))
+            asked.append(ss.query(net, "intelligence", given=given)["high"])
+        ends[f"{one} = {one.value:.3g}"] = sorted(asked)
+    np.testing.assert_allclose(frame[["lowest", "highest"]], list(ends.values()), atol=1e-7)
+    axes = matplotlib.figure.Figure().subplots()
+    assert found.plot(axes, num_parameters=5) is axes
+    names = [text.get_text() for text in axes.texts]
+    assert len(names) == 5
+    reached = np.reshape([bar.get_x() + bar.get_width() for bar in axes.patches], (2, 5)).T
+    np.testing.assert_allclose(reached, [ends[name] for name in names], atol=1e-7)
+    assert axes.get_title() == "P(intelligence='high' | grade=C) = 0.07895"
+    assert axes.lines[0].get_xdata()[0] == found.probability
+    with pytest.raises(ss.errors.ArgumentError, match="num_parameters= is a whole number of at least 1"):
+        found.plot(num_parameters=0)
+
+
+def test_frames_without_ranges_and_without_parameters(student, monkeypatch):
+    alone = ss.BayesNet(ss.TableCPD(ss.Discrete("only", ["one"]), [1.0]))
+    empty = ss.sensitivity(alone, "only", state="one")
+    assert (len(empty), len(empty.to_frame()), len(empty.plot().patches)) == (0, 0, 0)
+    monkeypatch.setattr("sepset.engine.sensitivity.MOST_JOINT", 1)
+    local = ss.sensitivity(student, "intelligence", state="high", given={"sat": ss.Soft([0.5, 0.5])})
+    assert list(local.to_frame().columns) == ["parameter", "child", "value", "derivative"]
+    with pytest.raises(ss.errors.NotApplicable, match="only the derivative"):
+        local.plot()

@@ -376,6 +376,8 @@ def sensitivity(
 ) -> SensitivityResult:
     r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every parameter, steepest first.
 
+    Each parameter is listed once, and not at all if the posterior does not depend on it.
+
     Args:
         model: a directed model over discrete variables.
         target, state: the posterior in question.

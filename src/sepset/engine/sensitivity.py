@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import fraction
+from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.axes import axes_of, entitle, tornado
+from sepset.base.checks import fraction, whole
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind, frame
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import AnyParameters
 from sepset.cpds.table import TableCPD
@@ -39,6 +41,7 @@ from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.variable import Discrete, State, VariableLike
 
 if TYPE_CHECKING:
@@ -87,7 +90,9 @@ class ParameterSensitivity:
         if self.refitted is not None:
             return self.refitted.probability(theta)
         below = self.c * theta + self.d
-        return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
+        above = self.a * theta + self.b
+        is_zero = abs(above) <= ROUNDING * abs(self.a * self.value)  # the difference of two such products
+        return (0.0 if is_zero else above / below) if below > ROUNDING else math.nan
 
     def _check_global(self) -> None:
         if self.is_local:
@@ -148,17 +153,31 @@ MOST_JOINT = 64
 """The largest number of joint states of soft findings for which the posterior is known at all values."""
 ROUNDING = 1e-13
 """Denominators (one at the present value) below this count as zero."""
+FLAT = 1e-12
+"""Slopes below this, relative to the terms whose difference they are, count as zero."""
+FLAT_FITTED = 1e-9
+"""The same under soft findings, which are fitted by iteration."""
 
 
 @dataclass(frozen=True, eq=False)
 class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
-    """Every parameter of a network with its effect on one posterior, the steepest first.
+    """Every parameter that has an effect on one posterior, each once, the steepest first.
+
+    Of a row of two probabilities, which sum to one, the smaller is listed (of equal ones the one with a positive
+    slope). `of` gives all parameters of a CPD.
 
     Attributes:
         target, state: the variable and state of the posterior.
         probability: its present value.
         derivatives: the slope for each parameter, in this order.
         left_out: children whose CPDs have parameters of another kind, as the weights of logistic CPDs and lines are.
+        num_without_effect: the number of parameters that are not listed because the posterior does not depend on them.
+        findings: the evidence.
+
+    >>> import sepset as ss
+    >>> found = ss.sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"smoke": "yes"})
+    >>> [str(one) for one in found], found.num_without_effect
+    (["P(lung='yes' | smoke='yes')"], 17)
     """
 
     target: str
@@ -166,7 +185,10 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
     probability: float
     derivatives: Floats = field(repr=False)
     left_out: tuple[str, ...] = ()
+    num_without_effect: int = 0
+    findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
     _columns: _Columns = field(kw_only=True, repr=False)
+    _listed: Ints = field(kw_only=True, repr=False)
 
     def __len__(self) -> int:
         return len(self.derivatives)
@@ -180,14 +202,58 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
             return tuple(self[i] for i in range(*key.indices(len(self))))
         if not -len(self) <= key < len(self):
             raise IndexError(f"There are {len(self)} parameters; no position {key}.")
-        return self._columns.parameter(key)
+        return self._columns.parameter(int(self._listed[key]))
 
     def __iter__(self) -> Iterator[ParameterSensitivity]:
         return (self[i] for i in range(len(self)))
 
     def of(self, child: VariableLike) -> tuple[ParameterSensitivity, ...]:
-        """The parameters of one CPD, the steepest first."""
-        return tuple(self[int(i)] for i in self._columns.of(child))
+        """All parameters of one CPD, the steepest first, also both of a pair and those without effect."""
+        return tuple(self._columns.parameter(int(i)) for i in self._columns.of(child))
+
+    @property
+    def title(self) -> str:
+        """The posterior in question, as in `P(lung='yes' | xray=yes)`."""
+        given = f" | {self.findings}" if self.findings.evidence else ""
+        return f"P({self.target}={self.state!r}{given})"
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per parameter: present value, slope, and the range of the posterior if known.
+
+        >>> import sepset as ss
+        >>> found = ss.sensitivity(ss.datasets.load("student"), "intelligence", state="high", given={"grade": "C"})
+        >>> found.to_frame()[["value", "derivative", "lowest", "highest"]].round(3).iloc[0].tolist()
+        [0.02, 0.474, 0.069, 0.388]
+        """
+        listed = tuple(self)
+        columns: dict[str, list[Any]] = {
+            "parameter": [str(one) for one in listed],
+            "child": [one.child for one in listed],
+            "value": [one.value for one in listed],
+            "derivative": self.derivatives.tolist(),
+        }
+        if not self._columns.is_local:
+            ranges = [one.range for one in listed]
+            columns |= {"lowest": [low for low, _ in ranges], "highest": [high for _, high in ranges]}
+        return frame(columns, kind)
+
+    def plot(self, ax: Any = None, *, num_parameters: int = 12) -> Any:
+        """The matplotlib axes with a tornado: the range of the posterior for each parameter, the widest at the top.
+
+        Each bar is the range over all values of the parameter; its darker part is below the present posterior, which
+        is the line down the picture. Each parameter is named with its present value.
+
+        Args:
+            ax: matplotlib axes.
+            num_parameters: the number of parameters, the steepest of all.
+        """
+        chosen = self[: whole("num_parameters", num_parameters, least=1)]
+        bars = [(f"{one} = {one.value:.3g}", *one.range) for one in chosen]
+        bars.sort(key=lambda bar: bar[1] - bar[2])
+        axes = tornado(axes_of(ax), bars, self.probability)
+        axes.set_xlabel("posterior at all values of the parameter")
+        entitle(axes, f"{self.title} = {self.probability:.4g}")
+        return axes
 
     def __repr__(self) -> str:
         top = f"; steepest {self[0]}: {self.derivatives[0]:+.4g}" if len(self) else ""
@@ -196,13 +262,20 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         )
 
     def _shown(self) -> Shown:
-        title = f"P({self.target}={self.state!r}) = {self.probability:.6g}"
+        title = f"{self.title} = {self.probability:.6g}"
         first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:20]]
         if self._columns.is_local:
-            return Shown(("parameter", "value", "derivative"), first, title)
+            return Shown(("parameter", "value", "derivative"), first, title, self._caption())
         ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:20]]
         rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
-        return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title)
+        return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title, self._caption())
+
+    def _caption(self) -> str:
+        """How many parameters there are beside those shown."""
+        cut = [f"first 20 of {len(self)} parameters"] if len(self) > 20 else []
+        none = [f"{self.num_without_effect} without effect"] if self.num_without_effect else []
+        others = [f"other parameters: {', '.join(self.left_out[:5])}{', ...' if len(self.left_out) > 5 else ''}"]
+        return "; ".join([*cut, *none, *(others if self.left_out else [])])
 
 
 Numbers: TypeAlias = tuple[float, float, float, float, float]
@@ -215,6 +288,11 @@ class _Source(Protocol):
     def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity: ...
 
     def is_of(self, child: str) -> bool: ...
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether its rows are pairs of probabilities that sum to one."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,6 +310,10 @@ class _Rows:
     def is_of(self, child: str) -> bool:
         return self.child.name == child
 
+    @property
+    def is_paired(self) -> bool:
+        return len(self.codes) == 2
+
 
 @dataclass(frozen=True, eq=False)
 class _Entries:
@@ -247,6 +329,10 @@ class _Entries:
 
     def is_of(self, child: str) -> bool:
         return self.scope[-1].name == child
+
+    @property
+    def is_paired(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +366,34 @@ class _Columns:
         """The derivative of the posterior in each parameter."""
         return np.asarray(self.numbers[:, 1] - self.numbers[:, 3] * posterior)
 
+    def flat(self, slope: Floats, posterior: float) -> Bools:
+        r"""Whether the posterior does not depend on each parameter: $a = c\,p$ up to rounding.
+
+        Under soft findings it depends on a parameter also if it is only stationary there.
+        """
+        value, a, _, c, _ = self.numbers.T
+        scale = np.abs(a) + np.abs(c) * posterior + posterior / np.maximum(value, 1.0)
+        is_fitted = self.is_local or self.joints is not None
+        found = np.abs(slope) <= (FLAT_FITTED if is_fitted else FLAT) * scale
+        if self.joints is not None:
+            for i in np.flatnonzero(found).tolist():
+                elsewhere = [self.parameter(i).probability(theta) for theta in (0.25, 0.75)]
+                found[i] = all(math.isnan(p) or abs(p - posterior) <= FLAT_FITTED for p in elsewhere)
+        return np.asarray(found)
+
+    def once(self, slope: Floats) -> Bools:
+        """Whether each parameter is listed: of each pair of complements the smaller; if equal, the one that raises."""
+        found = np.ones(len(self.source), bool)
+        value = self.numbers[:, 0]
+        for number, source in enumerate(self.sources):
+            if source.is_paired:
+                start, stop = np.searchsorted(self.source, [number, number + 1])
+                first, second = np.arange(start, stop).reshape(-1, 2).T
+                is_tied = value[first] == value[second]
+                found[first] = np.where(is_tied, slope[first] >= slope[second], value[first] < value[second])
+                found[second] = ~found[first]
+        return found
+
     def with_slopes(self, slope: Floats, posterior: float) -> _Columns:
         """The same parameters with the tangent at the present value as their function."""
         value = self.numbers[:, 0]
@@ -306,14 +420,19 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
         joints = _joints(engine, position, state, stated)
         columns = columns if joints is None else replace(columns, is_local=False, joints=joints)
     slope = columns.slopes(found.posterior)
+    once, is_flat = columns.once(slope), columns.flat(slope, found.posterior)
     order = np.argsort(-np.abs(slope), kind="stable")
+    listed = np.flatnonzero((once & ~is_flat)[order])
     return SensitivityResult(
         variable.name,
         state,
         found.posterior,
-        slope[order],
+        slope[order][listed],
         found.left_out,
+        int((once & is_flat).sum()),
+        findings=Findings(stated, engine.known),
         _columns=columns.sorted(order),
+        _listed=listed,
         method=engine.method,
         guarantees=engine.promises,
     )
