@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from sepset.engine.blanket import OnImpossible
     from sepset.engine.engine import Engine
     from sepset.engine.information import InformationValues
+    from sepset.engine.parametereffects import SensitivityResult
     from sepset.engine.prediction import Prediction
     from sepset.engine.rowquestions import Targets
-    from sepset.engine.sensitivity import SensitivityResult
     from sepset.inference.assignment import Assigns
     from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
     from sepset.inference.iterate import Until
