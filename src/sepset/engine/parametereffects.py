@@ -237,7 +237,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title, self._caption())
 
     def _caption(self) -> str:
-        """How many parameters there are beside those shown."""
+        """How many parameters there are in addition to those shown."""
         cut = [f"first 20 of {len(self)} parameters"] if len(self) > 20 else []
         none = [f"{self.num_without_effect} without effect"] if self.num_without_effect else []
         others = [f"other parameters: {', '.join(self.left_out[:5])}{', ...' if len(self.left_out) > 5 else ''}"]
