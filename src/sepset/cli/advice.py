@@ -73,7 +73,7 @@ def sensitivity(
         "probability": found.probability,
         "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
     }
-    show(payload, as_json, found.__rich__)
+    show(payload, as_json, lambda: rich_table(found._shown_first(rows)))
 
 
 @app.command()

@@ -196,11 +196,14 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         )
 
     def _shown(self) -> Shown:
+        return self._shown_first(20)
+
+    def _shown_first(self, num_rows: int) -> Shown:
         title = f"P({self.target}={self.state!r}) = {self.probability:.6g}"
-        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:20]]
+        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
         if self._columns.is_local:
             return Shown(("parameter", "value", "derivative"), first, title)
-        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:20]]
+        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:num_rows]]
         rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
         return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title)
 
