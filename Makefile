@@ -6,7 +6,7 @@ JOBS ?= auto
 # Tests and benchmarks run side by side, so each process keeps to one thread of linear algebra.
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo test crosscheck bench check format generate clean
+.PHONY: demo test crosscheck docs bench check format generate clean
 
 demo: .venv/.installed
 	@$(BIN)/python examples/demo.py
@@ -14,8 +14,13 @@ demo: .venv/.installed
 test: .venv/.dev
 	$(BIN)/pytest -n $(JOBS) --ignore=tests/crosscheck
 
+# Without the packages of the site its test is skipped.
 crosscheck: .venv/.peers
+	-@$(MAKE) --no-print-directory .venv/.docs
 	$(BIN)/pytest -n $(JOBS) tests/crosscheck
+
+docs: .venv/.docs
+	$(BIN)/python -m mkdocs build --quiet
 
 bench: .venv/.peers
 	$(BIN)/python -m benchmarks
@@ -51,5 +56,9 @@ generate: .venv/.dev
 	$(BIN)/python -m pip install --quiet --editable '.[dev,peers]'
 	@touch $@ .venv/.dev .venv/.installed
 
+.venv/.docs: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@ .venv/.installed
+
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf site .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -27,7 +27,14 @@ def pictures() -> dict[Path, str]:
     """The pictures in the documents."""
     import sepset as ss
 
-    drawn = {"asia": ss.draw(ss.datasets.load("asia"), given={"xray": "yes"})}
+    asia = ss.datasets.load("asia")
+    patient = {"dysp": "yes", "xray": "yes"}
+    drawn = {
+        "asia": ss.draw(asia, given={"xray": "yes"}),
+        "tutorial-clinic": ss.draw(asia, beliefs=True),
+        "tutorial-patient": ss.draw(asia, given=patient, compare={}),
+        "tutorial-learned": ss.draw(ss.learn_structure(ss.sample(asia, 5000, seed=1)).cpdag),
+    }
     return {ROOT / "docs" / "images" / f"{name}.svg": f"{picture.to_svg()}\n" for name, picture in drawn.items()}
 
 

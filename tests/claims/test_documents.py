@@ -1,11 +1,12 @@
 """The documents are right: their examples run, printed values match, links lead somewhere, docstrings are tested.
 
-In `README.md`, `CONTRIBUTING.md` and `docs/*.md`, blocks run in order, in one namespace and one empty folder a file:
+In `README.md`, `CONTRIBUTING.md` and `docs/**/*.md`, blocks run in order, in one namespace and one empty folder a file:
 
 * a block marked `python` is executed; a comment after an expression is its value, to the digits shown;
 * a block marked `text` right after it is what it prints;
 * in a block marked `sh`, lines that start with `sepset ` are run by the command line;
-* a block marked `python no-run` is a sketch and is skipped.
+* a block marked `python no-run` is a sketch and is skipped;
+* a picture that a block saves under the name of one that the page shows is that picture.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import doctest
+import functools
 import importlib
 import io
 import re
@@ -30,7 +32,12 @@ from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sepset"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
     ".".join(("sepset", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
@@ -40,6 +47,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 FENCE = re.compile(r"^```(?P<kind>[^\n`]*)\n(?P<body>.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\((?P<target>[^)\s]+)\)")
+PICTURE = re.compile(r"!\[[^\]\n]+\]\((?P<target>[^)\s]+)\)")
 NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -117,13 +125,18 @@ def run_document(text: str, name: str) -> None:
             run_commands(block, name)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_examples_run(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_document(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT)))
+    text = path.read_text(encoding="utf-8")
+    run_document(text, str(path.relative_to(ROOT)))
+    for target in PICTURE.findall(text):
+        shown, saved = (path.parent / target).resolve(), tmp_path / Path(target).name
+        assert shown.is_file(), f"{path.name} shows {target}, which does not exist"
+        assert not saved.is_file() or saved.read_text("utf-8").strip() == shown.read_text("utf-8").strip(), target
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_blocks_have_a_known_mark(path):
     kinds = {block.kind for block in blocks(path.read_text(encoding="utf-8"))}
     assert kinds <= {"python", "python no-run", "sh", "text"}
@@ -149,9 +162,31 @@ def broken_links(path: Path) -> Iterator[str]:
             yield match["target"]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(path):
     assert list(broken_links(path)) == []
+
+
+def unknown_names(text: str) -> Iterator[str]:
+    """The names `ss.x.y` in inline code that sepset does not have."""
+    code = " ".join(re.findall(r"`([^`\n]+)`", FENCE.sub("", text)))
+    for name in sorted(set(re.findall(r"\bss((?:\.\w+)+)", code))):
+        try:
+            functools.reduce(getattr, name[1:].split("."), importlib.import_module("sepset"))
+        except AttributeError:
+            yield f"ss{name}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_names_in_the_text_exist(path):
+    assert list(unknown_names(path.read_text(encoding="utf-8"))) == []
+
+
+def test_the_search_for_unknown_names_itself():
+    assert list(unknown_names("Use `ss.query(x)`, `ss.graphs.nothing` and `ss.fit(ss.nowhere)`.")) == [
+        "ss.graphs.nothing",
+        "ss.nowhere",
+    ]
 
 
 def test_the_readme_has_a_place_for_measured_figures():

@@ -19,7 +19,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sepset"
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 
@@ -183,7 +188,7 @@ def test_modules_are_in_plain_words(path):
     assert not found, f"{path.relative_to(ROOT)}\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_documents_are_in_plain_words(path):
     found = violations(paragraphs(path.read_text(encoding="utf-8")))
     assert not found, f"{path.relative_to(ROOT)}\n" + "\n".join(found)

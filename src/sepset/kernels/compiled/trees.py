@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.compiled.tape import ONE
-from sepset.kernels.kernel import kernel
+from sepset.kernels.kernel import kernel, sizes
 
 BYTES_PER_WORD = 7
 WORD = 8 * BYTES_PER_WORD
@@ -211,7 +211,7 @@ def _ordered(left: Ints, right: Ints, num_leaves: int) -> Ints:
     return rows
 
 
-@kernel
+@kernel(work=sizes)
 def estimate(cards: Floats, bounds: Ints, pool: Ints, sizes: Floats, steps: Ints, rates: Floats) -> float:
     """The estimated nanoseconds of all steps of a contraction; the arguments are those of `leaves` and `anneal`."""
     total = 0.0

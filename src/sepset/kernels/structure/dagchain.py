@@ -81,7 +81,7 @@ def _structure_steps(state: Ints, cands: Ints, *args: object) -> float:
 
 @kernel(inline=True)
 def _undo(graph: Bytes, kind: int, a: int, b: int) -> None:
-    """Take a move back: reversals by reversing again, additions by deletions, and the other way round."""
+    """Take a move back: reversals by reversing again, additions by deletions, deletions by additions."""
     if kind == 2:
         _apply(graph, 2, b, a)
     else:

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import TooLarge
 from sepset.graphs.graph import DAG
@@ -128,7 +129,7 @@ def test_too_many_columns_or_sets(monkeypatch):
     small = columns()
     free = Constraints().bind(small.names)
     monkeypatch.setattr(families, "MOST_FAMILIES", 31)
-    with pytest.raises(TooLarge, match=r"4 columns have 32 parent sets .* about 512 B and 6.4e-05 s.*max_parents="):
+    with pytest.raises(TooLarge, match=r"4 columns have 32 parent sets .* about 512 B and 6.6e-05 s.*max_parents="):
         score_table(Scorer(small, BIC()), free)
     monkeypatch.setattr(families, "MOST_SETS", 5)
     monkeypatch.setattr(families, "MOST_ASKED", 15)
@@ -163,3 +164,10 @@ def test_too_many_parent_sets_are_refused_before_they_are_scored():
     with pytest.raises(TooLarge, match=r"60 columns have about .* parent sets .* s; the limit is"):
         ExactSearch().learn(task)
     assert task.scorer.num_scores < 2_000
+
+
+def test_tables_that_take_longer_than_the_time_left_are_refused_before_the_work():
+    rows = ss.sample(ss.datasets.load("alarm"), 500, seed=1).to_frame()
+    rows = rows[[name for name in rows if rows[name].nunique() > 1]]
+    with pytest.raises(TooLarge, match=r"s are left\. Set max_parents="):
+        ss.learn_structure(rows, method=ss.ExactSearch(), until=ss.Until(seconds=0.5))

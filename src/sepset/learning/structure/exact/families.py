@@ -34,8 +34,8 @@ from sepset.learning.structure.familyscores import CountSum, Scorer, count_sum
 MOST_SETS = 1 << 26
 """The largest number of sets of columns whose sums are kept."""
 
-MOST_COUNTED = 1 << 36
-"""Sets times rows that are counted for sums, at 4 to 8 ns each; beyond, sets that a bound excludes are left out."""
+MOST_SECONDS = 60.0
+"""The time for sums over all sets; beyond it, sets that a bound excludes are left out where that helps."""
 
 MOST_FAMILIES = 1 << 28
 """The largest number of families of a table."""
@@ -45,6 +45,9 @@ MOST_ASKED = 1 << 23
 
 SECONDS_LISTED, SECONDS_ASKED = 2e-6, 1e-4
 """About what a family takes in a table of sums, and one by one."""
+
+SECONDS_COUNTED = 6e-9
+"""About what a row takes in the count of a set of columns."""
 
 FAMILY_BYTES = 16
 """The memory of a family in a table."""
@@ -59,7 +62,7 @@ def num_families(num_columns: int, max_parents: int) -> int:
     return num_columns * sum(math.comb(num_columns - 1, k) for k in range(min(max_parents, num_columns - 1) + 1))
 
 
-def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> ScoreTable:
+def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False, seconds: float = math.inf) -> ScoreTable:
     """The score of every allowed parent set.
 
     Args:
@@ -67,6 +70,7 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> Sc
         allowed: the constraints; `max_parents` limits the sets.
         pruned: leave out sets that have an allowed subset of at least the same score, and do not count those that a
             bound excludes: the best DAGs are the same.
+        seconds: the time that is left; a table that takes longer by its estimate is refused before it is begun.
 
     Reference: Teyssier & Koller (2005); de Campos & Ji (2011) for the bounds.
     Guarantee: exact.
@@ -78,26 +82,35 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False) -> Sc
         allowed = allowed._replace(max_parents=max(useful_parents(scorer, allowed, v) for v in range(scorer.n)))
     sets = sum(math.comb(scorer.n, k) for k in range(min(allowed.max_parents + 1, scorer.n) + 1))
     count = sum(num_sets(allowed, child) for child in range(scorer.n))
-    if sums is not None and sets <= MOST_SETS and (not pruned or sets * scorer.columns.num_rows < MOST_COUNTED):
-        _require(count, MOST_FAMILIES, scorer.n, SECONDS_LISTED)
+    in_sums = count * SECONDS_LISTED + sets * scorer.columns.num_rows * SECONDS_COUNTED
+    if sums is not None and sets <= MOST_SETS and (not pruned or in_sums <= MOST_SECONDS):
+        _require(count, MOST_FAMILIES, scorer.n, in_sums / max(count, 1), seconds=seconds)
         families = _summed_families(scorer, sums, allowed)
     elif pruned and bound_above(scorer, 0, ()) < np.inf:
-        families = (bounded_families(scorer, allowed, child) for child in range(scorer.n))
+        families = (bounded_families(scorer, allowed, child, seconds) for child in range(scorer.n))
     else:
-        _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED)
+        _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, seconds=seconds)
         families = (_listed_families(scorer, allowed, child) for child in range(scorer.n))
     found = ScoreTable.of_children(scorer.columns.names, families)
     return found.pruned() if pruned else found
 
 
-def _require(count: int, most: int, num_columns: int, seconds: float, least: str = "") -> None:
-    """Raise if there are more families than a table holds, or than can be scored one by one."""
-    if count > most:
-        raise TooLarge(
-            f"{num_columns} columns have {least}{count:.4g} parent sets that may be the best, which take about "
-            f"{readable(count * FAMILY_BYTES)} and {count * seconds:.2g} s; the limit is {most:,} sets. Set "
-            "max_parents= in the constraints, or use BOSS() or GES(), which prove nothing."
-        )
+def _require(
+    count: int, most: int, num_columns: int, each: float, least: str = "", *, seconds: float = math.inf
+) -> None:
+    """Raise if there are more families than a table holds, or than can be scored in the time that is left.
+
+    Args:
+        each: about what a family takes, in seconds.
+    """
+    if count <= most and count * each <= seconds:
+        return
+    limit = f"the limit is {most:,} sets" if count > most else f"{seconds:.3g} s are left"
+    raise TooLarge(
+        f"{num_columns} columns have {least}{count:.4g} parent sets that may be the best, which take about "
+        f"{readable(count * FAMILY_BYTES)} and {count * each:.2g} s; {limit}. Set max_parents= in the constraints, or "
+        "use BOSS() or GES(), which prove nothing."
+    )
 
 
 def num_sets(allowed: Allowed, child: int) -> int:
@@ -206,7 +219,7 @@ def _summed_families(scorer: Scorer, sums: FamilySums, allowed: Allowed) -> Iter
         yield masks, sums.scores(child, masks) + _prior(scorer, child, masks)
 
 
-def bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints, Floats]:
+def bounded_families(scorer: Scorer, allowed: Allowed, child: int, seconds: float = math.inf) -> tuple[Ints, Floats]:
     """Sets level by level: one whose bound is not above the score of a subset ends all its supersets."""
     base = tuple(bits(_mask(allowed.required[:, child])))
     free = [p for p in range(scorer.n) if not allowed.forbidden[p, child] and p not in base]
@@ -217,12 +230,13 @@ def bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints
         if size > 2:
             room = min(allowed.max_parents - len(base), len(free))
             count = _num_left(scorer, child, base, free[:], max(scores), room)
-            _require(count * scorer.n, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
+            _require(count * scorer.n, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
         useful = (u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base))
         level = list(islice(useful, MOST_ASKED // scorer.n + 1))
         if not level:
             break
-        _require((len(masks) + len(level)) * scorer.n, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
+        families = (len(masks) + len(level)) * scorer.n
+        _require(families, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
         found = scorer.families(child, level).tolist()
         for parents, score in zip(level, found, strict=True):
             best[parents] = max(score, _best_below(parents, best, base))

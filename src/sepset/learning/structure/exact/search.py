@@ -38,7 +38,8 @@ class ExactSearch:
     - "auto": dynamic programming where an eighth of the memory holds it; otherwise A* until it has expanded a million
       sets, and then the integer program.
 
-    `until` ends the last three with the best DAG known and the gap to the bound. The methods find DAGs of equal score;
+    `until` ends the last three with the best DAG known and the gap to the bound; if the scores of all parent sets alone
+    would take longer, it is refused with the estimate. The methods find DAGs of equal score;
     where several are best, each may find another.
 
     Args:
@@ -74,7 +75,9 @@ class ExactSearch:
             found = best_dag(dense_families(task.scorer, task.allowed))
         else:
             until = None if task.until is None else as_until(task.until, NO_LIMIT)
-            found = self.solve(score_table(task.scorer, task.allowed, pruned=True), until=until, seed=task.rng)
+            seconds = math.inf if until is None or until.seconds is None else until.seconds
+            table = score_table(task.scorer, task.allowed, pruned=True, seconds=seconds)
+            found = self.solve(table, until=until, seed=task.rng)
         return self._learned(task, found, method)
 
     def solve(self, table: ScoreTable, *, until: Until | None = None, seed: Seed = 0) -> Optimum:

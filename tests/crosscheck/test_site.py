@@ -1,0 +1,109 @@
+"""The site builds without warnings, its links lead somewhere, and every public name is in its reference."""
+
+from __future__ import annotations
+
+import html
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from sepset.surface import NAMESPACES, VERBS, homes
+
+pytestmark = pytest.mark.crosscheck
+for package in ("mkdocs", "material", "mkdocstrings_handlers.python", "latex2mathml"):
+    pytest.importorskip(package, reason="needs the extra docs")
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Page(HTMLParser):
+    """The anchors of a page, and the targets of its links, pictures, scripts and styles."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.targets: list[str] = []
+        self.text: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.anchors |= {value for key in ("id", "name") if (value := values.get(key))}
+        self.targets += [value for key in ("href", "src") if (value := values.get(key)) is not None]
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site; warnings are errors."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}
+
+
+def broken(path, pages):
+    """The links of a page inside the site that lead nowhere."""
+    for target in pages[path].targets:
+        parts = urlsplit(html.unescape(target))
+        if parts.scheme or parts.netloc:
+            continue
+        file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        anchor = unquote(parts.fragment)
+        if not file.exists() or (anchor and file in pages and anchor not in pages[file].anchors):
+            yield target
+
+
+def test_links_lead_somewhere(pages):
+    assert {str(path): found for path in pages if (found := list(broken(path, pages)))} == {}
+
+
+def test_every_public_name_has_its_place(site, pages):
+    listed = {"index": VERBS, **NAMESPACES}
+    missing = [
+        f"{space}: {name}"
+        for space, table in listed.items()
+        for name, module in homes(table).items()
+        if f"sepset.{module}.{name}" not in pages[site / "reference" / f"{space}.html"].anchors
+    ]
+    assert missing == []
+
+
+def test_formulas_and_examples_are_drawn(site):
+    """Mathematics needs no script, and prompts of examples are not quotations."""
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert 'class="arithmatex"' not in text, path
+        assert "<blockquote>" not in text, path
+
+
+def test_nothing_is_fetched(pages):
+    """Pages work without a network: scripts, styles and pictures are in the site."""
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert '<script src="http' not in text, path
+        assert '<link rel="stylesheet" href="http' not in text, path
+
+
+def test_the_search_finds_the_reference(site):
+    index = (site / "search" / "search_index.json").read_text(encoding="utf-8")
+    for name in ("learn_structure", "CliqueTree", "mcar_test"):
+        assert name in index
