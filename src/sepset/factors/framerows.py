@@ -62,7 +62,7 @@ def named_rows(table: Any, child: Named, *, parents: Sequence[Named], label: str
 
 
 def _is_tidy(rest: Sequence[Any], child: Named) -> bool:
-    """Whether the columns beside those of the parents are the child and its probability, and not its two states."""
+    """Whether the columns other than those of the parents are the child and its probability, and not its two states."""
     if _name(child) not in rest or len(rest) != 2:
         return False
     return isinstance(child, str) or set(rest) != set(child.states)
