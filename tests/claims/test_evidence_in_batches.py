@@ -161,7 +161,7 @@ def test_sensitivity_under_soft_findings(given):
     high = STUDENT["intelligence"].states.index("high")
     assert found.probability == pytest.approx(marginal(updated(given), ["intelligence"])[high], abs=CLOSE)
     step, seen = 1e-5, 0
-    for parameter in found:
+    for parameter in (one for v in STUDENT.variables for one in found.of(v)):
         cpd = STUDENT.cpd(parameter.child)
         row = tuple(p.states.index(parameter.parents[p.name]) for p in cpd.parents)
         state = cpd.child.states.index(parameter.state)

@@ -226,7 +226,7 @@ def test_sensitivity_to_tables_beside_real_findings(theta):
     found = ss.sensitivity(HYBRID, "a", state=1, given={"y": 0.3})
     assert found.probability == pytest.approx(posterior({"y": 0.3})[1].sum(), abs=CLOSE)
     seen = 0
-    for parameter in found:
+    for parameter in (*found.of("a"), *found.of("b")):
         p_a, p_b = P_A.copy(), P_B.copy()
         row = p_a if parameter.child == "a" else p_b[parameter.parents["a"]]
         state, rest = parameter.state, 1.0 - row[parameter.state]

@@ -25,7 +25,7 @@ def parents(number):
 
 def of_child(found, child="y", state=1):
     """The parameters of one CPD for one state of its child, by their present values."""
-    return {round(p.value, 9): p for p in found if p.child == child and p.state == state}
+    return {round(p.value, 9): p for p in found.of(child) if p.state == state}
 
 
 def posterior(priors, links, leak):
@@ -107,7 +107,7 @@ def check_tree(number):
     found = ss.sensitivity(net, "p0", state=1, given={"y": 1})
     assert found.left_out == ()
     parameters = of_child(found)
-    assert sum(p.child == "y" and p.state == 1 for p in found) == len(at)
+    assert sum(p.state == 1 for p in found.of("y")) == len(at)
     assert set(parameters) == set(at.tolist())
     for theta, place in itertools.product(THETAS, {0, 1, number - 1, number}):
         changed = at.copy()
@@ -157,4 +157,5 @@ def test_undirected_models_are_varied_by_the_entries_of_their_factors():
     net = ss.MarkovNet(ss.Table((a, b), first), ss.Table((b, c), second))
     found = ss.sensitivity(net, "a", state=1, given={"c": 0})
     assert found.probability == pytest.approx(share(first, second), abs=CLOSE)
-    assert sorted(p.derivative for p in found) == pytest.approx(sorted(slopes), abs=1e-7)
+    every = (p for name in "abc" for p in found.of(name))
+    assert sorted(p.derivative for p in every) == pytest.approx(sorted(slopes), abs=1e-7)

@@ -73,9 +73,9 @@ def varied(parameter, theta):
 @pytest.mark.parametrize("given", GIVENS.values(), ids=GIVENS)
 def test_every_value_of_every_parameter(given):
     found = ss.sensitivity(STUDENT, "intelligence", state="high", given=given)
-    assert len(found) >= 15
-    assert {p.child for p in found} <= set(NAMES)
-    for parameter in list(found)[::3]:
+    every = [parameter for name in NAMES for parameter in found.of(name)]
+    assert len(every) == 26
+    for parameter in every[::3]:
         assert not parameter.is_local
         assert parameter.probability(parameter.value) == pytest.approx(found.probability, abs=1e-9)
         for theta in (0.15, 0.85):
@@ -114,7 +114,10 @@ def test_entries_of_factors_up_to_infinity():
     joint = {(first, second): ss.Soft([[0.1, 0.2], [0.3, 0.4]])}
     third = net.variables.names[2]
     both = ss.sensitivity(net, third, state=net[third].states[0], given=joint)
-    assert len(both) == len(found)
+    assert [len(found) + found.num_without_effect, len(both) + both.num_without_effect] == [16, 16]
+    stated = {str(one) for one in both.of(second)}  # the joint distribution of the two is given, whatever its factor
+    assert both.num_without_effect == len(stated) == 4
+    assert stated.isdisjoint(map(str, both))
 
 
 def test_findings_that_become_impossible():

@@ -56,10 +56,27 @@ def test_functions_pass_through_recomputed_posteriors(seed):
     now = posterior(case.factors, case.cards, target.name, code, plain)
     assert found.probability == pytest.approx(now, abs=CLOSE)
     by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
-    assert len(found) == sum(t.size for _, t in case.factors if t.shape[-1] > 1)
+    every = [one for v in case.variables for one in found.of(v)]
+    assert len(every) == sum(t.size for _, t in case.factors if t.shape[-1] > 1)
     assert (np.diff(np.abs(found.derivatives)) <= 0).all()
-    for i in rng.permutation(len(found))[:12].tolist():
-        check_one(found[i], float(found.derivatives[i]), by_child, case, target.name, code, plain)
+    np.testing.assert_array_equal(found.derivatives, [one.derivative for one in found])
+    check_listed_once(found, every)
+    for i in rng.permutation(len(every))[:12].tolist():
+        check_one(every[i], every[i].derivative, by_child, case, target.name, code, plain)
+
+
+def check_listed_once(found, every):
+    """Each parameter or its complement is listed, or moves the posterior nowhere: by the ends of its range."""
+    listed, flat = {str(one) for one in found}, 0.0
+    assert len(listed) == len(found)
+    for one in every:
+        row = [other for other in every if (other.child, other.parents) == (one.child, one.parents)]
+        is_shared = len(row) == 2
+        width = max(abs(p - found.probability) for p in map(one.probability, (0.25, 0.75)) if not math.isnan(p))
+        assert sum(str(other) in listed for other in (row if is_shared else [one])) == int(width > 1e-12), str(one)
+        assert not (is_shared and str(one) in listed and one.value > 0.5)
+        flat += (width <= 1e-12) / (2 if is_shared else 1)
+    assert found.num_without_effect == flat
 
 
 def check_one(one, derivative, by_child, case, name, code, plain):
@@ -128,8 +145,9 @@ def test_structured_cpds_are_varied_by_their_own_parameters(seed):
     assert found.probability == pytest.approx(posterior(case.factors, case.cards, target.name, code, plain), abs=CLOSE)
     by_child = {scope[-1]: i for i, (scope, _) in enumerate(case.factors)}
     assert {one.child for one in found}.isdisjoint(found.left_out)
-    for i in rng.permutation(len(found))[:6].tolist():
-        check_one(found[i], float(found.derivatives[i]), by_child, case, target.name, code, plain)
+    every = [one for v in case.variables for one in found.of(v)]
+    for i in rng.permutation(len(every))[:6].tolist():
+        check_one(every[i], every[i].derivative, by_child, case, target.name, code, plain)
 
 
 @pytest.fixture
@@ -168,7 +186,7 @@ def test_impossible_target_states_can_become_possible():
 def test_limits_where_the_evidence_becomes_impossible():
     a, b = ss.Discrete("a"), ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [0.4, 0.6]), ss.TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], given=a))
-    one = next(p for p in sensitivity(net, "a", state=1, given={"b": 1}) if p.child == "a" and p.state == 1)
+    one = next(p for p in sensitivity(net, "a", state=1, given={"b": 1}).of("a") if p.state == 1)
     assert math.isnan(one.probability(0.0))
     assert one.range == pytest.approx((1.0, 1.0))
     with pytest.raises(ss.errors.ArgumentError, match="theta= is a number from 0 to 1"):
@@ -180,7 +198,7 @@ def test_views(student):
     from rich.console import Console
 
     found = ss.prepare(student).sensitivity("intelligence", state="high", given={"grade": "C"})
-    assert repr(found).startswith("SensitivityResult(P(intelligence='high') = 0.0789474, 26 parameters")
+    assert repr(found).startswith("SensitivityResult(P(intelligence='high') = 0.0789474, 14 parameters")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(found)
     assert "P(grade='C' | intelligence='high', difficulty='easy')" in console.export_text()
@@ -202,11 +220,13 @@ def test_entries_of_undirected_models(seed):
         return
     target, code, given, plain = question(rng, case)
     found = sensitivity(case.model, target, state=target.states[code], given=given)
-    assert len(found) == sum(table.size for scope, table in case.factors if scope)
+    every = [one for v in case.variables for one in found.of(v)]
+    assert len(every) == sum(table.size for scope, table in case.factors if scope)
+    assert len(found) + found.num_without_effect == len(every)
     by_scope = {}
     for number, (scope, _) in enumerate(case.factors):
         by_scope.setdefault(tuple(scope), []).append(number)
-    for one in [found[i] for i in rng.permutation(len(found))[:8].tolist()]:
+    for one in [every[i] for i in rng.permutation(len(every))[:8].tolist()]:
         assert str(one).startswith("phi(")
         states = {**one.parents, one.child: one.state}
         (numbers,) = [n for scope, n in by_scope.items() if tuple(states) == scope]
@@ -230,8 +250,9 @@ def test_constraints_have_no_entries():
     unary = [ss.Table(b, [1.0, 2.0]) for b in bits]
     net = ss.MarkovNet(*unary, ss.potentials.over_scopes([bits], ss.potentials.Parity()))
     found = sensitivity(net, "b0", state=1, given={"b1": 1})
-    assert len(found) == 18
-    assert {one.child for one in found} == {b.name for b in bits}
+    every = [one for b in bits for one in found.of(b)]
+    assert len(every) == 18
+    assert {one.child for one in every} == {b.name for b in bits}
 
 
 def test_a_wide_logistic_cpd_is_left_out_and_its_neighbors_are_not():

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from sepset.engine.blanket import OnImpossible
     from sepset.engine.engine import Engine
     from sepset.engine.information import InformationValues
+    from sepset.engine.parametereffects import SensitivityResult
     from sepset.engine.prediction import Prediction
     from sepset.engine.rowquestions import Targets
-    from sepset.engine.sensitivity import SensitivityResult
     from sepset.inference.assignment import Assigns
     from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
     from sepset.inference.iterate import Until
@@ -375,6 +375,8 @@ def sensitivity(
     model: Model, target: VariableLike, *, state: State, given: Given = None, method: Method | None = None
 ) -> SensitivityResult:
     r"""The dependence of $P(\text{target} = \text{state} \mid \mathbf e)$ on every parameter, steepest first.
+
+    Each parameter is listed once, and not at all if the posterior does not depend on it.
 
     Args:
         model: a directed model over discrete variables.

@@ -72,6 +72,7 @@ def sensitivity(
         "state": own,
         "probability": found.probability,
         "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
+        "num_without_effect": found.num_without_effect,
     }
     show(payload, as_json, lambda: rich_table(found._shown_first(rows)))
 

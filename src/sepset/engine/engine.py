@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from sepset.data.sources import Weights
     from sepset.engine.information import InformationValues
     from sepset.engine.invariants import CheckReport
-    from sepset.engine.sensitivity import SensitivityResult
+    from sepset.engine.parametereffects import SensitivityResult
     from sepset.engine.view import View
     from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
     from sepset.inference.compiled.gradients import Derivatives

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import fraction
-from sepset.base.display import Shown, Tabulated
 from sepset.cpds.cpd import CPD
-from sepset.cpds.parameters import AnyParameters
 from sepset.cpds.table import TableCPD
-from sepset.engine.refitting import Refitted, stacked
+from sepset.engine.parametereffects import SLACK, Columns, Entries, Rows, SensitivityResult, Source
+from sepset.engine.refitting import stacked
 from sepset.errors import NotApplicable, ScopeError
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
@@ -35,265 +33,24 @@ from sepset.inference.hybrid.discretepart import discrete_part
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, weighted
 from sepset.inference.method import Rewrites, can, dense, elimination_settings
-from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.findings import Findings
 from sepset.variables.variable import Discrete, State, VariableLike
 
 if TYPE_CHECKING:
     from sepset.engine.engine import Engine
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterSensitivity:
-    r"""How a posterior depends on one parameter: $p(\theta) = (a \theta + b) / (c \theta + d)$.
-
-    Attributes:
-        child, state: $X = x$; for an entry of a factor the last variable of its scope.
-        parents: $\mathbf U = \mathbf u$, states by name; a tuple of states for a leaf that several reach. For a
-            contribution of a noisy-or the one parent whose it is, and none for the leak. For an entry of a factor the
-            other variables of its scope.
-        value: the parameter's present value $\theta_0$.
-        a, b, c, d: the coefficients, scaled so that $c \theta_0 + d = 1$.
-        largest: the largest possible value: 1 for a probability, infinity for an entry of a factor.
-        is_local: whether only the derivative is known, as with soft findings of very many joint states.
-        refitted: the posterior as a function of the parameter if soft findings are fitted at each value; then the
-            coefficients are those of its tangent.
-    """
-
-    child: str
-    state: State
-    parents: dict[str, State]
-    value: float
-    a: float
-    b: float
-    c: float
-    d: float
-    largest: float = 1.0
-    is_local: bool = False
-    refitted: Refitted | None = field(default=None, repr=False)
-
-    @property
-    def derivative(self) -> float:
-        """The slope at the present value."""
-        return self.a - self.c * (self.a * self.value + self.b)
-
-    def probability(self, theta: float) -> float:
-        """The posterior at parameter value `theta`; NaN if the evidence is impossible there."""
-        self._check_global()
-        if not -SLACK <= theta <= self.largest + SLACK:
-            fraction("theta", theta, ends=True)
-        if self.refitted is not None:
-            return self.refitted.probability(theta)
-        below = self.c * theta + self.d
-        return (self.a * theta + self.b) / below if below > ROUNDING else math.nan
-
-    def _check_global(self) -> None:
-        if self.is_local:
-            raise NotApplicable(
-                f"With soft findings of more than {MOST_JOINT} joint states, or under CPDs without a table, only the "
-                "derivative at the present value is known, since they are fitted again at each value of the "
-                "parameter. Query the model with the changed parameter."
-            )
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """The smallest and largest posterior over all values of the parameter; a limit where it is undefined."""
-        self._check_global()
-        if self.refitted is not None:
-            return self.refitted.range(self.largest)
-        ends = [self._limit(0.0), self._limit(self.largest)]
-        return min(ends), max(ends)
-
-    def _limit(self, end: float) -> float:
-        """The posterior at an end; if numerator and denominator both vanish there, the limit of their ratio."""
-        if math.isinf(end):
-            return self.a / self.c if self.c else self.b / self.d
-        found = self.probability(end)
-        return self.a / self.c if math.isnan(found) else min(1.0, max(0.0, found))
-
-    def theta(self, probability: float) -> float | None:
-        r"""The value of the parameter at which the posterior is `probability`; None if no value gives it.
-
-        $$\theta = (p\, d - b) / (a - p\, c)$$
-
-        Under soft findings there may be several; then it is the one nearest to the present value.
-        """
-        self._check_global()
-        if self.refitted is not None:
-            return self.refitted.theta(probability, self.value, self.largest)
-        slope = self.a - probability * self.c
-        if slope == 0.0:
-            return None
-        theta = (probability * self.d - self.b) / slope
-        return theta if 0.0 <= theta <= self.largest and self.c * theta + self.d > ROUNDING else None
-
-    def __str__(self) -> str:
-        given = ", ".join(f"{name}={state!r}" for name, state in self.parents.items())
-        if math.isinf(self.largest):
-            return f"phi({given}{', ' if given else ''}{self.child}={self.state!r})"
-        return f"P({self.child}={self.state!r}{' | ' + given if given else ''})"
-
-
-Block: TypeAlias = "tuple[_Source, Ints, Ints, Floats]"
+Block: TypeAlias = "tuple[Source, Ints, Ints, Floats]"
 """A source of parameters, with their rows, columns and numbers."""
 
 Gradients: TypeAlias = "tuple[Gradient, Gradient]"
 """The derivatives of the part with the target's state, and of the whole."""
 
-SLACK = 1e-9
-"""The tolerance for parameters outside [0, 1]: the rows of a CPD may sum to one only up to this."""
 MOST_JOINT = 64
 """The largest number of joint states of soft findings for which the posterior is known at all values."""
-ROUNDING = 1e-13
-"""Denominators (one at the present value) below this count as zero."""
-
-
-@dataclass(frozen=True, eq=False)
-class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
-    """Every parameter of a network with its effect on one posterior, the steepest first.
-
-    Attributes:
-        target, state: the variable and state of the posterior.
-        probability: its present value.
-        derivatives: the slope for each parameter, in this order.
-        left_out: children whose CPDs have parameters of another kind, as the weights of logistic CPDs and lines are.
-    """
-
-    target: str
-    state: State
-    probability: float
-    derivatives: Floats = field(repr=False)
-    left_out: tuple[str, ...] = ()
-    _columns: _Columns = field(kw_only=True, repr=False)
-
-    def __len__(self) -> int:
-        return len(self.derivatives)
-
-    @overload
-    def __getitem__(self, key: int) -> ParameterSensitivity: ...
-    @overload
-    def __getitem__(self, key: slice) -> tuple[ParameterSensitivity, ...]: ...
-    def __getitem__(self, key: int | slice) -> ParameterSensitivity | tuple[ParameterSensitivity, ...]:
-        if isinstance(key, slice):
-            return tuple(self[i] for i in range(*key.indices(len(self))))
-        if not -len(self) <= key < len(self):
-            raise IndexError(f"There are {len(self)} parameters; no position {key}.")
-        return self._columns.parameter(key)
-
-    def __iter__(self) -> Iterator[ParameterSensitivity]:
-        return (self[i] for i in range(len(self)))
-
-    def of(self, child: VariableLike) -> tuple[ParameterSensitivity, ...]:
-        """The parameters of one CPD, the steepest first."""
-        return tuple(self[int(i)] for i in self._columns.of(child))
-
-    def __repr__(self) -> str:
-        top = f"; steepest {self[0]}: {self.derivatives[0]:+.4g}" if len(self) else ""
-        return (
-            f"SensitivityResult(P({self.target}={self.state!r}) = {self.probability:.6g}, {len(self)} parameters{top})"
-        )
-
-    def _shown(self) -> Shown:
-        return self._shown_first(20)
-
-    def _shown_first(self, num_rows: int) -> Shown:
-        title = f"P({self.target}={self.state!r}) = {self.probability:.6g}"
-        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
-        if self._columns.is_local:
-            return Shown(("parameter", "value", "derivative"), first, title)
-        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:num_rows]]
-        rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
-        return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title)
-
-
-Numbers: TypeAlias = tuple[float, float, float, float, float]
-"""The present value of a parameter, and its four coefficients."""
-
-
-class _Source(Protocol):
-    """The rows of one CPD, or the entries of one factor."""
-
-    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity: ...
-
-    def is_of(self, child: str) -> bool: ...
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """The rows of a CPD's parameters, whose columns have these codes."""
-
-    parameters: AnyParameters
-    child: Discrete
-    codes: Ints
-
-    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity:
-        state = self.child.states[int(self.codes[column])]
-        return ParameterSensitivity(self.child.name, state, self.parameters.varied_context(row), *numbers, 1.0)
-
-    def is_of(self, child: str) -> bool:
-        return self.child.name == child
-
-
-@dataclass(frozen=True, eq=False)
-class _Entries:
-    """The entries of a factor over these variables, the last along the columns."""
-
-    scope: tuple[Discrete, ...]
-
-    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity:
-        *others, last = self.scope
-        codes = np.unravel_index(row, [v.num_states for v in others]) if others else ()
-        states = {v.name: v.states[int(c)] for v, c in zip(others, codes, strict=True)}
-        return ParameterSensitivity(last.name, last.states[column], states, *numbers, math.inf)
-
-    def is_of(self, child: str) -> bool:
-        return self.scope[-1].name == child
-
-
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """All parameters as columns: source, row, column, present value, and the four coefficients."""
-
-    sources: tuple[_Source, ...]
-    source: Ints
-    row: Ints
-    code: Ints
-    numbers: Floats
-    is_local: bool = False
-    joints: tuple[Floats, Floats, tuple[Floats, ...]] | None = None
-
-    def parameter(self, i: int) -> ParameterSensitivity:
-        value, a, b, c, d = self.numbers[i].tolist()
-        numbers = value, a, b, c, d
-        source = self.sources[int(self.source[i])]
-        found = source.parameter(int(self.row[i]), int(self.code[i]), numbers)
-        if self.joints is None:
-            return replace(found, is_local=True) if self.is_local else found
-        slopes, bases, targets = self.joints
-        return replace(found, refitted=Refitted(slopes[i], bases[i], targets))
-
-    def of(self, child: VariableLike) -> Ints:
-        name = child if isinstance(child, str) else child.name
-        own = [i for i, source in enumerate(self.sources) if source.is_of(name)]
-        return np.flatnonzero(np.isin(self.source, own))
-
-    def slopes(self, posterior: float) -> Floats:
-        """The derivative of the posterior in each parameter."""
-        return np.asarray(self.numbers[:, 1] - self.numbers[:, 3] * posterior)
-
-    def with_slopes(self, slope: Floats, posterior: float) -> _Columns:
-        """The same parameters with the tangent at the present value as their function."""
-        value = self.numbers[:, 0]
-        ones = np.ones(len(value))
-        tangent = np.stack([value, slope, posterior - slope * value, 0.0 * ones, ones], axis=1)
-        return _Columns(self.sources, self.source, self.row, self.code, tangent, is_local=True)
-
-    def sorted(self, order: Ints) -> _Columns:
-        parts = self.source[order], self.row[order], self.code[order], self.numbers[order]
-        joints = None if self.joints is None else (self.joints[0][order], self.joints[1][order], self.joints[2])
-        return _Columns(self.sources, *parts, is_local=self.is_local, joints=joints)
 
 
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
@@ -309,14 +66,19 @@ def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given
         joints = _joints(engine, position, state, stated)
         columns = columns if joints is None else replace(columns, is_local=False, joints=joints)
     slope = columns.slopes(found.posterior)
+    once, is_flat = columns.once(slope), columns.flat(slope, found.posterior)
     order = np.argsort(-np.abs(slope), kind="stable")
+    listed = np.flatnonzero((once & ~is_flat)[order])
     return SensitivityResult(
         variable.name,
         state,
         found.posterior,
-        slope[order],
+        slope[order][listed],
         found.left_out,
+        int((once & is_flat).sum()),
+        findings=Findings(stated, engine.known),
         _columns=columns.sorted(order),
+        _listed=listed,
         method=engine.method,
         guarantees=engine.promises,
     )
@@ -326,7 +88,7 @@ class _Effects(NamedTuple):
     """A posterior, the effects of all parameters on it, and the children whose parameters are of another kind."""
 
     posterior: float
-    columns: _Columns
+    columns: Columns
     left_out: tuple[str, ...]
 
 
@@ -412,7 +174,7 @@ def _effects(engine: Engine, position: int, state: State, evidence: Evidence) ->
 
 def _local(
     engine: Engine, found: _Effects, position: int, state: State, evidence: Evidence, stated: Evidence
-) -> _Columns:
+) -> Columns:
     r"""The slopes under soft findings, whose likelihoods $\lambda$ are fitted again as the parameter varies.
 
     $$\frac{dp}{d\theta} = \frac{\partial p}{\partial \theta} - \operatorname{Cov}(t, \mathbf s)
@@ -528,7 +290,7 @@ def _rows_block(
     varied = cpd.parameters.varied
     if varied is None:
         return None
-    source = _Rows(cpd.parameters, cpd.child, varied.codes)  # type: ignore[arg-type]  # discrete
+    source = Rows(cpd.parameters, cpd.child, varied.codes)  # type: ignore[arg-type]  # discrete
     if varied.rows.shape[1] == 1 or not len(varied.rows):
         return _block(source, varied.rows[:0], varied.rows[:0], varied.rows[:0], posterior)
     if not factors:
@@ -552,7 +314,7 @@ def _family_block(problem: Problem, place: int, gradients: Gradients, posterior:
     part, whole = (one.transpose(axes) for one in _relative(problem, group.factors[0], gradients))
     rows = cpd.parameters.varied.rows
     a, c = (_slopes(rows, one.reshape(rows.shape)) for one in (part, whole))
-    return _block(_Rows(cpd.parameters, cpd.child, np.arange(rows.shape[1])), rows, a, c, posterior)
+    return _block(Rows(cpd.parameters, cpd.child, np.arange(rows.shape[1])), rows, a, c, posterior)
 
 
 def _entries_block(problem: Problem, number: int, gradients: Gradients, posterior: float) -> Block | None:
@@ -564,7 +326,7 @@ def _entries_block(problem: Problem, number: int, gradients: Gradients, posterio
     theta = theta.reshape(-1, theta.shape[-1])
     a, c = (one.reshape(theta.shape) for one in _relative(problem, number, gradients))
     variables: Any = tuple(problem.variables[v] for v in scope)
-    return _block(_Entries(variables), theta, a, c, posterior)
+    return _block(Entries(variables), theta, a, c, posterior)
 
 
 def _slopes(theta: Floats, derivative: Floats) -> Floats:
@@ -578,18 +340,18 @@ def _slopes(theta: Floats, derivative: Floats) -> Floats:
     return np.asarray(derivative - np.divide(moved, rest, out=alike, where=rest > 0))
 
 
-def _block(source: _Source, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:
+def _block(source: Source, theta: Floats, a: Floats, c: Floats, posterior: float) -> Block:
     """The parameters of one source; at the present value the numerator is the posterior and the denominator one."""
     rows, codes = (x.reshape(-1) for x in np.indices(theta.shape))
     numbers = np.stack([x.reshape(-1) for x in (theta, a, posterior - a * theta, c, 1.0 - c * theta)], axis=1)
     return source, rows, codes, numbers
 
 
-def _gathered(blocks: Sequence[Block]) -> _Columns:
+def _gathered(blocks: Sequence[Block]) -> Columns:
     sources = tuple(block[0] for block in blocks)
     if not blocks:
         none = np.zeros(0, np.int64)
-        return _Columns((), none, none, none, np.zeros((0, 5)))
+        return Columns((), none, none, none, np.zeros((0, 5)))
     row, code, numbers = (np.concatenate(parts) for parts in zip(*(block[1:] for block in blocks), strict=True))
     which = np.repeat(np.arange(len(blocks)), [len(block[1]) for block in blocks])
-    return _Columns(sources, which, row, code, numbers)
+    return Columns(sources, which, row, code, numbers)

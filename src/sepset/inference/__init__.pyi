@@ -10,12 +10,12 @@ from sepset.engine.invariants import (
     Check as Check,
     CheckReport as CheckReport,
 )
-from sepset.engine.prediction import (
-    Prediction as Prediction,
-)
-from sepset.engine.sensitivity import (
+from sepset.engine.parametereffects import (
     ParameterSensitivity as ParameterSensitivity,
     SensitivityResult as SensitivityResult,
+)
+from sepset.engine.prediction import (
+    Prediction as Prediction,
 )
 from sepset.engine.view import (
     View as View,
