@@ -122,7 +122,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "models.chaincomponent": "ChainComponent",
         "models.chaingraph": "ChainGraph",
         "models.conversions": "maximal_form pairwise_form to_chain_graph",
-        "models.drawing": "Drawing",
+        "models.drawing": "Drawing Look",
         "models.factorgraph": "FactorGraph",
         "models.features": "Feature",
         "models.markovnet": "MarkovNet",

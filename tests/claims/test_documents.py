@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import doctest
+import functools
 import importlib
 import io
 import re
@@ -164,6 +165,28 @@ def broken_links(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(path):
     assert list(broken_links(path)) == []
+
+
+def unknown_names(text: str) -> Iterator[str]:
+    """The names `ss.x.y` in inline code that sepset does not have."""
+    code = " ".join(re.findall(r"`([^`\n]+)`", FENCE.sub("", text)))
+    for name in sorted(set(re.findall(r"\bss((?:\.\w+)+)", code))):
+        try:
+            functools.reduce(getattr, name[1:].split("."), importlib.import_module("sepset"))
+        except AttributeError:
+            yield f"ss{name}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_names_in_the_text_exist(path):
+    assert list(unknown_names(path.read_text(encoding="utf-8"))) == []
+
+
+def test_the_search_for_unknown_names_itself():
+    assert list(unknown_names("Use `ss.query(x)`, `ss.graphs.nothing` and `ss.fit(ss.nowhere)`.")) == [
+        "ss.graphs.nothing",
+        "ss.nowhere",
+    ]
 
 
 def test_the_readme_has_a_place_for_measured_figures():

@@ -60,3 +60,18 @@ def test_values_that_are_more_than_values_are_not_written(value):
     back = net.parse(net.render(hostile))
     assert back == hostile
     assert back.drawing == BLANK
+
+
+@pytest.mark.parametrize(
+    ("look", "message"),
+    [
+        ({"position": [1, 2, 3]}, "expected 2 numbers"),
+        ({"position": ["a", 2]}, "number"),
+        ({"color": "red"}, "six digits"),
+        ({"comment": 3}, "expected a string"),
+        ({"place": [1, 2]}, "unknown key"),
+    ],
+)
+def test_what_is_not_a_look_is_refused(look, message):
+    document = text.loads(json.render(model())) | {"drawing": {"looks": {"a": look}}}
+    assert message in str(refusal(json, text.dumps(document)))

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 import sepset as ss
 from sepset.io import net, xdsl
-from sepset.models.drawing import Drawing
+from sepset.models.drawing import Drawing, Look
 from support.shared_files import one_shared
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -72,6 +72,26 @@ def test_titles_are_known_and_go_to_other_formats():
     assert labels == model.drawing.titles
     back = xdsl.parse(xdsl.render(net.parse(net.render(model))))
     assert back.drawing.titles == model.drawing.titles
+
+
+def test_looks_are_known_and_windows_of_submodels_are_below_each_other():
+    model = xdsl.parse(FILE.encode())
+    assert model.drawing.looks == {
+        "smoke": Look((60.0, 40.0), "#e5f6f7", "asked\ntwice"),
+        "cough": Look((80.0, 160.0), group="Lungs"),
+    }
+    picture = ss.draw(model)
+    assert picture.sketch.groups == ("Lungs",)
+    assert [box.position for box in picture.sketch.boxes] == [(60.0, 40.0), (80.0, 160.0)]
+
+
+@pytest.mark.parametrize("position", ["1e999 0 1 1", "a b c d", "1 2", "", "nan nan nan nan", "1 2 3 4 5"])
+def test_positions_that_are_none_are_written_again(position):
+    text = FILE.replace("10 20 110 60", position)
+    model = xdsl.parse(text.encode())
+    assert model.drawing.look("smoke").position is None
+    assert contents(xdsl.render(model)) == contents(text.encode())
+    ss.draw(model).to_svg()
 
 
 def test_nodes_that_are_gone_are_not_drawn():

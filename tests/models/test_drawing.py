@@ -3,11 +3,12 @@ from __future__ import annotations
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import sepset as ss
 from sepset.models.alignment import over
-from sepset.models.drawing import BLANK, Drawing, Item
+from sepset.models.drawing import BLANK, Drawing, Item, Look
 
 A, B = ss.Discrete("a", ("low", "high")), ss.Discrete("b", ("no", "yes"))
 TITLED = Drawing({"a": "Pressure"}, "XDSL", Item("smile"), {"a": Item("node", attributes=(("diagtype", "target"),))})
@@ -47,3 +48,34 @@ def test_names_of_items_are_plain(name):
         Item(name)
     with pytest.raises(ss.errors.ModelError, match="letters, digits"):
         Item("node", attributes=((name, "value"),))
+
+
+@pytest.mark.parametrize(
+    "position", [(float("nan"), 0.0), (0.0, float("inf")), (1.0,), (1.0, 2.0, 3.0), "ab", ("1", "2")]
+)
+def test_positions_are_two_finite_numbers(position):
+    with pytest.raises(ss.errors.ModelError, match="two finite numbers"):
+        Look(position)
+
+
+@pytest.mark.parametrize("color", ["red", "#ABCDEF", "#12345", "#1234567", "123456", '#ffffff"'])
+def test_colors_have_six_digits(color):
+    with pytest.raises(ss.errors.ModelError, match="six digits"):
+        Look(color=color)
+
+
+def test_a_model_tells_its_drawing():
+    looks = {"a": Look((1.0, 2.0), "#ffffff", "old", "one"), "b": Look((3.0, 4.0), group="one")}
+    drawn = net(Drawing({"a": "Pressure"}, looks=looks))
+    told = "1 title, 2 positions, 1 color, 1 comment, 1 group"
+    assert repr(drawn.drawing) == f"Drawing({told})"
+    assert told in str(drawn)
+    assert told in drawn._repr_html_()
+    assert "drawing" not in str(net(BLANK))
+    assert drawn.drawing.groups == ("one",)
+
+
+def test_positions_of_any_type_of_number_become_floats():
+    found = [Look(tuple(np.array([3, 4]))), Look([3, 4]), Look((3, 4))]
+    assert [look.position for look in found] == [(3.0, 4.0)] * 3
+    assert {type(number) for look in found for number in look.position} == {float}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.graphs.pictures.picture import Picture
-from sepset.graphs.pictures.sketch import Sketch, Sketched
+from sepset.graphs.pictures.scene import in_place
+from sepset.graphs.pictures.sketch import Row, Sketch, Sketched
 from sepset.models.model import NamedModel
 from sepset.variables.evidence import Given
 from sepset.variables.variable import VariableLike
@@ -19,6 +20,9 @@ from sepset.variables.variable import VariableLike
 if TYPE_CHECKING:
     from sepset.inference.method import Method
     from sepset.models.model import Model
+
+Place: TypeAlias = Literal["file", "layers"]
+"""Where nodes are drawn."""
 
 
 @translated
@@ -30,9 +34,14 @@ def draw(
     compare: Given = None,
     strengths: bool = False,
     groups: Mapping[str, VariableLike | Iterable[VariableLike]] | None = None,
+    titles: bool = False,
+    layout: Place | None = None,
     method: Method | None = None,
 ) -> Picture:
     """A picture in layers: parents above their children, few crossings, and no edge through a node.
+
+    A model whose file says where all nodes are is drawn there, larger if boxes would overlap. Edges are straight then,
+    or bent around nodes where a bend is enough.
 
     Notebooks show it; `print` shows it as text; `save` writes SVG, PNG, PDF, DOT, Mermaid or text.
 
@@ -42,7 +51,11 @@ def draw(
         beliefs: whether boxes show the marginal of their variable; by default if there is evidence.
         compare: other evidence, such as `{}` for none; boxes show beliefs given it above those given `given`.
         strengths: whether edges are as wide as the mutual information of the variables that they join.
-        groups: the variables of each group, by its name; boxes of a group have a stripe in its color.
+        groups: the variables of each group, by its name; boxes of a group have a stripe in its color. By default the
+            submodels of the file.
+        titles: whether boxes show the titles of their variables below the names.
+        layout: "layers", or "file" for the places that the model's drawing has; by default those, if there is one for
+            every node and no two coincide. Text is always in layers.
         method: the algorithm that answers; chosen automatically by default.
 
     Reference: Sugiyama, Tagawa & Toda (1981); Gansner, Koutsofios, North & Vo (1993); Brandes & Köpf (2001).
@@ -65,14 +78,51 @@ def draw(
         raise ModelError(
             f"A model, a graph, a clique tree or a learned structure is drawn; found a {type(drawn).__name__}."
         )
-    sketch = drawn._sketch()
+    sketch = _arranged(drawn._sketch(), layout)
     if given is not None or compare is not None or beliefs or strengths:
         if not isinstance(drawn, NamedModel):
             raise NotApplicable(
                 f"Beliefs, evidence and strengths are of a model; found a {type(drawn).__name__}. Draw the model."
             )
         sketch = _answered(drawn, sketch, given, compare, beliefs, strengths, method)
-    return Picture(_grouped(sketch, groups) if groups else sketch)
+    if titles:
+        sketch = _titled(sketch)
+    sketch = _grouped(sketch, groups) if groups else sketch
+    if layout == "file":
+        _require_room(sketch)
+    return Picture(sketch)
+
+
+def _arranged(sketch: Sketch, layout: Place | None) -> Sketch:
+    """The sketch with the positions that a layout needs."""
+    if layout == "layers":
+        return sketch.with_boxes([replace(box, position=None) for box in sketch.boxes])
+    if layout == "file":
+        missing = [box.name for box in sketch.boxes if box.position is None]
+        if missing:
+            raise NotApplicable(
+                f"layout='file' needs a position of every node; {listing(missing)} "
+                f"{'has' if len(missing) == 1 else 'have'} none in the model's drawing. Use layout='layers'."
+            )
+    elif layout is not None:
+        known = get_args(Place)
+        raise NotApplicable(f"The layout is {listing(known)}; found {layout!r}.{nearest(str(layout), known)}")
+    return sketch
+
+
+def _require_room(sketch: Sketch) -> None:
+    if sketch.boxes and in_place(sketch) is None:
+        raise NotApplicable(
+            "layout='file' needs nodes in different places; some are in one place, or too close for the size of the "
+            "picture. Use layout='layers'."
+        )
+
+
+def _titled(sketch: Sketch) -> Sketch:
+    """The sketch with the titles of variables as the first lines of their boxes."""
+    return sketch.with_boxes(
+        [replace(box, rows=(Row(box.subtitle), *box.rows)) if box.subtitle else box for box in sketch.boxes]
+    )
 
 
 def _answered(

@@ -2,22 +2,25 @@
 
 Names and states that are not plain words are quoted on writing; states read from a file are strings. The numbers of a
 `table` run over the child first (slowest), then the parents; those of a row `(states)` belong to that row.
-Properties are skipped.
+Properties are the network's `Drawing`, and are written again, in quotes.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing, nearest
-from sepset.io.discrete import TableView, discrete_network
+from sepset.io.discrete import TableView, bayes_net, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, quoted, unquoted
+from sepset.io.looks import PROPERTIES, properties, property_drawing, property_item, property_texts
 from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, VariableRecord, check_family, network
 from sepset.models.bayesnet import BayesNet
+from sepset.models.drawing import NOTHING, Drawing
 from sepset.models.model import Model
 
 _COMMENT = r"//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/"
@@ -56,6 +59,9 @@ class _Reader:
         self.codes: dict[str, dict[str, int]] = {}
         self.tables: list[TableRecord] = []
         self.fill = FILL
+        self.about: list[str] = []
+        self.drawn: dict[str, list[str]] = {}
+        self.tabled: dict[str, list[str]] = {}
 
     def record(self) -> NetworkRecord:
         self._network()
@@ -66,7 +72,12 @@ class _Reader:
                 self._probability()
             else:
                 raise self.words.error("expected 'variable' or 'probability'")
-        return NetworkRecord(tuple(self.variables.values()), tuple(self.tables), self.name)
+        return NetworkRecord(tuple(self.variables.values()), tuple(self.tables), self.name, drawing=self._drawing())
+
+    def _drawing(self) -> Drawing:
+        tables = {name: [property_item("table", texts)] for name, texts in self.tabled.items() if texts}
+        nodes = {name: property_item("variable", self.drawn[name], tables.get(name, ())) for name in self.variables}
+        return property_drawing(property_item("network", self.about), nodes)
 
     def _network(self) -> None:
         words = self.words
@@ -77,11 +88,12 @@ class _Reader:
             self.name = "" if plain == "unknown" else self.name
         words.expect("{", "after the network's name")
         while not words.accept("}"):
-            self._property("in the network's block")
+            self.about.append(self.property("in the network's block"))
 
-    def _property(self, where: str) -> None:
+    def property(self, where: str) -> str:
+        """The text of the next property."""
         self.words.expect("property", where)
-        self.words.until(";", "at the end of a property")
+        return self.words.written(*self.words.until(";", "at the end of a property"))
 
     def _variable(self) -> None:
         words = self.words
@@ -92,11 +104,12 @@ class _Reader:
             raise words.error(f"the variable {name!r} is declared twice", mark)
         words.expect("{", f"after the name of {name!r}")
         states: tuple[str, ...] = ()
+        drawn = self.drawn.setdefault(name, [])
         while not words.accept("}"):
             if words.next == "type" and not states:
                 states = self._states(name)
             else:
-                self._property(f"or '}}' in the block of {name!r}")
+                drawn.append(self.property(f"or '}}' in the block of {name!r}"))
         if not states:
             raise words.error(f"the variable {name!r} has no type", mark)
         self.variables[name] = VariableRecord(name, states, mark)
@@ -170,7 +183,7 @@ class _Entries:
             elif word in ("table", "default") and self.table is None and self.default is None:
                 self._block(word)
             elif word == "property":
-                self.reader._property("")
+                self.reader.tabled.setdefault(self.child, []).append(self.reader.property(""))
             else:
                 raise words.error(f"expected '}}', 'table', 'default' or '(' in the table of {self.child!r}")
         if self.table is not None:
@@ -275,17 +288,28 @@ class _Entries:
 def render(model: Model) -> bytes:
     """The network as a BIF file; numbers are written so that they are read back exactly."""
     net = discrete_network(model, "BIF")
-    lines = [f"network {_name(net.name, 'unknown')} {{", "}"]
+    drawing = bayes_net(model, "BIF").drawing.of(PROPERTIES)
+    about = _property_lines(property_texts(drawing.network))
+    lines = [f"network {_name(net.name, 'unknown')} {{", *about, "}"]
     for variable in net.variables:
         states = ", ".join(_word(state) for state in variable.states)
         lines += [
             f"variable {_word(variable.name)} {{",
             f"  type discrete [ {len(variable.states)} ] {{ {states} }};",
+            *_property_lines(properties(drawing, variable.name)),
             "}",
         ]
     for table in net.tables:
-        lines += _table_lines(table)
+        *rows, end = _table_lines(table)
+        about = [
+            text for item in drawing.nodes.get(table.child.name, NOTHING).all("table") for text in property_texts(item)
+        ]
+        lines += [*rows, *_property_lines(about), end]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _property_lines(texts: Iterable[str]) -> list[str]:
+    return [f"  property {quoted(text)};" for text in texts]
 
 
 def _name(name: str, default: str) -> str:

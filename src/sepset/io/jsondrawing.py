@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from sepset.io.cursor import Cursor
 from sepset.io.markup import DEPTH
-from sepset.models.drawing import NOTHING, Drawing, Item
+from sepset.models.drawing import NOTHING, Drawing, Item, Look
 
 Document: TypeAlias = dict[str, Any]
 
@@ -19,7 +19,20 @@ def drawing_document(drawing: Drawing) -> Document:
     """
     nodes = {name: _item_document(item) for name, item in drawing.nodes.items()}
     network = {} if drawing.network == NOTHING else _item_document(drawing.network)
-    parts = {"titles": dict(drawing.titles), "format": drawing.format, "network": network, "nodes": nodes}
+    looks = {name: found for name, look in drawing.looks.items() if (found := _look_document(look))}
+    parts = {
+        "titles": dict(drawing.titles),
+        "format": drawing.format,
+        "network": network,
+        "nodes": nodes,
+        "looks": looks,
+    }
+    return {key: part for key, part in parts.items() if part}
+
+
+def _look_document(look: Look) -> Document:
+    position = None if look.position is None else list(look.position)
+    parts = {"position": position, "color": look.color, "comment": look.comment, "group": look.group}
     return {key: part for key, part in parts.items() if part}
 
 
@@ -31,13 +44,24 @@ def _item_document(item: Item) -> Document:
 
 def read_drawing(found: Cursor) -> Drawing:
     """The drawing that a JSON object states."""
-    found.keys("titles", "format", "network", "nodes")
+    found.keys("titles", "format", "network", "nodes", "looks")
     return Drawing(
         {key: title.text() for key, title in found["titles"].items()} if "titles" in found else {},
         found["format"].text() if "format" in found else "",
         _read_item(found["network"]) if "network" in found else NOTHING,
         {key: _read_item(item) for key, item in found["nodes"].items()} if "nodes" in found else {},
+        {key: _read_look(look) for key, look in found["looks"].items()} if "looks" in found else {},
     )
+
+
+def _read_look(found: Cursor) -> Look:
+    found.keys("position", "color", "comment", "group")
+    position = None
+    if "position" in found:
+        x, y = found["position"].array((2,)).tolist()
+        position = (x, y)
+    color, comment, group = (found[key].text() if key in found else "" for key in ("color", "comment", "group"))
+    return found.made(lambda: Look(position, color, comment, group))
 
 
 def _read_item(found: Cursor, depth: int = DEPTH) -> Item:

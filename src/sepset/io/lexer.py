@@ -86,12 +86,13 @@ class Words:
     error scans the text again up to its word.
     """
 
-    __slots__ = ("at", "file", "pattern", "text", "words")
+    __slots__ = ("at", "file", "pattern", "spans", "text", "words")
 
     def __init__(self, text: str, pattern: re.Pattern[str], file: str) -> None:
         self.text, self.pattern, self.file = text, pattern, file
         self.words: list[str] = [word for word in pattern.findall(text) if word]
         self.at = 0
+        self.spans: list[tuple[int, int]] = []
         if self.words and self.words[-1].startswith('"') and not is_closed_quotation(self.words[-1]):
             raise self.error("this quotation is not closed", len(self.words) - 1)
         self.words.append(END)
@@ -104,6 +105,18 @@ class Words:
             if count == mark:
                 return line_and_column(self.text, match.start(1))
         return line_and_column(self.text, len(self.text))
+
+    def written(self, begin: int, end: int) -> str:
+        """The text of a range of words as it is in the file, or the contents of one quoted word.
+
+        >>> Words("a = (1,  2);", re.compile(r"([();=]|[^\\s();=,]+)"), "x").written(0, 6)
+        'a = (1,  2)'
+        """
+        if end - begin == 1:
+            return unquoted(self.words[begin])
+        if not self.spans:  # one pass for all
+            self.spans = [match.span(1) for match in self.pattern.finditer(self.text) if match.group(1)]
+        return self.text[self.spans[begin][0] : self.spans[end - 1][1]] if begin < end else ""
 
     def error(self, message: str, mark: int | None = None) -> FileFormatError:
         """The error about a word, by default the next one."""

@@ -3,16 +3,18 @@
 The numbers of a potential `( child | parents )` run over the parents in order, then over the child, which is the
 fastest. Names that are not identifiers are stored in the attribute `sepset_name`. Other attributes of the network and
 its nodes are its `Drawing`, and are written again; those of potentials, which depend on the numbers, are not.
+Positions are whole numbers, and y grows upward; in a `Drawing` it grows downward.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sepset.io.discrete import TableView, VariableView, bayes_net, discrete_network
 from sepset.io.lexer import END, QUOTED, Words, decode, is_closed_quotation, quoted, unquoted
+from sepset.io.looks import color, mirrored, pair, shown_pair
 from sepset.io.record import (
     NEGLIGIBLE,
     READING,
@@ -24,7 +26,7 @@ from sepset.io.record import (
     network,
 )
 from sepset.models.bayesnet import BayesNet
-from sepset.models.drawing import BLANK, NOTHING, Drawing, Item, is_item_name
+from sepset.models.drawing import BLANK, NOTHING, UNSEEN, Drawing, Item, Look, is_item_name
 from sepset.models.model import Model
 
 _WORDS = re.compile(rf'%[^\n]*+|({QUOTED}|[{{}}()=;|]|[^\s{{}}()=;|"%,]++)', re.DOTALL)
@@ -34,8 +36,10 @@ _OTHER = frozenset({"continuous", "decision", "utility", "function", "class", "i
 _RESERVED = _OTHER | {"net", "node", "potential", "discrete", "data", "states", "label", "normal"}
 
 FORMAT = "NET"
-NAME = "sepset_name"
-"""The attribute that stores a name that is not an identifier."""
+NAME, COLOR, GROUP = "sepset_name", "sepset_color", "sepset_group"
+"""The attributes that store a name that is not an identifier, a color, and a group."""
+COMMENT = "HR_Desc"
+"""The attribute in which Hugin stores the description of a node."""
 
 
 def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> BayesNet:
@@ -194,18 +198,27 @@ def _drawing(network: Item, nodes: Mapping[str, Item]) -> Drawing:
     drawn = {name: item for name, item in nodes.items() if item.items}
     labels = {name: unquoted(label.text) for name, item in drawn.items() for label in item.all("label")}
     titles = {name: label for name, label in labels.items() if label.strip()}
-    return Drawing(titles, FORMAT, network, drawn) if drawn or network.items else BLANK
+    looks = {name: look for name, item in drawn.items() if (look := _look(item)) != UNSEEN}
+    return Drawing(titles, FORMAT, network, drawn, mirrored(looks)) if drawn or network.items else BLANK
+
+
+def _look(item: Item) -> Look:
+    """How a node is drawn, with y upward as in the file."""
+    texts = {part.tag: part.text for part in item.items}
+    comment, group = (unquoted(texts.get(key, "")) for key in (COMMENT, GROUP))
+    return Look(pair(texts.get("position", "")), color(unquoted(texts.get(COLOR, ""))), comment, group)
 
 
 def render(model: Model) -> bytes:
     """The network as a Hugin NET file; numbers are written so that they are read back exactly."""
     net = discrete_network(model, FORMAT)
     drawing = bayes_net(model, FORMAT).drawing.of(FORMAT)
+    looks = mirrored({v.name: drawing.look(v.name) for v in net.variables})
     keys = identifiers([variable.name for variable in net.variables])
     head = [f"  {NAME} = {quoted(net.name)};"] if net.name else []
     lines = ["net", "{", *head, *_drawn_lines(drawing.network), "}"]
     for variable in net.variables:
-        lines += _node_lines(variable, keys[variable.name], drawing)
+        lines += _node_lines(variable, keys[variable.name], drawing, looks[variable.name])
     for table in net.tables:
         lines += _potential_lines(table, keys)
     return ("\n".join(lines) + "\n").encode()
@@ -230,13 +243,23 @@ def identifiers(names: Sequence[str]) -> dict[str, str]:
     return keys
 
 
-def _node_lines(variable: VariableView, key: str, drawing: Drawing) -> list[str]:
+def _node_lines(variable: VariableView, key: str, drawing: Drawing, look: Look) -> list[str]:
     name, drawn = variable.name, drawing.nodes.get(variable.name, NOTHING)
     states = " ".join(quoted(state) for state in variable.states)
     label = drawing.titles.get(name, "" if key == name else name)
     lines = [f"  label = {quoted(label)};"] if label and not any(drawn.all("label")) else []
     lines += [f"  {NAME} = {quoted(name)};"] if key != name else []
+    lines += [f"  {tag} = {text};" for tag, text in _look_texts(look) if not any(drawn.all(tag))]
     return [f"node {key}", "{", *lines, *_drawn_lines(drawn), f"  states = ( {states} );", "}"]
+
+
+def _look_texts(look: Look) -> Iterator[tuple[str, str]]:
+    """The attributes that say how a node is drawn."""
+    if look.position is not None:
+        yield "position", f"({shown_pair(look.position, ' ')})"
+    for tag, text in ((COMMENT, look.comment), (COLOR, look.color), (GROUP, look.group)):
+        if text:
+            yield tag, quoted(text)
 
 
 def _drawn_lines(drawn: Item) -> list[str]:

@@ -41,7 +41,7 @@ from sepset.io.record import (
     network,
     normalized_rows,
 )
-from sepset.io.xdsldrawing import FORMAT, head, network_item, node_item, tail, titles
+from sepset.io.xdsldrawing import FORMAT, head, looks, network_item, node_item, tail, titles
 from sepset.models.bayesnet import BayesNet
 from sepset.models.drawing import NOTHING, Drawing
 from sepset.models.model import Model
@@ -87,7 +87,7 @@ def _drawing(root: Element, nodes: Mapping[str, _Node]) -> Drawing:
     drawn = network_item(root, {key: node.name for key, node in nodes.items()})
     about = {node.name: node_item(node.element, node.listed, OWN) for node in nodes.values()}
     said = {name: item for name, item in about.items() if item.attributes or item.items}
-    return Drawing(titles(drawn), FORMAT, drawn, said)
+    return Drawing(titles(drawn), FORMAT, drawn, said, looks(drawn))
 
 
 def _title(root: Element) -> str:

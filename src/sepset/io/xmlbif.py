@@ -2,15 +2,20 @@
 
 The numbers of a table run over the given variables in order, then over the child, which is the fastest. Files may
 contain a document type, as the format's own examples do; none is written, because some readers fail on it.
+Properties are the network's `Drawing`, and are written again.
 """
 
 from __future__ import annotations
 
-from sepset.io.discrete import TableView, VariableView, discrete_network
-from sepset.io.markup import Document, Element, tagged
+from collections.abc import Iterable
+
+from sepset.io.discrete import TableView, VariableView, bayes_net, discrete_network
+from sepset.io.looks import PROPERTIES, properties, property_drawing, property_item, property_texts
+from sepset.io.markup import Document, Element, carried, tagged
 from sepset.io.record import READING, NetworkRecord, Reading, TableRecord, VariableRecord, network
 from sepset.io.unbbayes import unbbayes_record
 from sepset.models.bayesnet import BayesNet
+from sepset.models.drawing import NOTHING, Drawing
 from sepset.models.model import Model
 
 
@@ -37,8 +42,26 @@ def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Baye
     name = body.first("NAME")
     variables = tuple(_variable(document, element) for element in body.all("VARIABLE"))
     tables = tuple(_table(document, element) for element in body.all("DEFINITION", "PROBABILITY"))
-    record = NetworkRecord(variables, tables, name.text if name is not None else "")
+    drawing = _drawing(document, body)
+    record = NetworkRecord(variables, tables, name.text if name is not None else "", drawing=drawing)
     return network(record, document, reading)
+
+
+def _drawing(document: Document, body: Element) -> Drawing:
+    """The properties of the network, its variables and their tables."""
+    tabled = {
+        document.name(document.one(element, "FOR")): [property_item("table", texts)]
+        for element in body.all("DEFINITION", "PROBABILITY")
+        if (texts := _properties(element))
+    }
+    drawn = {document.name(document.one(element, "NAME")): element for element in body.all("VARIABLE")}
+    nodes = {name: property_item("variable", _properties(e), tabled.get(name, ())) for name, e in drawn.items()}
+    return property_drawing(property_item("network", _properties(body)), nodes)
+
+
+def _properties(element: Element) -> list[str]:
+    """The texts of an element's properties that are not empty."""
+    return [text for part in element.all("PROPERTY") if (text := part.text)]
 
 
 def _variable(document: Document, element: Element) -> VariableRecord:
@@ -61,10 +84,13 @@ def render(model: Model) -> bytes:
     """The network as an XMLBIF file; numbers are written so that they are read back exactly."""
     net = discrete_network(model, "XMLBIF")
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>", _tag("NAME", net.name)]
+    drawing = bayes_net(model, "XMLBIF").drawing.of(PROPERTIES)
+    lines += _property_lines(property_texts(drawing.network))
     for variable in net.variables:
-        lines += _variable_lines(variable)
+        lines += _variable_lines(variable, properties(drawing, variable.name))
     for table in net.tables:
-        lines += _table_lines(table)
+        drawn = drawing.nodes.get(table.child.name, NOTHING)
+        lines += _table_lines(table, [text for item in drawn.all("table") for text in property_texts(item)])
     return ("\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n").encode()
 
 
@@ -72,12 +98,17 @@ def _tag(tag: str, text: str) -> str:
     return tagged(tag, text, "XMLBIF")
 
 
-def _variable_lines(variable: VariableView) -> list[str]:
+def _property_lines(texts: Iterable[str]) -> list[str]:
+    return [f"  {_tag('PROPERTY', carried(text))}" for text in texts]
+
+
+def _variable_lines(variable: VariableView, about: Iterable[str]) -> list[str]:
     outcomes = [f"  {_tag('OUTCOME', state)}" for state in variable.states]
-    return ['<VARIABLE TYPE="nature">', f"  {_tag('NAME', variable.name)}", *outcomes, "</VARIABLE>"]
+    name = _tag("NAME", variable.name)
+    return ['<VARIABLE TYPE="nature">', f"  {name}", *outcomes, *_property_lines(about), "</VARIABLE>"]
 
 
-def _table_lines(table: TableView) -> list[str]:
+def _table_lines(table: TableView, about: Iterable[str]) -> list[str]:
     given = [f"  {_tag('GIVEN', parent.name)}" for parent in table.parents]
     rows = [" ".join(map(repr, row)) for row in table.rows.tolist()]
     numbers = "\n    ".join(rows)
@@ -86,5 +117,6 @@ def _table_lines(table: TableView) -> list[str]:
         f"  {_tag('FOR', table.child.name)}",
         *given,
         f"  <TABLE>\n    {numbers}\n  </TABLE>",
+        *_property_lines(about),
         "</DEFINITION>",
     ]

@@ -25,6 +25,7 @@ from sepset.models.conversions import (
 )
 from sepset.models.drawing import (
     Drawing as Drawing,
+    Look as Look,
 )
 from sepset.models.factorgraph import (
     FactorGraph as FactorGraph,
@@ -47,6 +48,7 @@ __all__ = [
     "Drawing",
     "FactorGraph",
     "Feature",
+    "Look",
     "MarkovNet",
     "Model",
     "canonical_form",

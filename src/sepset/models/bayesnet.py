@@ -24,7 +24,7 @@ from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
-from sepset.graphs.pictures.sketch import Sketch
+from sepset.graphs.pictures.sketch import Box, Sketch
 from sepset.models.drawing import BLANK, Drawing
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
@@ -357,17 +357,34 @@ class BayesNet(NamedModel):
         return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
 
     def _sketch(self) -> Sketch:
-        titles = self.drawing.titles
         found = replace(self.dag._sketch(), name=self.name)
-        return found.with_boxes(
-            [replace(b, title=f"{b.name}: {titles[b.name]}") if b.name in titles else b for b in found.boxes]
+        if self.drawing == BLANK:
+            return found
+        groups = tuple(
+            group for group in self.drawing.groups if any(self.drawing.look(n).group == group for n in self._by_name)
         )
+        number = {group: place for place, group in enumerate(groups)}
+        boxes = [_as_drawn(box, self.drawing, number) for box in found.boxes]
+        return replace(found.with_boxes(boxes), groups=groups)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "variables", str(len(self))
         yield "edges", str(self.dag.num_edges)
         yield "parameters", str(self.num_parameters)
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
+        if told := self.drawing.summary():
+            yield "drawing", told
+
+
+def _as_drawn(box: Box, drawing: Drawing, groups: Mapping[str, int]) -> Box:
+    """The box with the title, comment, color, place and group that a drawing gives its variable."""
+    look, title = drawing.look(box.name), drawing.titles.get(box.name, box.name)
+    longer = "" if title == box.name else title
+    told = f"{box.name}: {longer}" if longer else box.name if look.comment else ""
+    shown = "\n".join(filter(None, [told, look.comment]))
+    return replace(
+        box, title=shown, subtitle=longer, color=look.color, position=look.position, group=groups.get(look.group, -1)
+    )
 
 
 def _one_by_one(given: tuple[CPD | Iterable[CPD], ...]) -> tuple[CPD, ...]:

@@ -32,7 +32,10 @@ def dot(sketch: Sketch) -> str:
 def _box(box: Box) -> str:
     lines = [box.name, *(" ".join([row.label, *map(percent, row.shares)]) for row in box.rows)]
     color = ' color="#d9822b" penwidth=2' if box.observed else ""
-    return f"label={_quoted(*lines)} {SHAPES[box.kind]}{color}"
+    shape = SHAPES[box.kind]
+    if box.color:
+        shape = f'shape=box style="rounded,filled" fillcolor="{box.color}59"'
+    return f"label={_quoted(*lines)} {shape}{color}"
 
 
 def _link(link: Link) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sepset.graphs.layered.layout import Layout, Spacing, layered
 from sepset.graphs.layered.routes import Curve, Point
+from sepset.graphs.pictures.positions import positioned
 from sepset.graphs.pictures.sketch import COLORS, GROUP_COLORS, Box, End, Kind, Link, Row, Sketch
 from sepset.graphs.pictures.textsize import cut, percent, text_width
 
@@ -15,6 +16,8 @@ NAME_SIZE, ROW_SIZE, CAPTION_SIZE = 12.0, 10.5, 11.0
 ROW_HEIGHT, BAR_WIDTH, PADDING, MARGIN = 15.0, 58.0, 8.0, 10.0
 MOST_ROWS = 9
 """The states of a variable that are shown; the rest are counted."""
+FILL = 0.35
+"""The opacity of a box's own color, at which text is legible on any color, on light and on dark pages."""
 BLUE, ORANGE, GRAY = COLORS["blue"], COLORS["orange"], COLORS["gray"]
 INK = "currentColor"
 
@@ -95,7 +98,7 @@ def scene(sketch: Sketch) -> Scene:
     >>> len(found.groups), found.width < found.height
     (3, True)
     """
-    layout = placed(sketch)
+    layout = in_place(sketch) or placed(sketch)
     groups = [_edge(sketch, link, points) for link, points in zip(sketch.links, layout.curves, strict=True)]
     groups += [_node(box, center) for box, center in zip(sketch.boxes, layout.centers, strict=True)]
     below = layout.height + (MARGIN if sketch.boxes else 0.0)
@@ -107,8 +110,21 @@ def scene(sketch: Sketch) -> Scene:
     return Scene([*groups, *notes], max([layout.width, *right]), height)
 
 
+def in_place(sketch: Sketch) -> Layout | None:
+    """The layout by the positions of the boxes; None if some have none, or they cannot be drawn there.
+
+    >>> in_place(Sketch.of("ab", [("a", "->", "b")])) is None
+    True
+    """
+    positions = [box.position for box in sketch.boxes if box.position is not None]
+    if len(positions) < len(sketch.boxes):
+        return None
+    sizes = [box_size(box) for box in sketch.boxes]
+    return positioned(sizes, positions, [(link.source, link.target) for link in sketch.links])
+
+
 def placed(sketch: Sketch) -> Layout:
-    """The layout of a sketch: edges with one arrowhead go down."""
+    """The layout of a sketch in layers: edges with one arrowhead go down."""
     directed = [link.points_back or (link.head == "arrow" and link.tail != "arrow") for link in sketch.links]
     pairs = [_downward(link) for link in sketch.links]
     arrows = [k for k, is_directed in enumerate(directed) if is_directed]
@@ -159,6 +175,8 @@ def _node(box: Box, center: Point) -> Group:
     shapes: list[Shape] = []
     if box.observed:
         shapes.append(Rectangle(x, y, width, height, ORANGE, 0.14, round=_round(box.kind)))
+    elif box.color:
+        shapes.append(Rectangle(x, y, width, height, box.color, FILL, round=_round(box.kind)))
     else:
         shapes.append(
             Rectangle(x, y, width, height, INK, 0.14 if box.kind == "factor" else 0.045, round=_round(box.kind))

@@ -33,9 +33,12 @@ class Box:
         name: shown in it, cut if it is long.
         kind: of node, which decides its shape.
         title: a longer text, shown by browsers when the pointer is on it.
+        subtitle: a longer name, shown on request.
         rows: the lines below the name.
         observed: whether there is evidence about it.
         group: the number of its group, from 0; -1 for none.
+        color: of its interior, such as "#e5f6f7"; empty for none.
+        position: its center where the picture is drawn by places; None for none.
     """
 
     name: str
@@ -44,6 +47,9 @@ class Box:
     rows: tuple[Row, ...] = ()
     observed: bool = False
     group: int = -1
+    color: str = ""
+    position: tuple[float, float] | None = None
+    subtitle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
