@@ -223,7 +223,7 @@ def test_costs_change_the_best_candidate(engine):
     assert "per cost" in str(priced)
     same = engine.value_of_information("lung", costs={"lung": 3.0}, given={"smoke": "yes"})
     assert list(same) == list(engine.value_of_information("lung", given={"smoke": "yes"}))
-    view = engine.given({"dysp": "yes"}).value_of_information("lung", costs={"xray": 100.0})
+    view = engine.observe(given={"dysp": "yes"}).value_of_information("lung", costs={"xray": 100.0})
     assert dict(view) == dict(engine.value_of_information("lung", given={"dysp": "yes"}))
     assert list(view).index("xray") > 0
 
