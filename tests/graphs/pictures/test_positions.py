@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.graphs.pictures import positions
 from sepset.graphs.pictures.positions import GAP, LONGEST, MOST_BOXES, positioned
 from support.geometry import on_border, overlapping, passed_through, points_of
 
@@ -67,6 +68,15 @@ def test_an_edge_that_no_bend_frees_is_straight():
     walls = [(3000.0, 26.0)]
     layout = positioned([(60.0, 26.0), (60.0, 26.0), *walls], [(0.0, 0.0), (0.0, 200.0), (0.0, 100.0)], [(0, 1)])
     assert {round(x, 6) for x, _ in layout.curves[0]} == {1500.0}
+
+
+def test_the_search_for_bends_is_bounded(monkeypatch):
+    sizes, places = [(60.0, 26.0)] * 3, [(0.0, 0.0), (0.0, 100.0), (0.0, 200.0)]
+    bent = positioned(sizes, places, [(0, 2)]).curves[0]
+    monkeypatch.setattr(positions, "WORK", 0)
+    straight = positioned(sizes, places, [(0, 2)]).curves[0]
+    assert len({x for x, _ in bent}) > 1
+    assert len({x for x, _ in straight}) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,10 @@ GAP, CLEAR = 16.0, 3.0
 """The least distance between boxes, and between an edge and a box that it passes."""
 LONGEST = 10_000.0
 """The largest width or height of a picture with given places."""
-MOST_BOXES = 2_000
+MOST_BOXES = 1_000
 """The most boxes whose places are compared."""
+WORK, OVERHEAD = 20_000_000, 1_000
+"""The comparisons of points with boxes that all edges share in their search for bends, and the cost of each try."""
 STEP, MOST_STEPS = 6.0, 400
 """The distance of two points of an edge that are tested, and the most of them."""
 BENDS = (0.0, 0.12, -0.12, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6, 0.9, -0.9)
@@ -53,7 +55,7 @@ def positioned(
     if not np.isfinite(centers).all() or centers.max() > LONGEST:
         return None
     boxes = np.concatenate([centers - extents / 2.0, centers + extents / 2.0], axis=1)
-    curves = [_route(boxes, a, b) for a, b in pairs]
+    curves = [_route(boxes, a, b, WORK // len(pairs)) for a, b in pairs]
     return _moved(boxes, centers, curves)
 
 
@@ -67,12 +69,18 @@ def _scale(sizes: Floats, places: Floats) -> float:
     return max(1.0, least) if places.max() <= LONGEST else least
 
 
-def _route(boxes: Floats, a: int, b: int) -> Curve:
-    """The curve from one box to another that bends least and passes through no box; straight if there is none."""
-    curves = _candidates(boxes[a], boxes[b])
-    straight = next(curves)
-    free = (points for points in (straight, *curves) if _is_free(points, boxes, a, b))
-    return next(free, straight)
+def _route(boxes: Floats, a: int, b: int, work: int) -> Curve:
+    """The curve from one box to another that bends least and passes through no box; straight if none is found."""
+    straight: Curve = []
+    for points in _candidates(boxes[a], boxes[b]):
+        straight = straight or points
+        is_free, spent = _is_free(points, boxes, a, b)
+        work -= spent
+        if is_free:
+            return points
+        if work < 0:
+            break
+    return straight
 
 
 def _candidates(start: Floats, end: Floats) -> Iterator[Curve]:
@@ -99,15 +107,15 @@ def _border(box: Floats, toward: Floats) -> Floats:
     return np.asarray(center + ray / max(*shares, 1e-9))
 
 
-def _is_free(points: Curve, boxes: Floats, a: int, b: int) -> bool:
-    """Whether a curve stays outside all boxes: off its own, and clear of the others."""
+def _is_free(points: Curve, boxes: Floats, a: int, b: int) -> tuple[bool, int]:
+    """Whether a curve stays outside all boxes: off its own, and clear of the others; and the work to find out."""
     line = _sampled(points)
     margins = np.full((len(boxes), 1), CLEAR)
     margins[[a, b]] = -0.01
     low, high = boxes[:, :2] - margins, boxes[:, 2:] + margins
     near = np.flatnonzero(((line.max(axis=0) >= low) & (line.min(axis=0) <= high)).all(axis=1))
     inside: Bools = ((line[:, None] > low[near]) & (line[:, None] < high[near])).all(axis=2)
-    return not inside.any()
+    return not inside.any(), OVERHEAD + inside.size
 
 
 def _sampled(points: Curve) -> Floats:
