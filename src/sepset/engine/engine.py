@@ -202,14 +202,17 @@ class Engine(RowQuestions):
         variables = {v: self.known[v] for v in asked if v < own and (v not in observed or v in known)}
         if found[0].log_value == -np.inf:
             raise impossible(self.prepared, evidence)
+        about = self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence)
+        assignments = tuple(_assignment(variables, {**best.values, **known}) for best in found)
         return MapResult(
-            tuple(_assignment(variables, {**best.values, **known}) for best in found),
+            assignments,
             tuple(best.log_value for best in found),
             lambda: self.prepared.log_partition(evidence),
             found[0].log_value,
             variables=self.model.variables,
+            persistent=assignments[0] if about["guarantees"]["assignment"] is Guarantee.EXACT else {},
             method=self.method,
-            **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
+            **about,
         )
 
     @takes_joints
