@@ -59,3 +59,9 @@ def test_long_assignments_print_short_and_tables_show_all_ranks():
     with console.capture() as captured:
         console.print(map_result())
     assert "#2" in captured.get()
+
+
+@pytest.mark.parametrize("method", [None, ss.CliqueTree(), ss.BranchAndBound()])
+def test_all_states_of_an_exact_answer_are_persistent(method):
+    best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"}, method=method)
+    assert dict(best.persistent).items() >= {k: v for k, v in best.assignment.items() if k != "dysp"}.items()

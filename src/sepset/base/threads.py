@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import _thread
 import itertools
+import math
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, NoReturn, TypeVar
@@ -129,6 +132,31 @@ def interruptible(task: Callable[[Bytes], T]) -> T:
     if threading.current_thread() is not threading.main_thread():
         return task(NEVER)
     return next(in_order([task], 1))
+
+
+@contextmanager
+def cancelled_at(end: float, cancel: Bytes) -> Iterator[Bytes]:
+    """The flag `cancel`, or one instead of `NEVER`, which is set at a time as well.
+
+    Args:
+        end: on the clock of `time.monotonic`; infinite for never.
+
+    >>> with cancelled_at(time.monotonic(), NEVER) as flag:
+    ...     time.sleep(0.1)
+    >>> flag.tolist(), NEVER.tolist()
+    ([1], [0])
+    """
+    if end == math.inf:
+        yield cancel
+        return
+    own = np.zeros(1, np.uint8) if cancel is NEVER else cancel
+    timer = threading.Timer(max(0.0, end - time.monotonic()), own.__setitem__, (0, 1))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield own
+    finally:
+        timer.cancel()
 
 
 def _next(tasks: Iterator[Callable[[Bytes], T]]) -> Callable[[Bytes], T] | None:

@@ -175,8 +175,8 @@ def _result(
 
 
 def _persistent(engine: Engine, task: AssignmentTask, found: Found, best: Assignment) -> Assignment:
-    """The part of the best assignment that was proved to be in some best one."""
-    if found.guarantee is Guarantee.EXACT:
+    """The part of the best assignment that was proved to be in some best one, or, if the method is strict, in all."""
+    if found.guarantee is Guarantee.EXACT and not found.is_strict:
         return best
     kept = np.full(len(best.codes), -1, np.int64)
     if found.persistent is not None:

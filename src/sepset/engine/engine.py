@@ -202,14 +202,17 @@ class Engine(RowQuestions):
         variables = {v: self.known[v] for v in asked if v < own and (v not in observed or v in known)}
         if found[0].log_value == -np.inf:
             raise impossible(self.prepared, evidence)
+        about = self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence)
+        assignments = tuple(_assignment(variables, {**best.values, **known}) for best in found)
         return MapResult(
-            tuple(_assignment(variables, {**best.values, **known}) for best in found),
+            assignments,
             tuple(best.log_value for best in found),
             lambda: self.prepared.log_partition(evidence),
             found[0].log_value,
             variables=self.model.variables,
+            persistent=assignments[0] if about["guarantees"]["assignment"] is Guarantee.EXACT else {},
             method=self.method,
-            **self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence),
+            **about,
         )
 
     @takes_joints
@@ -452,6 +455,7 @@ class Engine(RowQuestions):
         *,
         candidates: VariableLike | Iterable[VariableLike] | None = None,
         given: Given = None,
+        costs: Mapping[Any, float] | None = None,
     ) -> InformationValues:
         r"""The expected reduction of the targets' entropy by observing each candidate, the most informative first.
 
@@ -459,7 +463,10 @@ class Engine(RowQuestions):
 
         Args:
             targets: discrete and unobserved.
-            candidates: the variables that could be observed next; by default every other unobserved discrete variable.
+            candidates: the variables that could be observed next; by default the unobserved discrete variables that the
+                model's drawing marks as observations, or all if it marks none.
+            costs: the cost of observing each variable, of those not named one; then candidates come in the order of the
+                reduction per cost, those without cost first.
 
         Cost: one calibration for each possible joint state of the targets.
         Reference: Shannon (1948); Heckerman, Horvitz & Middleton (1993) for myopic value of information.
@@ -470,7 +477,7 @@ class Engine(RowQuestions):
         """
         from sepset.engine import information
 
-        return information.value_of_information(self, targets, candidates, given)
+        return information.value_of_information(self, targets, candidates, given, costs)
 
     @takes_joints
     def entropy(

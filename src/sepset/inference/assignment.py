@@ -67,6 +67,7 @@ class Found:
         guarantee: what is known about the first one; decided from the gap by default.
         certificate: what was proved.
         persistent: which variables have a state in the first one that some best assignment has too; None if unknown.
+        is_strict: whether every best assignment has these states.
         status: how the run ended.
         trace: the objective after each step.
         info: further information: the decoder, numbers of steps, ties.
@@ -78,6 +79,7 @@ class Found:
     guarantee: Guarantee = Guarantee.HEURISTIC
     certificate: Certificate | None = None
     persistent: Bools | None = None
+    is_strict: bool = field(default=False, kw_only=True)
     status: Status = Status.COMPLETED
     trace: Floats = field(default_factory=lambda: np.zeros(0))
     info: Mapping[str, object] = field(default_factory=dict)

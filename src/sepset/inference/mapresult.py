@@ -98,7 +98,8 @@ class MapResult(Tabulated, Result):
         variables: the variables of the model.
         certificate: what was proved about the best one, and how to check it; None if nothing was, or if the method is
             exact.
-        persistent: states that some best assignment has, if the method proves any; all of them if it is exact.
+        persistent: states that some best assignment has, if the method proves any; all of them if it is exact, but for
+            a method that is asked for those of every best assignment.
         trace: the objective of an iterative method after each step.
 
     >>> import sepset as ss

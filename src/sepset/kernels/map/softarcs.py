@@ -307,8 +307,10 @@ def consistent(network: Network, state: State, sweeps: int, cancel: Bytes) -> bo
     if not nodes(network, state):
         return False
     for turn in range(sweeps):
-        if cancel[0] or not sweep(network, state, turn % 2 == 0):
-            return bool(cancel[0])
+        if cancel[0]:
+            return True
+        if not sweep(network, state, turn % 2 == 0):
+            return False
         if turn % 10 == 9:
             if numbers[LOWER] - before <= numbers[LOWER] // 2**RISE:
                 break

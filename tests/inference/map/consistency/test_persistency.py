@@ -48,12 +48,44 @@ def test_states_that_are_left_have_a_best_assignment(seed):
     best = joint(wiring).max()
     if best == -np.inf:
         return
-    reduced = without_needless(wiring, wiring.modes, rounds=int(rng.integers(1, 20)))
+    reduced = without_needless(wiring, wiring.modes, int(rng.integers(1, 20)))
     assert joint(reduced).max() == pytest.approx(best, abs=1e-9)
     found = assign(ss.inference.HybridBestFirst(2, persistency=True), task_of(wiring))
     assert found.log_values[0] == pytest.approx(best, abs=1e-9)
     assert found.guarantee is ss.Guarantee.EXACT
     assert found.certificate.check()
+
+
+@pytest.mark.parametrize("rounds", [1, 100])
+def test_strict_states_of_a_proved_assignment_are_those_of_every_best_one(rounds):
+    """The first variable is decided, the second and third are tied, and the fourth is in no factor."""
+    decided, left, right, free = (ss.Discrete(name, 3) for name in ("decided", "left", "right", "free"))
+    net = ss.MarkovNet(
+        ss.Table([decided], [1.0, 4.0, 2.0]),
+        ss.Table([left, right], np.eye(3) + 1.0),
+        variables=[decided, left, right, free],
+    )
+    strict = ss.map_assignment(net, method=ss.inference.Persistency(rounds, strict=True))
+    assert strict.guarantees["assignment"] is ss.Guarantee.EXACT
+    assert dict(strict.persistent) == {"decided": 1}
+    assert set(ss.map_assignment(net, method=ss.inference.Persistency(rounds)).persistent) == set(strict.assignment)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_without_time_nothing_is_proved_that_is_not_so(seed):
+    rng = np.random.default_rng([3, seed])
+    wiring = random_wiring(rng, seed % 3)
+    best, until = joint(wiring).max(), ss.Until(seconds=1e-9, steps=None)
+    if best == -np.inf:
+        return
+    found = assign(ss.inference.Persistency(strict=seed % 2 == 0), task_of(wiring, until=until))
+    assert found.persistent is None or found.info["removed states"] == 0
+    assert found.status is ss.Status.TIME_LIMIT
+    assert without_needless(wiring.consistent, wiring.modes, 100, end=0.0) is wiring.consistent
+    hybrid = ss.inference.HybridBestFirst(virtual=10**6, persistency=True)
+    for each in (found, assign(hybrid, task_of(wiring, until=until))):
+        assert each.log_values[0] <= best + 1e-9 <= each.bound + 2e-9
+        assert each.certificate is None or each.certificate.check()
 
 
 def test_fixing_persistent_states_leaves_a_smaller_search():

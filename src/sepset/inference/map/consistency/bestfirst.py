@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -13,7 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Ints
 from sepset.base.checks import whole
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import cancelled_at, interruptible
 from sepset.errors import NotApplicable
 from sepset.inference.assignment import PROVED, AssignmentTask, Certificate, Found, best_of
 from sepset.inference.iterate import Info, Until, as_until
@@ -119,7 +118,8 @@ class _Search:
         self.end = math.inf if seconds is None else time.monotonic() + seconds
         self.first, wiring = task.first_codes(), task.wiring.consistent
         if method.persistency:
-            wiring = without_needless(wiring, self.first, rounds=ROUNDS)
+            is_stored = task.checkpoint is not None  # a search that goes on must have the same states
+            wiring = without_needless(wiring, self.first, ROUNDS, math.inf if is_stored else self.end)
         self.functions = CostFunctions.of(wiring)
         if task.k == 1:
             self.reduction = Reduction.of(self.functions, entries=method.entries)
@@ -140,7 +140,8 @@ class _Search:
         scopes = {scope for i in variables for scope in functions.of_variable(i)}
         known = math.fsum(float(functions.tables[s][tuple(self.first[list(s)])]) for s in scopes)
         costs = WholeCosts.of(functions, variables, below=known if self.task.k == 1 else math.inf)
-        return Part(costs, self.task.k, self.first[costs.variables], self.method.sweeps, self.method.virtual)
+        arcs = self.method.sweeps, self.method.virtual, self.end
+        return Part(costs, self.task.k, self.first[costs.variables], *arcs)
 
     def sizes(self) -> dict[str, object]:
         """The numbers of variables that were eliminated, and that the parts have."""
@@ -179,16 +180,8 @@ class _Search:
 
     def _advanced(self, n: int, progress: Progress, backtracks: int, cancel: Bytes) -> Progress:
         """The search of a part after some more backtracks, or when time ends: one descent may take seconds."""
-        if self.end == math.inf:
-            return self.parts[n].advanced(progress, backtracks, cancel)
-        own = np.zeros(1, np.uint8) if cancel is NEVER else cancel
-        timer = threading.Timer(max(0.0, self.end - time.monotonic()), own.__setitem__, (0, 1))
-        timer.daemon = True
-        timer.start()
-        try:
-            return self.parts[n].advanced(progress, backtracks, own)
-        finally:
-            timer.cancel()
+        with cancelled_at(self.end, cancel) as flag:
+            return self.parts[n].advanced(progress, backtracks, flag)
 
     def _gap(self, n: int, progress: Progress) -> float:
         part = self.parts[n]

@@ -16,6 +16,8 @@ Shekhovtsov, Swoboda & Savchynskyy (2018), Maximum persistency via iterative rel
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -54,13 +56,16 @@ class Mapping:
     messages: Floats
 
     @classmethod
-    def improving(cls, wiring: Wiring, codes: Ints, messages: Floats, *, is_strict: bool) -> Mapping:
-        """An improving mapping to an assignment that replaces many states.
+    def improving(
+        cls, wiring: Wiring, codes: Ints, messages: Floats, *, is_strict: bool, end: float = math.inf
+    ) -> Mapping:
+        """An improving mapping to an assignment that replaces many states; none if there is no time to find one.
 
         Args:
             wiring: a model after arc consistency; states of value zero alone are left out.
             messages: those of the model itself, to begin with.
             is_strict: whether every assignment with a replaced state must become better.
+            end: on the clock of `time.monotonic`.
 
         Guarantee: no assignment becomes worse.
         Tested by: inference/map/consistency/test_mappings.py::test_no_assignment_becomes_worse
@@ -69,6 +74,8 @@ class Mapping:
         moved[wiring.plugs.states[:-1] + codes] = False
         made, cuts = cls(codes, moved, np.where(np.isfinite(messages), messages, 0.0)), 0
         while made.moved.any():
+            if time.monotonic() >= end:
+                return replace(made, moved=np.zeros_like(made.moved))
             gone = made.exceptions(wiring, is_strict=is_strict, passes=PASSES)
             if not gone.any():
                 break

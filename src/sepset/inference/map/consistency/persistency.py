@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
-from sepset.inference.iterate import Until
+from sepset.inference.iterate import Until, as_until, deadline
 from sepset.inference.map.consistency.mappings import Mapping
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.mplp import MPLP
@@ -66,21 +67,23 @@ class Persistency:
         task.wiring.require_tables(self)
         wiring = task.wiring.consistent
         solver = solver_of(wiring)
-        done = task.iterated(solver, until=Until(steps=self.rounds, tolerance=SETTLED), codec=PassedCodec())
+        until = Until(steps=self.rounds, tolerance=SETTLED)
+        end = deadline(as_until(task.until, until))
+        done = task.iterated(solver, until=until, codec=PassedCodec())
         last = solver.decoded(wiring, done.state)
         last = replace(last, messages=solver.proof(wiring, last.messages))
         bound = min(last.bound, bound_of(wiring, last.messages))
-        unknown = Found(last.codes[None], (last.value,), bound, status=done.status, trace=done.trace)
+        unknown = Found(
+            last.codes[None], (last.value,), bound, is_strict=self.strict, status=done.status, trace=done.trace
+        )
         if last.value == -np.inf or done.status is Status.INTERRUPTED:
             return unknown
         try:
-            made = Mapping.improving(wiring, last.codes, last.messages, is_strict=self.strict)
+            made = Mapping.improving(wiring, last.codes, last.messages, is_strict=self.strict, end=end)
         except KeyboardInterrupt:
             return replace(unknown, status=Status.INTERRUPTED)
         live = np.isfinite(wiring.unary) & ~made.moved
-        fixed = np.zeros(0, bool)
-        if wiring.num_variables:
-            fixed = np.add.reduceat(live.astype(np.int64), wiring.plugs.states[:-1]) == 1
+        fixed = _fixed(wiring, live)
         return Found(
             last.codes[None],
             (last.value,),
@@ -88,7 +91,8 @@ class Persistency:
             Guarantee.HEURISTIC,
             _certificate(self, wiring, last, bound, made, int(fixed.sum())),
             persistent=fixed,
-            status=done.status,
+            is_strict=self.strict,
+            status=Status.TIME_LIMIT if time.monotonic() >= end else done.status,
             trace=done.trace,
             info={
                 "seconds": round(done.seconds, 3),
@@ -100,18 +104,27 @@ class Persistency:
         )
 
 
+def _fixed(wiring: Wiring, live: Bools) -> Bools:
+    """The variables with one state that is left."""
+    if not wiring.num_variables:
+        return np.zeros(0, bool)
+    found: Bools = np.add.reduceat(live.astype(np.int64), wiring.plugs.states[:-1]) == 1
+    return found
+
+
 def solver_of(wiring: Wiring) -> DualRounds:
     """The messages that suggest an assignment: sequential ones for models in pairs, others for larger factors."""
     return TRWS() if wiring.is_pairwise else MPLP()
 
 
-def without_needless(wiring: Wiring, codes: Ints, *, rounds: int) -> Wiring:
+def without_needless(wiring: Wiring, codes: Ints, rounds: int, end: float = np.inf) -> Wiring:
     """The model with value zero for states that some best assignment does not need; it keeps one best assignment.
 
     Args:
         wiring: a model after arc consistency.
         codes: an assignment that is known.
         rounds: the number of rounds of messages before.
+        end: when no state is proved needless any more, on the clock of `time.monotonic`.
     """
     solver = solver_of(wiring)
     state = Passed(np.zeros(int(wiring.wires.messages[-1])), np.inf, codes, wiring.log_value(codes))
@@ -120,12 +133,12 @@ def without_needless(wiring: Wiring, codes: Ints, *, rounds: int) -> Wiring:
         bound = min(state.bound, wiring.constant + solver.passed(wiring, messages))
         settled = state.bound - bound <= SETTLED * max(1.0, abs(bound))
         state = replace(state, messages=messages, bound=bound)
-        if settled or bound == -np.inf:
+        if settled or bound == -np.inf or time.monotonic() >= end:
             break
     state = solver.decoded(wiring, state)
-    if state.value == -np.inf or state.bound == -np.inf:
+    if state.value == -np.inf or state.bound == -np.inf or time.monotonic() >= end:
         return wiring
-    made = Mapping.improving(wiring, state.codes, solver.proof(wiring, state.messages), is_strict=False)
+    made = Mapping.improving(wiring, state.codes, solver.proof(wiring, state.messages), is_strict=False, end=end)
     return replace(wiring, unary=np.where(made.moved, -np.inf, wiring.unary))
 
 
