@@ -38,6 +38,12 @@ def test_the_best_next_observation():
     assert found["reductions"] == pytest.approx(dict(wanted))
     assert "sat" in shown("voi", "student", "-t", "intelligence")
     assert "--target" in refused("voi", "student")
+    priced = parsed("voi", "asia", "-t", "lung", "-c", "xray", "-c", "smoke", "--cost", "xray=10")
+    assert list(priced["reductions"]) == ["smoke", "xray"]
+    assert priced["costs"] == {"smoke": 1.0, "xray": 10.0}
+    assert "NAME=NUMBER" in refused("voi", "asia", "-t", "lung", "--cost", "xray")
+    assert "NAME=NUMBER" in refused("voi", "asia", "-t", "lung", "--cost", "xray=much")
+    assert "xray" in refused("voi", "asia", "-t", "lung", "--cost", "xra=1")
 
 
 def test_the_parameters_that_matter():
@@ -46,6 +52,7 @@ def test_the_parameters_that_matter():
     assert [p["parameter"] for p in found["parameters"]] == [str(p) for p in wanted[:3]]
     assert found["probability"] == pytest.approx(wanted.probability)
     assert "lung" in shown("sensitivity", "asia", "-t", "lung", "--state", "yes")
+    assert shown("sensitivity", "asia", "-t", "lung", "--state", "yes", "-n", "3").count("P(") == 4
     assert "ye" in refused("sensitivity", "asia", "-t", "lung", "--state", "ye")
 
 

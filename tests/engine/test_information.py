@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 
+import matplotlib.figure
 import numpy as np
 import pytest
 from rich.console import Console
 
 import oracle
 import sepset as ss
+from sepset.models.drawing import Drawing, Item
 from support.random_gaussians import hybrid_net
 from support.random_models import random_case, random_evidence
 from support.tolerances import CLOSE
@@ -171,3 +174,103 @@ def test_hybrid_models_answer_about_their_discrete_part():
         engine.value_of_information("x1")
     with pytest.raises(ss.errors.NotApplicable, match="continuous"):
         engine.value_of_information(target, candidates=["x1"])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_costs_rank_by_the_reduction_per_cost(seed):
+    """Every candidate against enumeration, its cost applied by hand; those without cost come first."""
+    rng, case, given, plain = draw(seed, 58)
+    engine = ss.prepare(case.model)
+    certain = {case.model.variables[v].name for v in engine.evidence(given).observed}
+    free = [v.name for v in case.variables if v.name not in certain]
+    if len(free) < 2:
+        return
+    target, *others = free
+    costs = {name: float(rng.integers(0, 4)) for name in others[1:]}
+    found = engine.value_of_information(target, given=given, costs=costs)
+    costs.setdefault(others[0], 1.0)
+    assert set(found) == set(others)
+    assert found.costs == costs
+    before = h(case, plain, [target])
+    truth = {name: before - expected_entropy(case, plain, [target], name) for name in others}
+    for name in others:
+        if costs[name]:
+            assert found.per_cost[name] == pytest.approx(truth[name] / costs[name], abs=CLOSE)
+        elif truth[name] > CLOSE:
+            assert found.per_cost[name] == math.inf
+    ranks = [(math.inf if truth[n] > CLOSE else 0.0) if not costs[n] else truth[n] / costs[n] for n in found]
+    assert all(a >= b - 1e-8 for a, b in itertools.pairwise(ranks))
+    assert found.best == next(iter(found))
+
+
+def binary(p):
+    """The entropy of a coin."""
+    return -p * math.log(p) - (1 - p) * math.log(1 - p)
+
+
+def test_costs_change_the_best_candidate(engine):
+    shadow = 0.98, 0.0104 * 0.98 + 0.9896 * 0.05  # with and without cancer, which tuberculosis may replace
+    wanted = {
+        "smoke": binary(0.055) - 0.5 * binary(0.1) - 0.5 * binary(0.01),
+        "xray": binary(0.055 * shadow[0] + 0.945 * shadow[1]) - 0.055 * binary(shadow[0]) - 0.945 * binary(shadow[1]),
+    }
+    plain = engine.value_of_information("lung", candidates=["xray", "smoke"])
+    priced = engine.value_of_information("lung", candidates=["xray", "smoke"], costs={engine.model["xray"]: 10})
+    assert (plain.best, priced.best) == ("xray", "smoke")
+    assert dict(priced) == pytest.approx(wanted, abs=CLOSE)
+    assert priced.per_cost == pytest.approx({**wanted, "xray": wanted["xray"] / 10}, abs=CLOSE)
+    assert list(priced.to_frame().columns) == ["candidate", "reduction", "of_entropy", "cost", "per_cost"]
+    assert "per cost" in str(priced)
+    same = engine.value_of_information("lung", costs={"lung": 3.0}, given={"smoke": "yes"})
+    assert list(same) == list(engine.value_of_information("lung", given={"smoke": "yes"}))
+    view = engine.observe(given={"dysp": "yes"}).value_of_information("lung", costs={"xray": 100.0})
+    assert dict(view) == dict(engine.value_of_information("lung", given={"dysp": "yes"}))
+    assert list(view).index("xray") > 0
+
+
+@pytest.mark.parametrize(
+    ("costs", "told"),
+    [
+        ({"xray": -1.0}, "the cost of 'xray'"),
+        ({"xray": math.nan}, "the cost of 'xray'"),
+        ({"xray": math.inf}, "the cost of 'xray'"),
+        ({"xray": "high"}, "the cost of 'xray'"),
+        ({"xra": 1.0}, "Did you mean 'xray'"),
+        ([1.0], "costs= is a mapping"),
+        (None, ""),
+    ],
+    ids=str,
+)
+def test_costs_that_are_refused(engine, costs, told):
+    if costs is None:
+        costs, told = {"xray": 1.0, engine.model["xray"]: 2.0}, "two costs of 'xray'"
+    with pytest.raises(ss.SepsetError, match=told):
+        engine.value_of_information("lung", costs=costs)
+
+
+def test_candidates_are_those_a_drawing_marks(tmp_path):
+    """Written to GeNIe's format and to JSON, read again, and asked: only the marked ones, unless others are named."""
+    asia = ss.datasets.load("asia")
+    marked = Item("node", attributes=(("diagtype", "observation"),))
+    target = Item("node", attributes=(("diagtype", "target"),))
+    drawing = Drawing({}, "XDSL", Item("smile"), {"xray": marked, "dysp": marked, "gone": marked, "lung": target})
+    net = ss.BayesNet(*asia.cpds, drawing=drawing)
+    assert drawing.observable == ("xray", "dysp", "gone")
+    assert set(ss.value_of_information(net, "lung")) == {"xray", "dysp"}
+    assert set(ss.value_of_information(net, "lung", given={"xray": "yes"})) == {"dysp"}
+    assert not ss.value_of_information(net, "lung", given={"xray": "yes", "dysp": "no"})
+    assert set(ss.value_of_information(net, "lung", candidates="smoke")) == {"smoke"}
+    for format in ("json", "xdsl"):
+        ss.write(net, tmp_path / f"asia.{format}")
+        assert set(ss.value_of_information(ss.read(tmp_path / f"asia.{format}"), "lung")) == {"xray", "dysp"}
+
+
+def test_a_chart_of_candidates(engine):
+    found = engine.value_of_information("lung", given={"dysp": "yes"}, costs={"xray": 4, "smoke": 0})
+    axes = found.plot(matplotlib.figure.Figure().subplots(), num_candidates=3)
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names[0] == "smoke (free)"
+    assert [bar.get_width() for bar in axes.patches[1:]] == [found[n] / found.costs[n] for n in names[1:]]
+    assert axes.get_title().startswith("information about lung given dysp=yes: 0.")
+    assert axes.get_xlabel() == "expected reduction of entropy (nats per cost)"
+    assert not engine.value_of_information("lung", candidates=[]).plot(matplotlib.figure.Figure().subplots()).patches

@@ -403,13 +403,17 @@ def value_of_information(
     *,
     candidates: VariableLike | Iterable[VariableLike] | None = None,
     given: Given = None,
+    costs: Mapping[Any, float] | None = None,
     method: Method | None = None,
 ) -> InformationValues:
     r"""The expected reduction $I(T; C \mid \mathbf e)$ of the targets' entropy by each candidate, best first.
 
     Args:
         targets: the variables of interest.
-        candidates: the variables that could be observed next; by default every other unobserved discrete variable.
+        candidates: the variables that could be observed next; by default the unobserved discrete variables that the
+            model's drawing marks as observations (diagnostic types of GeNIe), or all if it marks none.
+        costs: the cost of observing each variable, of those not named one; then candidates come in the order of the
+            reduction per cost, those without cost first.
 
     Reference: Heckerman, Horvitz & Middleton (1993), An approximate nonmyopic computation for value of information.
     Guarantee: exact.
@@ -419,7 +423,7 @@ def value_of_information(
     >>> value_of_information(ss.datasets.load("student"), "intelligence", given={"grade": "C"}).best
     'sat'
     """
-    return engine_for(model, method).value_of_information(targets, candidates=candidates, given=given)
+    return engine_for(model, method).value_of_information(targets, candidates=candidates, given=given, costs=costs)
 
 
 @translated

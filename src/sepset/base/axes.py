@@ -36,7 +36,7 @@ def mark_sizes(axes: Any, sizes: Sequence[int]) -> None:
 
 def named_rows(axes: Any, names: Sequence[str]) -> None:
     """Name the rows of a horizontal bar chart from the top down, in smaller letters where there are many."""
-    size = 10 if len(names) <= 12 else max(4, 120 // len(names))
+    size = 10 if len(names) <= 14 else max(4, 160 // len(names))
     axes.set_yticks(range(len(names)), list(names), fontsize=size)
     axes.set_ylim(len(names) - 0.4, -0.6)
 

@@ -14,7 +14,7 @@ from sepset.cli.completion import variables
 from sepset.cli.learning import Bar, Rows, rows_about
 from sepset.cli.questions import Given, LikelihoodText, SoftText
 from sepset.cli.shared import load, require_rows_file, show
-from sepset.errors import ScopeError
+from sepset.errors import ArgumentError, ScopeError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,18 +33,42 @@ def voi(
             "--candidate", "-c", help="A variable that can be observed. Repeatable.", autocompletion=variables
         ),
     ] = None,
+    cost: Annotated[
+        list[str] | None,
+        typer.Option("--cost", help="NAME=NUMBER: the cost of observing a variable; otherwise one. Repeatable."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The value of observing each variable next: how much it is expected to tell about the targets."""
+    """The value of observing each variable next: how much it is expected to tell about the targets (per cost)."""
     from sepset.api.questions import value_of_information
 
     model = load(file)
     if not target:
         raise ScopeError("Say what you want to know about: --target NAME.")
     evidence = evidence_of(model, given, likelihood, soft)
-    found = value_of_information(model, target, candidates=candidate or None, given=evidence)
-    payload = {"targets": list(found.targets), "entropy": found.entropy, "reductions": dict(found.reductions)}
+    found = value_of_information(model, target, candidates=candidate or None, given=evidence, costs=_costs(cost))
+    payload: dict[str, Any] = {
+        "targets": list(found.targets),
+        "entropy": found.entropy,
+        "reductions": dict(found.reductions),
+    }
+    if found.costs is not None:
+        payload["costs"] = dict(found.costs)
     show(payload, as_json, found.__rich__)
+
+
+def _costs(texts: list[str] | None) -> dict[str, float] | None:
+    """The costs from texts such as xray=20."""
+    found: dict[str, float] = {}
+    for text in texts or ():
+        name, equals, cost = text.rpartition("=")
+        try:
+            found[name] = float(cost)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise ArgumentError(f"--cost takes NAME=NUMBER, such as xray=20; found {text!r}.")
+    return found or None
 
 
 @app.command()
@@ -74,7 +98,7 @@ def sensitivity(
         "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
         "num_without_effect": found.num_without_effect,
     }
-    show(payload, as_json, found.__rich__)
+    show(payload, as_json, lambda: rich_table(found._shown_first(rows)))
 
 
 @app.command()

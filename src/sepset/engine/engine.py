@@ -455,6 +455,7 @@ class Engine(RowQuestions):
         *,
         candidates: VariableLike | Iterable[VariableLike] | None = None,
         given: Given = None,
+        costs: Mapping[Any, float] | None = None,
     ) -> InformationValues:
         r"""The expected reduction of the targets' entropy by observing each candidate, the most informative first.
 
@@ -462,7 +463,10 @@ class Engine(RowQuestions):
 
         Args:
             targets: discrete and unobserved.
-            candidates: the variables that could be observed next; by default every other unobserved discrete variable.
+            candidates: the variables that could be observed next; by default the unobserved discrete variables that the
+                model's drawing marks as observations, or all if it marks none.
+            costs: the cost of observing each variable, of those not named one; then candidates come in the order of the
+                reduction per cost, those without cost first.
 
         Cost: one calibration for each possible joint state of the targets.
         Reference: Shannon (1948); Heckerman, Horvitz & Middleton (1993) for myopic value of information.
@@ -473,7 +477,7 @@ class Engine(RowQuestions):
         """
         from sepset.engine import information
 
-        return information.value_of_information(self, targets, candidates, given)
+        return information.value_of_information(self, targets, candidates, given, costs)
 
     @takes_joints
     def entropy(

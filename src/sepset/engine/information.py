@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.axes import BELOW, axes_of, entitle, named_rows
+from sepset.base.checks import number, whole
 from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
-from sepset.errors import NotApplicable, ScopeError
+from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.method import dense
 from sepset.inference.result import Answers, Result
-from sepset.variables.evidence import Evidence, Given
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
@@ -37,16 +43,75 @@ class InformationValues(Result, Answers[str, float], Tabulated):
         targets: the names of the targets.
         entropy: the entropy of the targets given the evidence so far.
         reductions: from candidate to expected reduction.
+        costs: the cost of observing each candidate, if costs were given; then candidates are in the order of the
+            reduction per cost.
+        findings: the evidence.
     """
 
     targets: tuple[str, ...]
     entropy: float
     reductions: Mapping[str, float]
+    costs: Mapping[str, float] | None = None
+    findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
 
     @property
     def best(self) -> str | None:
-        """The most informative candidate, or None if there are no candidates."""
+        """The first candidate: the most informative one, or per cost; None if there are no candidates."""
         return next(iter(self.reductions), None)
+
+    @property
+    def per_cost(self) -> Mapping[str, float]:
+        """The expected reduction per unit of cost of each candidate; infinite if it tells something for nothing.
+
+        >>> import sepset as ss
+        >>> asia = ss.datasets.load("asia")
+        >>> found = ss.value_of_information(asia, "lung", candidates=["xray", "smoke"], costs={"xray": 50.0})
+        >>> found.best, round(found.per_cost["xray"], 4)
+        ('smoke', 0.0026)
+        """
+        costs = self.costs or {}
+        return {name: _ratio(value, costs.get(name, 1.0)) for name, value in self.reductions.items()}
+
+    @property
+    def title(self) -> str:
+        """The question, as in `information about lung given dysp=yes`."""
+        given = f" given {self.findings}" if self.findings.evidence else ""
+        return f"information about {', '.join(self.targets)}{given}"
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per candidate, the first to observe first.
+
+        >>> import sepset as ss
+        >>> found = ss.value_of_information(ss.datasets.load("asia"), "lung", candidates=["xray", "smoke"])
+        >>> found.to_frame().round(4).values.tolist()
+        [['xray', 0.1281, 0.6015], ['smoke', 0.0224, 0.1054]]
+        """
+        values = list(self.reductions.values())
+        columns: dict[str, list[Any]] = {
+            "candidate": list(self.reductions),
+            "reduction": values,
+            "of_entropy": [value / self.entropy if self.entropy > 0 else 0.0 for value in values],
+        }
+        if self.costs is not None:
+            columns |= {"cost": [self.costs[name] for name in self], "per_cost": list(self.per_cost.values())}
+        return frame(columns, kind)
+
+    def plot(self, ax: Any = None, *, num_candidates: int = 20) -> Any:
+        """The matplotlib axes with a bar for each candidate: its expected reduction, per cost if there are costs.
+
+        Args:
+            ax: matplotlib axes.
+            num_candidates: the number of candidates, the first of all.
+        """
+        axes = axes_of(ax)
+        shown = list(itertools.islice(self.per_cost.items(), whole("num_candidates", num_candidates, least=1)))
+        lengths = [value if math.isfinite(value) else 0.0 for _, value in shown]
+        axes.barh(range(len(shown)), lengths, color=BELOW)
+        named_rows(axes, [name if math.isfinite(value) else f"{name} (free)" for name, value in shown])
+        unit = "nats" if self.costs is None else "nats per cost"
+        axes.set_xlabel(f"expected reduction of entropy ({unit})")
+        entitle(axes, f"{self.title}: {self.entropy:.4g} nats unknown")
+        return axes
 
     def __getitem__(self, key: VariableLike) -> float:
         name = key.name if isinstance(key, Discrete | Vector) else key
@@ -68,8 +133,21 @@ class InformationValues(Result, Answers[str, float], Tabulated):
     def _shown(self) -> Shown:
         best = itertools.islice(self.reductions.items(), 20)
         rows = [(n, f"{v:.6f}", f"{v / self.entropy:.1%}" if self.entropy > 0 else "") for n, v in best]
-        title = f"about {', '.join(self.targets)}: entropy {self.entropy:.4g} nats"
-        return Shown(("observe next", "expected reduction", "of entropy"), rows, title)
+        title = f"{self.title}: entropy {self.entropy:.4g} nats"
+        caption = f"first 20 of {len(self)} candidates" if len(self) > 20 else ""
+        head = "observe next", "expected reduction", "of entropy"
+        if self.costs is None:
+            return Shown(head, rows, title, caption)
+        ratios = self.per_cost
+        priced = [(*row, f"{self.costs[row[0]]:.6g}", f"{ratios[row[0]]:.6g}") for row in rows]
+        return Shown((*head, "cost", "per cost"), priced, title, caption)
+
+
+def _ratio(value: float, cost: float) -> float:
+    """The value per cost; at no cost infinity, or zero for what has no value."""
+    if cost > 0.0:
+        return value / cost
+    return math.inf if value > 0.0 else 0.0
 
 
 def entropy(engine: Engine, targets: Names, given: Given, on: Names) -> float:
@@ -116,8 +194,11 @@ def _discrete(variable: Discrete | Vector) -> Discrete:
     return variable
 
 
-def value_of_information(engine: Engine, targets: Names, candidates: Names | None, given: Given) -> InformationValues:
-    """The expected reduction of the targets' entropy by each candidate, from one calibration a joint target state."""
+def value_of_information(
+    engine: Engine, targets: Names, candidates: Names | None, given: Given, costs: Mapping[Any, float] | None = None
+) -> InformationValues:
+    """The expected reduction of the targets' entropy by each candidate, from one calibration per joint target state."""
+    prices = None if costs is None else _prices(engine, costs)
     evidence = engine.evidence(given)
     asked = engine.positions(targets)
     chosen = _candidates(engine, asked, candidates, evidence)
@@ -129,9 +210,37 @@ def value_of_information(engine: Engine, targets: Names, candidates: Names | Non
     weights = prior[prior > 0]
     names = engine.model.variables.names
     values = {names[c]: _information(weights, rows[c]) for c in chosen}
-    ordered = dict(sorted(values.items(), key=lambda item: -item[1]))
-    about = tuple(names[v] for v in asked)
-    return InformationValues(about, _entropy(weights), ordered, method=engine.method, guarantees=engine.promises)
+    own = None if prices is None else {name: prices.get(name, 1.0) for name in values}
+    ratios = values if own is None else {name: _ratio(value, own[name]) for name, value in values.items()}
+    ordered = {name: values[name] for name in sorted(values, key=lambda name: (-ratios[name], -values[name]))}
+    return InformationValues(
+        tuple(names[v] for v in asked),
+        _entropy(weights),
+        ordered,
+        None if own is None else {name: own[name] for name in ordered},
+        findings=Findings(resolve(given, engine.known), engine.known),
+        method=engine.method,
+        guarantees=engine.promises,
+    )
+
+
+def _prices(engine: Engine, costs: Mapping[Any, float]) -> dict[str, float]:
+    """The costs by name, which are finite and not negative."""
+    if not isinstance(costs, Mapping):
+        raise ArgumentError(f"costs= is a mapping from variables to numbers; found {type(costs).__name__}.")
+    found: dict[str, float] = {}
+    for key, cost in costs.items():
+        name = engine.model.variables[engine.model.variables.id(key)].name
+        if name in found:
+            raise ArgumentError(f"costs= has two costs of {name!r}. Give one.")
+        found[name] = number(f"the cost of {name!r}", cost, least=0.0)
+    return found
+
+
+def _observable(engine: Engine) -> set[str]:
+    """The variables that can be observed: those that the model's drawing marks, or all if it marks none."""
+    marked = engine.model.drawing.observable if isinstance(engine.model, BayesNet) else ()
+    return set(engine.model.variables.names).intersection(marked) or set(engine.model.variables.names)
 
 
 def _candidates(engine: Engine, asked: Sequence[int], candidates: Names | None, evidence: Evidence) -> list[int]:
@@ -143,8 +252,9 @@ def _candidates(engine: Engine, asked: Sequence[int], candidates: Names | None, 
         why = f"The target {listing(known)} is observed already." if known else "There is no target."
         raise ScopeError(f"{why} Ask about an unobserved variable.")
     if candidates is None:
-        out = observed | set(asked)
-        return [v for v in range(len(variables)) if v not in out and isinstance(variables[v], Discrete)]
+        out, own = observed | set(asked), _observable(engine)
+        free = (v for v in range(len(variables)) if v not in out and variables[v].name in own)
+        return [v for v in free if isinstance(variables[v], Discrete)]
     chosen = engine.positions(candidates)
     names = {v: _discrete(variables[v]).name for v in chosen}
     useless = [names[v] for v in chosen if v in observed or v in asked]

@@ -166,9 +166,10 @@ class View(Frozen, Sketched, Tabulated):
         targets: VariableLike | Iterable[VariableLike],
         *,
         candidates: VariableLike | Iterable[VariableLike] | None = None,
+        costs: Mapping[Any, float] | None = None,
     ) -> InformationValues:
-        """How much each unobserved candidate is expected to tell about the targets, most informative first."""
-        return self.engine.value_of_information(targets, candidates=candidates, given=self.given)
+        """How much each unobserved candidate is expected to tell about the targets (per cost), the most first."""
+        return self.engine.value_of_information(targets, candidates=candidates, given=self.given, costs=costs)
 
     def _shown(self) -> Shown:
         found = self.marginals()._shown()

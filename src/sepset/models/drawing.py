@@ -121,6 +121,16 @@ class Drawing:
     nodes: Mapping[str, Item] = field(default_factory=dict)
     looks: Mapping[str, Look] = field(default_factory=dict)
 
+    @property
+    def observable(self) -> tuple[str, ...]:
+        """The variables marked as possible observations (in GeNIe, by their diagnostic type).
+
+        >>> node = Item("node", attributes=(("diagtype", "observation"),))
+        >>> Drawing({}, "XDSL", Item("smile"), {"xray": node, "lung": Item("node")}).observable
+        ('xray',)
+        """
+        return tuple(name for name, item in self.nodes.items() if item.attribute("diagtype") == "observation")
+
     def of(self, format: str) -> Drawing:
         """The drawing as a format can write it: all of its own; the titles and looks of another's."""
         return self if self.format == format else Drawing(self.titles, format, looks=self.looks)
