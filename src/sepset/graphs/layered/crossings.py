@@ -25,6 +25,12 @@ WORK = 120_000
 SMALL_PRODUCT = 200_000
 """The multiplications of a dense product up to which it is not worth looking for zeros."""
 
+PER_MOVE = 4
+"""The comparisons that moving an item past another takes, beside comparing them all at once."""
+
+MOST_WORK = 40_000_000
+"""The comparisons of items after which no layer is sifted any more: about two seconds."""
+
 PATIENCE = 4
 """The sweeps without a gain after which a start is given up."""
 
@@ -35,11 +41,13 @@ class Orders:
     Attributes:
         joins: for each pair of neighboring layers, how many edges join each upper with each lower item.
         orders: the items of each layer, from left to right.
+        work: the comparisons of items so far.
     """
 
-    def __init__(self, joins: Sequence[Floats], orders: Sequence[Ints]) -> None:
+    def __init__(self, joins: Sequence[Floats], orders: Sequence[Ints], work: int = 0) -> None:
         self.joins = joins
         self.orders = [np.array(order) for order in orders]
+        self.work = work
 
     def copy(self) -> list[Ints]:
         """The orders as they are now."""
@@ -78,6 +86,7 @@ class Orders:
     def _gains(self, k: int) -> Floats:
         """The crossings that go when an item of a layer, left of another, comes to be right of it; by places."""
         order = self.orders[k]
+        self.work += len(order) ** 2
         cost = np.zeros((len(order), len(order)))
         for side in self._sides(k, True, True):
             placed = side[order]
@@ -87,11 +96,15 @@ class Orders:
     def sift(self, k: int) -> int:
         """Move items of a layer to their best places, until none gains; the crossings that went."""
         order, saved = self.orders[k], 0.0
+        if self.work >= MOST_WORK:
+            return 0
         gain = self._gains(k)
-        while gain.any():
+        while gain.any() and self.work < MOST_WORK:
             best = _changes(gain).min(axis=1)
             found = list(range(len(order)))
-            gone = sum(_moved(gain, found, item) for item in np.argsort(best, kind="stable").tolist() if best[item] < 0)
+            moving = [item for item in np.argsort(best, kind="stable").tolist() if best[item] < 0]
+            self.work += len(order) * (len(order) + PER_MOVE * len(moving))
+            gone = sum(_moved(gain, found, item) for item in moving)
             if not gone:
                 break
             saved += gone
@@ -102,7 +115,8 @@ class Orders:
     def drift(self, k: int) -> None:
         """Move each item of a layer to the first of its best places, also at no gain."""
         gain, order = self._gains(k), self.orders[k]
-        if gain.any():
+        if gain.any() and self.work < MOST_WORK:
+            self.work += PER_MOVE * len(order) ** 2
             found = list(range(len(order)))
             for item in range(len(order)):
                 _moved(gain, found, item)
@@ -170,10 +184,10 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
     [[0, 1], [1, 0]]
     """
     work = sum(len(order) ** 2 for order in starts[0])
-    best, fewest = [np.array(order) for order in starts[0]], -1
+    best, fewest, spent = [np.array(order) for order in starts[0]], -1, 0
     for start in starts[: max(2, min(len(starts), WORK // max(1, work)))]:
-        state, idle, sweep, own = Orders(joins, start), 0, 0, -1
-        while idle < PATIENCE:
+        state, idle, sweep, own = Orders(joins, start, spent), 0, 0, -1
+        while idle < PATIENCE and state.work < MOST_WORK:
             _sweep(state, down=sweep % 2 == 0, flip=sweep % 4 >= 2)
             if sweep % 3 == 2:
                 for k in range(len(state.orders)):
@@ -186,6 +200,7 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
                 best, fewest = state.copy(), count
             if not fewest:
                 return best
+        spent = state.work
     return best
 
 
