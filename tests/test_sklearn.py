@@ -401,3 +401,13 @@ def test_a_discretizer_is_that_of_discretize():
     cut = Discretizer(bins=2).fit(X)
     assert cut.transform(X).equals(ss.discretize(X, bins=2).data)
     assert cut.get_feature_names_out().tolist() == ["a", "c"]
+
+
+def test_a_discretizer_takes_columns_by_position():
+    array = np.array([[1.1, 2.5], [3.3, 4.4], [5.2, 6.1]])
+    wanted = Discretizer(bins=2).fit_transform(array).tolist()
+    assert Discretizer(bins=2).fit_transform(pd.DataFrame(array)).tolist() == wanted
+    with pytest.warns(UserWarning, match="feature names"):
+        assert Discretizer(bins=2).fit(array).transform(pd.DataFrame(array, columns=["a", "b"])).tolist() == wanted
+    with pytest.raises(ValueError, match="requires y"):
+        Discretizer("entropy").fit(array)

@@ -268,6 +268,8 @@ class Discretizer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  # unt
         cells: dict[str, Any] = {name: opened.numbers(name) for name in real}
         target = "y" if self.method == "entropy" else None
         if target is not None:
+            if y is None:
+                raise ValueError("Discretizer(method='entropy') requires y to be passed, but the target y is None.")
             while target in cells:
                 target += "_"
             cells[target] = np.asarray(y)
@@ -279,7 +281,7 @@ class Discretizer(TransformerMixin, _TakesMissing):  # type: ignore[misc]  # unt
         checks.check_is_fitted(self)
         columns = _columns(self, X, reset=False)
         cuts = self.discretization_
-        if not isinstance(X, np.ndarray | list):
+        if _is_frame(X) and open_frame(X).names == tuple(columns):
             return cuts.transform(X)
         opened = open_frame(columns)
         told = cuts.transform({name: opened.numbers(name) for name in cuts.cuts})

@@ -52,6 +52,7 @@ def test_the_parameters_that_matter():
     assert [p["parameter"] for p in found["parameters"]] == [str(p) for p in wanted[:3]]
     assert found["probability"] == pytest.approx(wanted.probability)
     assert "lung" in shown("sensitivity", "asia", "-t", "lung", "--state", "yes")
+    assert shown("sensitivity", "asia", "-t", "lung", "--state", "yes", "-n", "3").count("P(") == 4
     assert "ye" in refused("sensitivity", "asia", "-t", "lung", "--state", "ye")
 
 

@@ -117,3 +117,47 @@ def test_names_need_labels():
     for table in ([0.5, 0.5], {"x": [0.5, 0.5]}):
         with pytest.raises(ScopeError, match=r"Discrete\('c', states\)"):
             TableCPD("c", table, given="a" if isinstance(table, dict) else ())
+
+
+RAIN, GRASS = Discrete("rain", ("no", "yes")), Discrete("grass", ("dry", "wet"))
+
+
+@pytest.mark.parametrize(
+    ("frame", "given"),
+    [
+        (pd.DataFrame([[0.5, 0.2, 0.5]] * 2, index=["no", "yes"], columns=["dry", "wet", "wet"]), RAIN),
+        (pd.DataFrame([[0.5] * 2, [0.2] * 2, [0.5] * 2], index=["dry", "wet", "wet"], columns=["no", "yes"]), RAIN),
+        (pd.DataFrame({"rain": ["no", "yes"], "dry": [0.5] * 2, "wet": [0.2] * 2, "grass=wet": [0.5] * 2}), RAIN),
+        (pl.DataFrame({"rain": ["no", "yes"], "dry": [0.5] * 2, "wet": [0.2] * 2, "grass=wet": [0.5] * 2}), RAIN),
+        (pd.Series([0.5, 0.2, 0.5], index=["dry", "wet", "wet"]), ()),
+    ],
+    ids=["labeled", "turned", "wide", "polars", "series"],
+)
+def test_a_state_with_two_columns_is_refused(frame, given):
+    with pytest.raises(ModelError, match=r"'wet' twice|further columns"):
+        TableCPD(GRASS, frame, given=given)
+
+
+def test_columns_named_by_the_parents_are_turned():
+    wind = Discrete("wind", RAIN.states)
+    columns = pd.Index(RAIN.states, name="rain")
+    sure = pd.DataFrame([[0.0, 0.25], [1.0, 0.75]], RAIN.states, columns=columns)
+    assert TableCPD(wind, sure, given=RAIN).values.tolist() == [[0.0, 1.0], [0.25, 0.75]]
+
+
+def test_a_child_named_like_one_of_its_states():
+    wet = Discrete("wet", ("dry", "wet"))
+    frame = pd.DataFrame({"rain": ["no", "yes"], "dry": [0.9, 0.2], "wet": [0.1, 0.8]})
+    assert TableCPD(wet, frame, given=RAIN).values.tolist() == [[0.9, 0.1], [0.2, 0.8]]
+
+
+@pytest.mark.parametrize(
+    ("frame", "given", "message"),
+    [
+        (pd.DataFrame({"dry": [0.5, 0.1], "wet": [0.5, 0.9]}), (), "one row; found 2"),
+        (pd.DataFrame([["a", 0.5], [0.5, 0.5]], index=["no", "yes"], columns=["dry", "wet"]), RAIN, "found 'a'"),
+    ],
+)
+def test_frames_with_other_cells_or_rows(frame, given, message):
+    with pytest.raises(ModelError, match=message):
+        TableCPD(GRASS, frame, given=given)

@@ -61,3 +61,18 @@ def test_assignments_with_their_values():
     x = ss.Real("x")
     real = ss.map_assignment(ss.BayesNet(ss.LinearGaussian(x, intercept=1.0, covariance=2.0)))
     assert json.loads(real.to_json())["assignments"][0]["assignment"] == {"x": plain_value(real.assignment["x"])}
+
+
+def test_states_beside_reals_have_moments_each():
+    d, e, x = ss.Discrete("d", ("u", "v")), ss.Discrete("e", ("u", "v")), ss.Real("x")
+    net = ss.BayesNet(
+        ss.TableCPD(d, [0.25, 0.75]),
+        ss.TableCPD(e, [[1.0, 0.0], [0.0, 1.0]], given=d),
+        ss.LinearGaussian(x, [0.0, 5.0], covariance=[1.0, 2.0], by=d),
+    )
+    rows = json.loads(ss.query(net, ["d", "x"]).to_json())["probabilities"]
+    assert [row["d"] for row in rows] == ["u", "v"]
+    assert [row["probability"] for row in rows] == pytest.approx([0.25, 0.75])
+    assert [(row["mean"], row["variance"]) for row in rows] == [pytest.approx((0, 1)), pytest.approx((5, 2))]
+    rows = json.loads(ss.query(net, ["d", "e", "x"]).to_json())["probabilities"]
+    assert [row.get("mean") for row in rows] == [0.0, None, None, pytest.approx(5.0)]

@@ -218,3 +218,33 @@ def test_contents_that_are_not_recognized():
         ss.read(3)
     with pytest.raises(FileFormatError, match="more than 10 bytes"):
         ss.read(b"network asia { }", max_bytes=10)
+
+
+class Trickle:
+    """A stream that returns less than is asked for, as pipes do."""
+
+    def __init__(self, data):
+        self.rest = data
+
+    def read(self, size=-1, /):
+        found, self.rest = self.rest[: min(size, 100)], self.rest[min(size, 100) :]
+        return found
+
+
+def test_streams_are_read_to_their_end(tmp_path):
+    path = tmp_path / "asia.bif"
+    ss.write(ss.datasets.load("asia"), path)
+    for data in (path.read_bytes(), path.read_text()):
+        assert ss.read(Trickle(data)) == ss.datasets.load("asia")
+        with pytest.raises(FileFormatError, match="more than 250 bytes"):
+            ss.read(Trickle(data), max_bytes=250)
+    with pytest.raises(FileFormatError, match="not a character"):
+        ss.read(io.StringIO("network \udcff {}"))
+
+
+def test_the_format_of_a_path_can_be_named(tmp_path):
+    ss.write(ss.datasets.load("asia"), tmp_path / "asia.bif")
+    path = (tmp_path / "asia.bif").rename(tmp_path / "asia.txt")
+    assert ss.read(path, format="bif") == ss.datasets.load("asia")
+    with pytest.raises(FileFormatError, match="suffix"):
+        ss.read(path)

@@ -147,3 +147,14 @@ def test_bad_settings_are_refused():
 def test_near_cuts_have_labels_of_their_own():
     assert len(set(labels((1.0000001, 1.0000002)))) == 3
     assert labels(()) == ("(-inf, inf)",)
+
+
+def test_widths_of_huge_numbers():
+    cuts = ss.discretize({"x": [-1.6e308, 0.5, 1.6e308]}, method="width", bins=4).cuts["x"]
+    assert cuts == pytest.approx((-0.8e308, 0.0, 0.8e308))
+
+
+def test_entropy_with_many_classes():
+    classes = np.tile(np.arange(700), 8)
+    rows = {"x": np.where(classes < 350, 0.5, 1.5), "c": [f"c{k}" for k in classes]}
+    assert ss.discretize(rows, "x", method="entropy", target="c").cuts["x"] == (1.0,)

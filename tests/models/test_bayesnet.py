@@ -587,5 +587,8 @@ def test_networks_are_equal_in_any_order():
     first, second = BayesNet(cpds), BayesNet(turned, cpds[1], cpds[0])
     assert first == second
     assert hash(first) == hash(second)
+    own = type("Own", (BayesNet,), {})(cpds)
+    assert own == first
+    assert hash(own) == hash(first)
     assert first != BayesNet(*cpds[:2], TableCPD(c, rng.dirichlet([1, 1], (2, 3)), given=(a, b)))
     assert first != BayesNet(cpds[:2])

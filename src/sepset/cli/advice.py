@@ -98,7 +98,7 @@ def sensitivity(
         "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
         "num_without_effect": found.num_without_effect,
     }
-    show(payload, as_json, found.__rich__)
+    show(payload, as_json, lambda: rich_table(found._shown_first(rows)))
 
 
 @app.command()

@@ -228,17 +228,20 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         )
 
     def _shown(self) -> Shown:
-        title = f"{self.title} = {self.probability:.6g}"
-        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:20]]
-        if self._columns.is_local:
-            return Shown(("parameter", "value", "derivative"), first, title, self._caption())
-        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:20]]
-        rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
-        return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title, self._caption())
+        return self._shown_first(20)
 
-    def _caption(self) -> str:
+    def _shown_first(self, num_rows: int) -> Shown:
+        title = f"{self.title} = {self.probability:.6g}"
+        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
+        if self._columns.is_local:
+            return Shown(("parameter", "value", "derivative"), first, title, self._caption(num_rows))
+        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:num_rows]]
+        rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
+        return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title, self._caption(num_rows))
+
+    def _caption(self, num_rows: int) -> str:
         """How many parameters there are in addition to those shown."""
-        cut = [f"first 20 of {len(self)} parameters"] if len(self) > 20 else []
+        cut = [f"first {num_rows} of {len(self)} parameters"] if len(self) > num_rows else []
         none = [f"{self.num_without_effect} without effect"] if self.num_without_effect else []
         others = [f"other parameters: {', '.join(self.left_out[:5])}{', ...' if len(self.left_out) > 5 else ''}"]
         return "; ".join([*cut, *none, *(others if self.left_out else [])])

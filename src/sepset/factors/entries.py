@@ -106,7 +106,7 @@ def row_of(child: Discrete, row: object, owner: object) -> Floats:
     if isinstance(row, Mapping):
         values = np.full(child.num_states, np.nan)
         for state, value in row.items():
-            values[child.code(state)] = value
+            values[child.code(state)] = _number(value, owner)
         if np.isnan(values).any():
             absent = child.states[int(np.flatnonzero(np.isnan(values))[0])]
             raise StateError(f"{name_of(owner)}: a row has no probability for {child.name}={absent!r}.")
@@ -118,6 +118,13 @@ def row_of(child: Discrete, row: object, owner: object) -> Floats:
     if values.shape != (child.num_states,):
         raise ModelError(f"{name_of(owner)} needs rows of {child.num_states} numbers; found {values.shape}: {row!r}.")
     return values
+
+
+def _number(value: Any, owner: object) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name_of(owner)} has numbers in its rows; found {value!r}.") from error
 
 
 def named_scope(child: Discrete | str, table: object, *, given: object) -> tuple[Discrete, Any]:

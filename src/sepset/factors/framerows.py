@@ -52,14 +52,20 @@ def named_rows(table: Any, child: Named, *, parents: Sequence[Named], label: str
     columns = _columns(table, {*names, _name(child)})
     if set(names) <= set(columns) and (names or _name(child) in columns or library_name(table) != "pandas"):
         rest = [key for key in columns if key not in names]
-        tidy = _name(child) in rest and len(rest) == 2
-        return _tidy(columns, child, parents, label) if tidy else _wide(columns, child, parents, label)
+        return _tidy(columns, child, parents, label) if _is_tidy(rest, child) else _wide(columns, child, parents, label)
     if library_name(table) != "pandas":
         raise ModelError(
             f"{label}: a frame without row labels needs a column for each parent, {listing(names)}; found the columns "
             f"{listing(list(columns))}."
         )
     return _labeled(table, child, parents, label)
+
+
+def _is_tidy(rest: Sequence[Any], child: Named) -> bool:
+    """Whether the columns other than those of the parents are the child and its probability, and not its two states."""
+    if _name(child) not in rest or len(rest) != 2:
+        return False
+    return isinstance(child, str) or set(rest) != set(child.states)
 
 
 def _name(variable: Named) -> str:
@@ -104,7 +110,7 @@ def _states_of_columns(found: Sequence[Any], child: Discrete, label: str) -> dic
     if len(set(map(str, child.states))) == len(states):
         texts.update((str(state), state) for state in child.states)
     matched = {key: states.get(_kept(key), texts.get(key, key) if isinstance(key, str) else key) for key in found}
-    if {_kept(state) for state in matched.values()} != set(states):
+    if len(matched) != len(states) or {_kept(state) for state in matched.values()} != set(states):
         raise ModelError(
             f"{label}: a frame has a column for each parent and one for each state of {child.name}, "
             f"{listing(child.states)}, by their names; found the further columns {listing(list(found))}."
@@ -143,18 +149,26 @@ def _contexts(columns: Mapping[Any, list[Any]], parents: Sequence[Named]) -> lis
 
 def _rows(label: str, contexts: Sequence[Any], rows: Sequence[Any]) -> dict[Any, Any]:
     """The rows by context; one that is there twice is refused."""
-    repeated = next((context for place, context in enumerate(contexts) if context in contexts[:place]), None)
-    if repeated is not None:
-        raise ModelError(f"{label} was given the row {repeated!r} twice.")
+    _refuse_repeated(contexts, "row", label)
     found = dict(zip(contexts, rows, strict=True))
     return found[()] if list(found) == [()] else found
+
+
+def _refuse_repeated(labels: Sequence[Any], what: str, owner: str) -> None:
+    seen: set[Any] = set()
+    for label in labels:
+        if label in seen:
+            raise ModelError(f"{owner} was given the {what} {label!r} twice.")
+        seen.add(label)
 
 
 def _labeled(frame: Any, child: Named, parents: Sequence[Named], label: str) -> dict[Any, Any]:
     """The rows of a pandas frame by the labels of its index.
 
-    A transposed frame is turned; where both ways fit, it is turned if its index has the name of the child.
+    A transposed frame is turned; where both ways fit, it is turned if its index has the name of the child, or its
+    columns have those of the parents.
     """
+    names = [_name(parent) for parent in parents]
     fits = (
         [True, True] if isinstance(child, str) else [_is_domain(axis, child) for axis in (frame.columns, frame.index)]
     )
@@ -164,15 +178,17 @@ def _labeled(frame: Any, child: Named, parents: Sequence[Named], label: str) -> 
             f"by their names; found the columns {listing(frame.columns.tolist())} and the rows "
             f"{listing(frame.index.tolist())}."
         )
-    turned = fits == [False, True] or (all(fits) and frame.index.name == _name(child))
-    rows = frame.T if turned else frame
-    names = [_name(parent) for parent in parents]
+    is_named = frame.index.name == _name(child) or (bool(names) and set(frame.columns.names) == set(names))
+    rows = frame.T if fits == [False, True] or (all(fits) and is_named) else frame
     if len(names) > 1 and set(rows.index.names) == set(names):
         rows = rows.reorder_levels(names)
     states = rows.columns.tolist()
+    _refuse_repeated(states, "column", label)
     found = [dict(zip(states, row, strict=True)) for row in np.asarray(rows).tolist()]
     if not parents:
-        return found[0] if len(found) == 1 else dict(enumerate(found))
+        if len(found) != 1:
+            raise ModelError(f"{label} has no parents, so its frame has one row; found {len(found)}.")
+        return found[0]
     return _rows(label, rows.index.tolist(), found)
 
 

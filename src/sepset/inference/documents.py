@@ -37,22 +37,41 @@ def marginals_document(answers: MarginalsResult) -> dict[str, Any]:
 
 
 def distribution_document(distribution: Any) -> dict[str, Any]:
-    """A row for each joint state; of real variables the mean and the covariance.
+    """A row for each joint state; of real variables the mean and the variance, in each joint state of the discrete.
 
     >>> from sepset.factors.table import Table
     >>> distribution_document(Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]))["probabilities"][0]
     {'coin': 'head', 'probability': 0.25}
     """
-    if not all(isinstance(v, Discrete) for v in distribution.scope):
-        return {
-            "mean": np.asarray(distribution.mean()).tolist(),
-            "variance": np.asarray(distribution.variance()).tolist(),
-        }
-    codes, values = distribution.cells()
-    names = [v.name for v in distribution.scope]
-    rows = ([v.states[code] for v, code in zip(distribution.scope, row, strict=True)] for row in codes.tolist())
+    reals = [v for v in distribution.scope if not isinstance(v, Discrete)]
+    if len(reals) == len(distribution.scope) > 0:
+        return _moments(distribution)
+    if not reals:
+        return {"probabilities": _rows(distribution)}
+    rows = _rows(distribution.marginalize(reals))
+    return {"probabilities": [row | _moments_in(distribution, row) for row in rows]}
+
+
+def _rows(table: Any) -> list[dict[str, Any]]:
+    """The states and the probability of each entry."""
+    codes, values = table.cells()
+    names = [v.name for v in table.scope]
+    rows = ([v.states[code] for v, code in zip(table.scope, row, strict=True)] for row in codes.tolist())
     pairs = zip(rows, values.tolist(), strict=True)
-    return {"probabilities": [{**dict(zip(names, row, strict=True)), "probability": p} for row, p in pairs]}
+    return [{**dict(zip(names, row, strict=True)), "probability": p} for row, p in pairs]
+
+
+def _moments_in(distribution: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The moments of the real variables in a joint state of the discrete ones; nothing if it has no probability."""
+    if not row["probability"]:
+        return {}
+    states = {v.name: row[v.name] for v in distribution.scope if isinstance(v, Discrete)}
+    return _moments(distribution.condition(states).to_moments())
+
+
+def _moments(distribution: Any) -> dict[str, Any]:
+    mean, variance = (np.asarray(moment).tolist() for moment in (distribution.mean(), distribution.variance()))
+    return {"mean": mean, "variance": variance}
 
 
 def _findings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -135,7 +135,8 @@ def read(
 
     Args:
         source: the file; or its contents, as bytes or as an open stream.
-        format: the format of contents without a name, such as "bif"; by default it is recognized by how they begin.
+        format: the format, such as "bif"; by default that of the suffix, and of contents without a name the one that
+            they begin like.
         kind: the class the model must have. Type checkers take it from here, and a Bayesian network without it.
         normalize: False keeps the rows as written.
         tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
@@ -155,7 +156,7 @@ def read(
     >>> read(b"MARKOV 1 2 1 1 0 2 1.0 3.0")
     MarkovNet(1 variables, 1 factors)
     """
-    data, name = _contents(source, max_bytes)
+    data, name = _contents(source, max_bytes, format)
     codec = _codec(name if format is None else f"{name}.{format.removeprefix('.')}")
     model = parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
     if kind is not None and not isinstance(model, kind):
@@ -163,7 +164,7 @@ def read(
     return model
 
 
-def _contents(source: Source, max_bytes: int) -> tuple[bytes, str]:
+def _contents(source: Source, max_bytes: int, format: str | None) -> tuple[bytes, str]:
     """The contents of a file, decompressed, and its name; contents without a name get one by how they begin."""
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
@@ -172,10 +173,10 @@ def _contents(source: Source, max_bytes: int) -> tuple[bytes, str]:
             raise FileFormatError(
                 f"a path is wanted; found the text of a file, {start!r}... Give it as bytes: read(text.encode())."
             )
-        _codec(name)
+        if format is None:
+            _codec(name)
         return read_bytes(name, max_bytes=max_bytes), name
-    found = source if isinstance(source, bytes | bytearray | memoryview) else _streamed(source, max_bytes)
-    data = found.encode() if isinstance(found, str) else bytes(found)
+    data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else _streamed(source, max_bytes)
     own = getattr(source, "name", None)
     name = own if isinstance(own, str) else CONTENTS
     if len(data) > max_bytes:
@@ -185,10 +186,19 @@ def _contents(source: Source, max_bytes: int) -> tuple[bytes, str]:
     return data, name if _suffix(name) in _FORMATS else name + recognized(data)
 
 
-def _streamed(source: Stream, max_bytes: int) -> bytes | str:
+def _streamed(source: Stream, max_bytes: int) -> bytes:
+    """The rest of a stream, at most one byte more than allowed; a read of pipes may return less than is asked for."""
     if not isinstance(source, Stream):
         raise FileFormatError(f"a path, bytes or a stream is wanted; found {type(source).__name__}")
-    return source.read(max_bytes + 1)
+    parts: list[bytes] = []
+    left = max_bytes + 1
+    while left > 0 and (found := source.read(left)):
+        try:
+            parts.append(found.encode() if isinstance(found, str) else bytes(found))
+        except UnicodeEncodeError as error:
+            raise FileFormatError(f"the text contains {error.object[error.start]!r}, not a character") from error
+        left -= len(parts[-1])
+    return b"".join(parts)
 
 
 def recognized(data: bytes) -> str:

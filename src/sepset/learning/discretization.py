@@ -157,8 +157,8 @@ def _classes(frame: Frame, method: str, target: str | None) -> Ints | None:
         return None
     column = frame.read(target) if target in frame.names else None
     if column is None or not isinstance(infer_variable(target, column), Discrete):
-        found = "not there" if column is None else "a column of real numbers"
-        raise DataError(f"The target {target!r} is {found}.{nearest(target, frame.names)} It must be discrete.")
+        found = f"not there.{nearest(target, frame.names)}" if column is None else "a column of real numbers."
+        raise DataError(f"The target {target!r} is {found} It must be discrete.")
     return np.asarray(levels_of(column).codes, np.int64)
 
 
@@ -173,7 +173,8 @@ def _cuts(values: Floats, name: str, method: str, bins: int, classes: Ints | Non
         return _entropy_cuts(values[seen], classes[seen], bins)
     low, high = values[seen].min(), values[seen].max()
     if method == "width":
-        cuts = low + (high - low) * (np.arange(1, bins) / bins)
+        shares = np.arange(1, bins) / bins
+        cuts = low * (1.0 - shares) + high * shares
     else:
         cuts = np.quantile(values[seen], np.arange(1, bins) / bins)
     return tuple(float(cut) for cut in np.unique(cuts) if low < cut <= high)
@@ -220,7 +221,7 @@ def _best_cut(values: Floats, totals: Floats, first: int, last: int) -> tuple[fl
     size, kinds = last - first, [np.count_nonzero(counts) for counts in (whole_counts, left[best], right[best])]
     entropies = [bits[0] / size, left_bits[best] / left[best].sum(), right_bits[best] / right[best].sum()]
     saved = kinds[0] * entropies[0] - kinds[1] * entropies[1] - kinds[2] * entropies[2]
-    price = np.log2(size - 1) + np.log2(3.0 ** kinds[0] - 2.0) - saved
+    price = np.log2(size - 1) + kinds[0] * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -kinds[0]) - saved
     if not gains[best] > price:
         return none
     middle = int(middles[best])

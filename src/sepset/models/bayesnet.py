@@ -96,7 +96,7 @@ class BayesNet(NamedModel):
         return all(_is_same(cpd, other._by_name[name]) for name, cpd in self._by_name.items())
 
     def __hash__(self) -> int:
-        return hash((type(self), frozenset(self._by_name)))
+        return hash((BayesNet, frozenset(self._by_name)))
 
     @classmethod
     def over(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 import numpy as np
 
@@ -273,7 +272,7 @@ class Compiler:
         self._marginals: Cache[AllMarginals] = Cache(128)
         self._uses: Cache[Uses] = Cache(128)
         self._narrowed: Cache[Question] = Cache(16)
-        self._shared: WeakSet[Question] = WeakSet()  # expensive ones that fewer states hardly make cheaper
+        self._shared: Cache[Uses] = Cache(128)  # findings whose own states hardly make best values cheaper
 
     @lazy
     def supports(self) -> Supports | None:
@@ -318,8 +317,9 @@ class Compiler:
 
     def best(self, evidence: Evidence) -> Question:
         """The question of the best values; over the states that these findings leave, if it is expensive otherwise."""
-        question = self.question("mode", (), self.planner.pattern(evidence))
-        if question.nanoseconds < costs.NANOSECONDS_FOR_OWN_STATES or question in self._shared:
+        pattern = self.planner.pattern(evidence)
+        question = self.question("mode", (), pattern)
+        if question.nanoseconds < costs.NANOSECONDS_FOR_OWN_STATES or self._shared.get(pattern, Uses).num:
             return question
         domains = self.planner.domains
         states = None if domains is None else domains.own(evidence)
@@ -328,7 +328,7 @@ class Compiler:
         found = self._narrowed.get((question, states), lambda: narrowed(question, states.layout, states))
         if found.nanoseconds <= costs.SHARE_OF_OWN_STATES * question.nanoseconds:
             return found
-        self._shared.add(question)
+        self._shared.get(pattern, Uses).num += 1
         return question
 
     def _improved(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
