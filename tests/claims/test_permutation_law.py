@@ -163,6 +163,14 @@ for question, ask_verb in QUESTIONS.items():
     law(question)(lambda w, ask=ask_verb, name=question: ask(Verbs(w.net), w.given(*soft_free(name))))
 
 
+@law("inference.QueryResult.compare", "inference.MarginalsResult.compare")
+def _(w: World) -> Any:
+    told = w.given("b", "d")
+    queries = w.engine.query(["a", "c"]).compare(w.engine.query(["c", "a"], given=told))
+    marginals = w.engine.marginals().compare(w.engine.marginals(given=told))
+    return [{(c.variable, str(c.state)): (c.before, c.after) for c in found} for found in (queries, marginals)]
+
+
 @law("inference.View.__init__", "inference.View.observe")
 def findings_of_a_view(w: World) -> Any:
     view = ss.inference.View(w.engine, w.given("a", "b")).observe(w.given("d"))

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.axes import axes_of
+from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
@@ -23,6 +23,7 @@ from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, StateError
 from sepset.factors.algebra import Scope
 from sepset.factors.labels import short, with_numbers
+from sepset.inference.comparison import Comparison, compared
 from sepset.inference.documents import answer_document, marginals_document
 from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -225,8 +226,33 @@ class QueryResult(Result, Tabulated):
         axes = self.distribution.plot(ax)
         if len(self.scope) == 1 and isinstance(self.scope[0], Discrete):
             axes.set(ylabel="probability", ylim=(0.0, 1.0))
-        axes.set_title(self.title)
+        entitle(axes, self.title)
         return axes
+
+    def compare(self, other: QueryResult) -> Comparison:
+        """This answer and another one to the same question, such as with more evidence: a table and a chart.
+
+        States are matched by name.
+
+        >>> import sepset as ss
+        >>> asia = ss.prepare(ss.datasets.load("asia"))
+        >>> print(asia.query("lung").compare(asia.query("lung", given={"xray": "yes"})))
+        P(lung) → P(lung | xray=yes)
+          variable  state    before     after     change
+          lung      yes    0.055000  0.488711  +0.433711
+          lung      no     0.945000  0.511289  -0.433711
+        """
+        names = [v.name for v in self.scope]
+        if sorted(names) != sorted(v.name for v in other.scope):
+            theirs = listing([v.name for v in other.scope])
+            raise ScopeError(
+                f"The answers are about {listing(names)} and about {theirs}. Compare those to one question."
+            )
+        keys = [dict(zip(names, key if len(names) > 1 else (key,), strict=True)) for key in self.keys()]
+        joint = {key if len(names) > 1 else key[0]: at for key, at in ((tuple(k.values()), k) for k in keys)}
+        before, after = ({key: answer[at] for key, at in joint.items()} for answer in (self, other))
+        name = ", ".join(names)
+        return compared({name: before}, {name: after}, (self.title, other.title))
 
     def keys(self) -> tuple[Any, ...]:
         """The states of one discrete target, or the joint states of several as tuples: `dict(answer)` has them all."""
@@ -427,16 +453,35 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         columns = zip(*rows, strict=True) if rows else ((), (), ())
         return frame({name: list(c) for name, c in zip(("variable", "state", "value"), columns, strict=True)}, kind)
 
+    def compare(self, other: MarginalsResult) -> Comparison:
+        """These marginals and others, such as with more evidence: a table and a chart, the largest changes first.
+
+        Variables and states are matched by name; those that are continuous or observed in either are left out.
+
+        >>> import sepset as ss
+        >>> asia = ss.prepare(ss.datasets.load("asia"))
+        >>> asia.marginals().compare(asia.marginals(given={"xray": "yes"}))
+        Comparison(7 variables; largest either: 0.5112)
+        """
+        out = self._observed() | other._observed()
+        before, after = (
+            {name: dict(found) for name in one if name not in out and (found := _probabilities_of(one[name]))}
+            for one in (self, other)
+        )
+        titles = (f"given {one.findings}" if one.findings.evidence else "no evidence" for one in (self, other))
+        return compared(before, after, (next(titles), next(titles)))
+
+    def _observed(self) -> set[str]:
+        return {self.findings.variables[v].name for v in self.findings.evidence.codes}
+
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with a horizontal bar for the probability of every state of the discrete variables."""
         axes = axes_of(ax)
         rows = [(f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name])]
-        axes.barh(range(len(rows)), [p for _, p in rows])
-        axes.set_yticks(range(len(rows)), [label for label, _ in rows])
-        axes.set(
-            xlim=(0.0, 1.0), xlabel="probability", title=f"given {self.findings}" if self.findings.evidence else ""
-        )
-        axes.invert_yaxis()
+        axes.barh(range(len(rows)), [p for _, p in rows], color=BELOW)
+        named_rows(axes, [label for label, _ in rows])
+        axes.set(xlim=(0.0, 1.0), xlabel="probability")
+        entitle(axes, f"given {self.findings}" if self.findings.evidence else "")
         return axes
 
 
