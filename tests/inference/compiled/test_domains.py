@@ -176,3 +176,14 @@ def test_marginals_are_spread_in_any_order():
     assert spread.read(np.array([1.0, 2.0, 3.0, 4.0])).tolist() == [1, 0, 2, 0, 3, 0, 4, 0]
     assert spread.places == {2: slice(0, 4), 0: slice(4, 8)}
     assert Spread.of(known, []).read(np.zeros(0)).size == 0
+
+
+def test_numbers_too_small_for_the_store_are_not_impossible():
+    a, chain = ss.Discrete("a", 3), [ss.Discrete(f"v{i}", 26) for i in range(30)]
+    equal = [ss.Table(pair, np.eye(26)) for pair in itertools.pairwise(chain)]
+    net = ss.MarkovNet(ss.Table(a, [1e300, 1e-300, 1e-200]), *equal, ss.Table(chain[0], np.eye(26)[0]))
+    for method in (None, ss.CliqueTree(), ss.CliqueTree(zeros="sparse"), ss.VariableElimination()):
+        best = ss.map_assignment(net, given={"a": ss.Not(0)}, method=method)
+        assert (best["a"], best.log_value) == (2, pytest.approx(np.log(1e-200)))
+        assert ss.query(net, "a", given={"a": ss.Not(0)}, method=method)[2] == pytest.approx(1.0)
+        assert ss.query(net, "v7", given={"a": 1}, method=method)[0] == pytest.approx(1.0)
