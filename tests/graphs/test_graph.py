@@ -202,5 +202,10 @@ def test_edges_in_place_of_nodes():
         DAG(networkx.Graph(pairs))
     with pytest.raises(ModelError, match="from_networkx"):
         MixedGraph(networkx.DiGraph(pairs))
+    assert DAG({"b": ["a"], "a": ("c",), "c": []}) == DAG(["b", "a", "c"], pairs)
+    assert DAG({"b": 1, "a": 2}).nodes == ("b", "a")
     with pytest.raises(ScopeError, match="apart"):
         DAG([("a", "b"), "c"])
+    for text in ("a -> b", "a <- b", "a - b"):
+        with pytest.raises(ModelError, match="parse"):
+            DAG(text)

@@ -283,15 +283,19 @@ def is_undirected(value: object) -> bool:
 
 
 def edges_first(nodes: NodesOrEdges, edges: Iterable[Sequence[Node]]) -> tuple[Any, Iterable[Any]]:
-    """Nodes and edges, where edges may be given in place of the nodes: a list of pairs, or a graph of networkx.
+    """Nodes and edges, where edges may be given in place of the nodes: pairs, rows by node, or a graph of networkx.
 
     >>> edges_first([("A", "B"), ("B", "C")], ())
     ((), [('A', 'B'), ('B', 'C')])
     """
     if type(nodes).__module__.startswith("networkx."):
         return map(text_of, nodes.nodes), [(text_of(a), text_of(b)) for a, b in nodes.edges()]  # type: ignore[union-attr]
+    if isinstance(nodes, str) and ("->" in nodes or "<-" in nodes or " - " in nodes):
+        raise ModelError(f"Nodes are wanted; found the text {nodes!r}, which DAG.parse or UndirectedGraph.parse reads.")
     if isinstance(nodes, str) or (isinstance(edges, Sequence) and len(edges)):
         return nodes, edges
+    if isinstance(nodes, Mapping) and nodes and all(isinstance(row, list | tuple | set) for row in nodes.values()):
+        return list(nodes), [(node, other) for node, row in nodes.items() for other in row]
     listed = list(nodes)
     return ((), listed) if listed and all(isinstance(node, tuple | list) for node in listed) else (listed, edges)
 
