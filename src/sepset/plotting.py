@@ -89,6 +89,7 @@ def traces(fits: Mapping[str, FitResult], ax: Any = None) -> Any:
         fits: the fits, by their names in the legend.
         ax: matplotlib axes.
 
+    >>> from sepset.graphs.graph import DAG
     >>> import matplotlib.figure
     >>> from sepset.learning.incomplete.em import EM
     >>> from sepset.api.learning import fit
@@ -113,6 +114,7 @@ def graph(model: Sketched, ax: Any = None) -> Any:
         model: a graph of any kind, a cluster graph or clique tree, or a model.
         ax: matplotlib axes.
 
+    >>> from sepset.graphs.graph import DAG
     >>> import matplotlib.figure
     >>> len(graph(DAG.parse("a -> b <- c"), matplotlib.figure.Figure().subplots()).texts)
     3
@@ -130,6 +132,7 @@ def graph_difference(truth: Graph, learned: Graph, *, ax: Any = None) -> Any:
         learned: a graph over the same nodes.
         ax: matplotlib axes.
 
+    >>> from sepset.graphs.graph import DAG
     >>> import matplotlib.figure
     >>> axes = matplotlib.figure.Figure().subplots()
     >>> found = graph_difference(DAG.parse("a -> b; c"), DAG.parse("b -> a; b -> c"), ax=axes)

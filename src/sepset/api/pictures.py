@@ -59,6 +59,7 @@ def draw(
         method: the algorithm that answers; chosen automatically by default.
 
     Reference: Sugiyama, Tagawa & Toda (1981); Gansner, Koutsofios, North & Vo (1993); Brandes & Köpf (2001).
+    Guarantee: heuristic; no edge passes through a node.
     Tested by: graphs/layered/test_layout.py::test_networks
 
     >>> import sepset as ss

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 
+from sepset.base.frozen import fill
 from sepset.errors import ModelError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")
@@ -75,7 +76,7 @@ class Look:
 
     def __post_init__(self) -> None:
         if self.position is not None:
-            object.__setattr__(self, "position", _as_position(self.position))
+            fill(self, position=_as_position(self.position))
         if self.color and not _COLOR.fullmatch(self.color):
             raise ModelError(f"A color is written as '#' and six digits of 0-9 and a-f; found {self.color!r}.")
 

@@ -26,7 +26,7 @@ SMALL_PRODUCT = 200_000
 """The multiplications of a dense product up to which it is not worth looking for zeros."""
 
 PER_MOVE = 4
-"""The comparisons that moving an item past another takes, beside comparing them all at once."""
+"""The comparisons that moving an item past another takes, in addition to comparing them all at once."""
 
 MOST_WORK = 40_000_000
 """The comparisons of items after which no layer is sifted any more: about two seconds."""
