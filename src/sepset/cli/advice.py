@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sepset.base.display import Shown, rich_table
-from sepset.cli.answers import MOST_SHOWN, evidence_of, state_named
+from sepset.cli.answers import evidence_of, rows_table, state_named
 from sepset.cli.application import AsJson, File, MissingText, Target, app
 from sepset.cli.completion import variables
 from sepset.cli.learning import Bar, Rows, rows_about
 from sepset.cli.questions import Given, LikelihoodText, SoftText
 from sepset.cli.shared import load, require_rows_file, show
 from sepset.errors import ArgumentError, ScopeError
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 @app.command()
@@ -98,7 +95,7 @@ def sensitivity(
         "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
         "num_without_effect": found.num_without_effect,
     }
-    show(payload, as_json, lambda: rich_table(found._shown_first(rows)))
+    show(payload, as_json, lambda: rich_table(found.first_shown(rows)))
 
 
 @app.command()
@@ -135,17 +132,7 @@ def predict(
         write_dataset(found, out)
         return
     listed = list(found.rows())
-    show({"rows": listed}, as_json, lambda: _predictions(listed, found.variables.names))
-
-
-def _predictions(rows: list[dict[str, Any]], names: tuple[str, ...]) -> RenderableType:
-    caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
-    cells = [[_short(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
-    return rich_table(Shown(names, cells, caption=caption, words=len(names)))
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    show({"rows": listed}, as_json, lambda: rows_table(listed, found.variables.names))
 
 
 @app.command()

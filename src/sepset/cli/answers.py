@@ -268,7 +268,7 @@ def sample(
     show(
         {"rows": list(drawn.rows())} if as_json else {},
         as_json,
-        lambda: _rows_table(list(drawn.rows()), model.variables.names),
+        lambda: rows_table(list(drawn.rows()), model.variables.names),
     )
 
 
@@ -444,7 +444,12 @@ def _marginals_table(tables: Sequence[Any]) -> RenderableType:
     return rich_table(Shown(("variable", "state", "probability"), rows, words=2, bars=bars))
 
 
-def _rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
+def rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
+    """The first rows as a table, with a count of all."""
     caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
-    cells = [[str(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
+    cells = [[_cell(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
     return rich_table(Shown(names, cells, caption=caption, words=len(names)))
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -228,9 +228,10 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
         )
 
     def _shown(self) -> Shown:
-        return self._shown_first(20)
+        return self.first_shown(20)
 
-    def _shown_first(self, num_rows: int) -> Shown:
+    def first_shown(self, num_rows: int) -> Shown:
+        """The table of the steepest parameters, this many of them."""
         title = f"{self.title} = {self.probability:.6g}"
         first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
         if self._columns.is_local:
