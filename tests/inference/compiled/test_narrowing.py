@@ -1,4 +1,4 @@
-"""Fewer states for expensive sums: every answer by enumeration, whichever values come first, and whatever shares plans."""
+"""Fewer states for expensive sums: every answer by enumeration, whichever values come first, and with other numbers."""
 
 from __future__ import annotations
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import NamedTuple
 
-import numpy as np
-
 from sepset.base.cache import Cache
 from sepset.inference import costs
 from sepset.inference.compiled.domains import States
