@@ -109,6 +109,18 @@ def test_what_is_written(function, written):
     assert written_arguments(function) == written
 
 
+def test_without_its_source_a_function_may_write_everything(monkeypatch):
+    made: dict[str, object] = {}
+    exec("def typed_in(a, b):\n    return a[0] + b[0]\n", made)
+    assert written_arguments(made["typed_in"]) == {0, 1}
+
+    def changed(a, b):
+        return a[0] + b[0]
+
+    monkeypatch.setattr("inspect.getsource", lambda _: "def changed(b, c):\n    return b[0]\n")
+    assert written_arguments(changed) == {0, 1}
+
+
 def test_types_of_arrays_that_are_read():
     pair = types.NamedTuple([FLOATS, FLOATS], Pair)
     fixed = types.NamedTuple([FIXED, FIXED], Pair)

@@ -19,6 +19,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import TypingError
 from numba.core.sigutils import normalize_signature
 from numba.core.targetconfig import ConfigStack
+from numba.core.types.containers import NamedTuple
 
 from sepset.kernels.kernel import Kernel
 
@@ -75,16 +76,18 @@ def read_only(kind: Any) -> Any:
     """The type of arrays that are not written, and of named tuples of such arrays; other types as they are."""
     if isinstance(kind, types.Array) and kind.mutable:
         return kind.copy(readonly=True)
-    if isinstance(kind, types.NamedTuple):
-        return types.NamedTuple([read_only(t) for t in kind], kind.instance_class)
+    if isinstance(kind, NamedTuple):
+        return NamedTuple([read_only(t) for t in kind], kind.instance_class)
     return kind
 
 
 @cache
 def written_arguments(function: Any) -> frozenset[int]:
-    """The positions of the arguments that are arrays which a function may write, or return."""
-    source = _parsed(function)
-    views, names = _views(source), [a.arg for a in source.args.args]
+    """The positions of the arguments that are arrays which a function may write, or return; all without its source."""
+    source, names = _parsed(function), _arguments(function)
+    if source is None:
+        return frozenset(range(len(names)))
+    views = _views(source)
     found = set(_written(source, function.__globals__)) & (arrays(function) | set(names))
     while new := {whole for name in found for whole in views.get(name, ()) if whole not in found}:
         found |= new
@@ -94,22 +97,32 @@ def written_arguments(function: Any) -> frozenset[int]:
 @cache
 def arrays(function: Any) -> frozenset[str]:
     """The names in a function that are arrays, or tuples of them: they have entries, fields or methods."""
+    source = _parsed(function)
     found = set()
-    for node in ast.walk(_parsed(function)):
+    for node in () if source is None else ast.walk(source):
         if isinstance(node, ast.Subscript | ast.Attribute):
             found |= set(_wholes(node))
         elif isinstance(node, ast.Call) and (callee := _callee(node, function.__globals__)) is not None:
-            inner = [a.arg in arrays(callee) for a in _parsed(callee).args.args]
+            inner = [name in arrays(callee) for name in _arguments(callee)]
             found |= {name for is_array, a in zip(inner, node.args, strict=False) if is_array for name in _wholes(a)}
     return frozenset(found)
 
 
 @cache
-def _parsed(function: Any) -> ast.FunctionDef:
-    """The source of a function."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    assert isinstance(tree, ast.FunctionDef)
-    return tree
+def _parsed(function: Any) -> ast.FunctionDef | None:
+    """The source of a function; None if it is not there, or was changed since the function was made."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    except (OSError, SyntaxError):
+        return None
+    is_its_own = isinstance(tree, ast.FunctionDef) and tuple(a.arg for a in tree.args.args) == _arguments(function)
+    return tree if is_its_own else None  # type: ignore[return-value]  # a function, as was just seen
+
+
+def _arguments(function: Any) -> tuple[str, ...]:
+    """The names of a function's arguments."""
+    code = function.__code__
+    return tuple(code.co_varnames[: code.co_argcount])
 
 
 def _views(tree: ast.FunctionDef) -> dict[str, set[str]]:
