@@ -5,7 +5,8 @@ In `README.md`, `CONTRIBUTING.md` and `docs/**/*.md`, blocks run in order, in on
 * a block marked `python` is executed; a comment after an expression is its value, to the digits shown;
 * a block marked `text` right after it is what it prints;
 * in a block marked `sh`, lines that start with `sepset ` are run by the command line;
-* a block marked `python no-run` is a sketch and is skipped;
+* a block marked `python no-run` is a sketch and is skipped; one marked `python at-build` is a measurement, which runs
+  where the site is built;
 * a picture that a block saves under the name of one that the page shows is that picture.
 """
 
@@ -42,6 +43,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
     ".".join(("sepset", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
     for path in SOURCE.rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -139,7 +141,7 @@ def test_examples_run(path, tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_blocks_have_a_known_mark(path):
     kinds = {block.kind for block in blocks(path.read_text(encoding="utf-8"))}
-    assert kinds <= {"python", "python no-run", "sh", "text"}
+    assert kinds <= {"python", "python no-run", "python at-build", "sh", "text"}
 
 
 def slug(heading: str) -> str:
@@ -195,7 +197,7 @@ def test_the_readme_has_a_place_for_measured_figures():
     assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
@@ -204,8 +206,10 @@ def test_docstrings(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_programs_run(path, tmp_path):
+    """Each in a process of its own, briefly if it offers that."""
+    brief = ["--quick"] if "--quick" in path.read_text(encoding="utf-8") else []
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
+        [sys.executable, "-W", "error", str(path), *brief],
         capture_output=True,
         text=True,
         check=False,
