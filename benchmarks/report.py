@@ -235,7 +235,7 @@ def write_results(suite: str, reports: Iterable[Report]) -> Path:
 
 def headline_row(one: Comparison) -> str:
     """One row of the README's table."""
-    missing = "; ".join(f"{name}: {why}" for name, why in one.peers.items()) or "none has it"
+    missing = "; ".join(f"{name}: {why}" for name, why in one.peers.items()) or "no peer was run"
     best = missing if one.best is None else f"{shown(one.best[1], one.kind)} ({one.best[0]})"
     return f"| {one.headline} | {shown(one.ours, one.kind)} | {best} | {ratio_text(one.ratio)} |"
 
