@@ -6,14 +6,26 @@ Names and states given by users are text, never markup: `x[t]` is shown as it is
 from __future__ import annotations
 
 import html
+import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 if TYPE_CHECKING:
     from rich.console import Group as RichGroup
     from rich.table import Table as RichTable
     from rich.text import Text as RichText
+
+UNTOLD = ("state", "task")
+"""The attributes that are not told in plain values: those from which a method resumes."""
+
+MOST_ROWS, MOST_COLUMNS = 50, 16
+"""The most rows and columns of a table that are shown."""
 
 FULL_BAR = 20
 """The number of characters in a bar for the value one."""
@@ -56,13 +68,109 @@ class Tabulated(ABC):
         """The table."""
 
     def __str__(self) -> str:
-        return text_table(self._shown())
+        return text_table(shortened(self._shown()))
 
     def __rich__(self) -> RichGroup:
-        return rich_table(self._shown())
+        return rich_table(shortened(self._shown()))
 
     def _repr_html_(self) -> str:
-        return html_table(self._shown())
+        return html_table(shortened(self._shown()))
+
+
+class Plain:
+    """An object whose attributes can be read as plain values: names, numbers, and lists and dictionaries of them.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Answer(Plain):
+    ...     value: float
+    >>> Answer(0.5).to_json()
+    '{"value": 0.5}'
+    """
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes in plain values, as `to_json` writes them; models and methods are described in words."""
+        found = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        return {name: plain(value) for name, value in found.items() if _is_told(name, value)}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The attributes as JSON; numbers that are not finite are null."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+
+class Report(Tabulated, Plain):
+    """A result that shows itself as a table and can be read as plain values."""
+
+    __slots__ = ()
+
+
+def _is_told(name: str, value: object) -> bool:
+    return not (callable(value) or name.startswith("_") or name in UNTOLD)
+
+
+def plain(value: Any) -> Any:
+    """The value as names, numbers, and lists and dictionaries of them; null for what is not finite.
+
+    >>> plain({"a": np.array([1.0, np.inf])}), plain({(1, 2): "x"})
+    ({'a': [1.0, None]}, [{'key': [1, 2], 'value': 'x'}])
+    """
+    if isinstance(value, Plain):
+        return value.to_dict()
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: plain(one) for key, one in value.items()}
+        return [{"key": plain(key), "value": plain(one)} for key, one in value.items()]
+    if isinstance(value, tuple) and (names := getattr(value, "_fields", ())):
+        return {name: plain(one) for name, one in zip(names, value, strict=True)}
+    return [plain(one) for one in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
+
+
+class Worded:
+    """An object whose text is all there is to show: notebooks and Rich show it as it is printed.
+
+    >>> class Answer(Worded):
+    ...     def __str__(self):
+    ...         return "a < b"
+    >>> Answer()._repr_html_()
+    '<code>a &lt; b</code>'
+    """
+
+    __slots__ = ()
+
+    def __rich__(self) -> RichText:
+        return rich_text(str(self))
+
+    def _repr_html_(self) -> str:
+        text = str(self)
+        return f"<pre>{html.escape(text)}</pre>" if "\n" in text else html_text(text)
+
+
+def shortened(shown: Shown) -> Shown:
+    """The first rows and columns of a table, with a caption that counts what there is.
+
+    >>> long = Shown(("x", "value"), [[str(k), "0"] for k in range(60)])
+    >>> len(shortened(long).rows), shortened(long).caption
+    (50, 'first 50 of 60 rows')
+    """
+    rows, head, counts = shown.rows, shown.head, [shown.caption]
+    if len(rows) > MOST_ROWS:
+        counts.append(f"first {MOST_ROWS} of {len(rows):,} rows")
+        rows = rows[:MOST_ROWS]
+    if len(head) > MOST_COLUMNS:
+        counts.append(f"first {MOST_COLUMNS} of {len(head):,} columns")
+        head, rows = head[:MOST_COLUMNS], [row[:MOST_COLUMNS] for row in rows]
+    caption = "; ".join(filter(None, counts))
+    return shown._replace(head=head, rows=rows, caption=caption, bars=shown.bars[: len(rows)])
 
 
 def rich_table(shown: Shown) -> RichGroup:

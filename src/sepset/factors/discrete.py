@@ -18,12 +18,9 @@ from sepset.base.text import joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
-from sepset.factors.labels import FEW, one_line, short
+from sepset.factors.labels import FEW, MOST_SHOWN, cut, one_line, short
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike, listed
-
-MOST_SHOWN = 20
-"""How many entries a display lists."""
 
 
 class DiscreteFactor(Frozen, Tabulated):
@@ -268,9 +265,8 @@ class DiscreteFactor(Frozen, Tabulated):
         entries = list(self._entries(MOST_SHOWN))
         cells = [(*map(str, states), f"{value:.6g}") for states, value in entries]
         bars = self._bars([value for _, value in entries]) if len(self.scope) == 1 else ()
-        more = f"first {MOST_SHOWN} of {self.size} entries" if self.size > MOST_SHOWN else ""
         head = (*(v.name for v in self.scope), "value")
-        return Shown(head, cells, short(self), more, words=len(self.scope), bars=bars)
+        return Shown(head, cells, short(self), cut(self.size, "entries"), words=len(self.scope), bars=bars)
 
     def _bars(self, values: list[float]) -> list[float]:
         """Each value as a share of one, or of the largest if that is more."""

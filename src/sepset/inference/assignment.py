@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
@@ -35,7 +36,7 @@ PROVED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Worded, Plain):
     """Something that was proved about an assignment, and how to check it without trusting the method.
 
     Attributes:

@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
@@ -124,7 +124,7 @@ class InWords(Protocol):
 
 
 @dataclass(frozen=True)
-class QueryResult(Result, Tabulated):
+class QueryResult(Result, Report):
     """A joint distribution over the targets; indexing, `values` and `scope` are its own.
 
     Attributes:
@@ -161,6 +161,8 @@ class QueryResult(Result, Tabulated):
     @property
     def values(self) -> Floats:
         """The probabilities, one axis per target."""
+        for variable in self.scope:
+            states_of(variable)
         return np.asarray(self.distribution.values)
 
     def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
@@ -283,7 +285,10 @@ class QueryResult(Result, Tabulated):
         found = self.distribution
         if isinstance(found, Tabulated):
             table = found._shown()
-            return table._replace(title=self.title, head=(*table.head[:-1], "probability"))
+            if table.head[-1] != "value":
+                return table._replace(title=self.title)
+            bars = [float(row[-1]) for row in table.rows]
+            return table._replace(title=self.title, head=(*table.head[:-1], "probability"), bars=bars)
         told = found.in_words() if isinstance(found, InWords) else repr(found)
         return Shown((), [(", ".join(v.name for v in self.scope), told)], self.title)
 
@@ -338,7 +343,7 @@ class Answers(Mapping[K, V]):
             return default
 
 
-class MarginalsResult(Answers[str, Any], Tabulated):
+class MarginalsResult(Answers[str, Any], Report):
     """The marginal of every variable, by name or variable; computed when read.
 
     Attributes:
@@ -513,7 +518,7 @@ def exponential(value: float) -> float:
 
 
 @dataclass(frozen=True)
-class LogProbabilityResult(Result):
+class LogProbabilityResult(Result, Worded, Plain):
     """A logarithm of a probability (or partition function) with bounds; `float()` gives the value.
 
     >>> import sepset as ss

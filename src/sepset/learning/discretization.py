@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable
 from sepset.data.columns import levels_of
@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal["quantile", "width", "entropy"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discretization(Tabulated):
+class Discretization(Report):
     """The cuts of some columns; they apply to further rows as to those they were made from.
 
     Attributes:

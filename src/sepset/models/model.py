@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from sepset.base.display import Shown, Tabulated, html_table
+from sepset.base.display import Shown, Tabulated, html_table, shortened
 from sepset.base.equality import same_value
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
@@ -157,7 +157,7 @@ class NamedModel(Frozen, Sketched, Tabulated):
     def _repr_html_(self) -> str:
         from sepset.graphs.pictures.picture import with_picture
 
-        return with_picture(html_table(self._shown()), len(self), self)
+        return with_picture(html_table(shortened(self._shown())), len(self), self)
 
     @abstractmethod
     def to_networkx(self) -> Any:

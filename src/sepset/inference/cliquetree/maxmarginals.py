@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
@@ -43,7 +43,7 @@ FEW = 6
 
 
 @dataclass(frozen=True, eq=False)
-class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
+class MaxMarginalsResult(Answers[str, Table], Report, Result):
     """The max-marginal of every variable, by name or variable, and of several in one clique by a tuple of names.
 
     Tables are unnormalized, evidence included: the logarithm of the largest entry of each is `log_value`.

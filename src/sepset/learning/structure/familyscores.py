@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frozen import fixed
 from sepset.base.threads import NEVER, interruptible
 from sepset.cpds.cpd import CPD
@@ -431,7 +431,7 @@ def check_missing(score: FamilyScore, columns: Columns) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyScores(Tabulated, Result, Mapping[str, float]):
+class FamilyScores(Report, Result, Mapping[str, float]):
     """The score of a structure, family by family.
 
     Attributes:

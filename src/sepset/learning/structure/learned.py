@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.axes import axes_of, count_steps
-from sepset.base.display import Shown, Tabulated, html_table
+from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
@@ -180,7 +180,7 @@ def takes_collinear(method: object) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
+class Learned(Sketched, Report, IterativeResult, Generic[G]):
     r"""A learned structure, how good it is, and how it was found.
 
     Attributes:
@@ -308,7 +308,7 @@ class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
         return self.graph._sketch()
 
     def _repr_html_(self) -> str:
-        return with_picture(html_table(self._shown()), len(self.graph), self)
+        return with_picture(html_table(shortened(self._shown())), len(self.graph), self)
 
 
 def iterated(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.display import Plain, Worded
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.learned import StructureTask
@@ -19,7 +20,7 @@ from sepset.learning.structure.uninformative import check_collinear
 
 
 @dataclass(frozen=True, slots=True)
-class TreePosterior:
+class TreePosterior(Worded, Plain):
     r"""The posterior over undirected spanning trees of the columns, exactly.
 
     $\log\beta_{uv} = F(u \mid v) - F(u)$, which needs a score that is equal in both directions. All trees are equally
