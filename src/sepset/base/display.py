@@ -27,6 +27,12 @@ UNTOLD = ("state", "task")
 MOST_ROWS, MOST_COLUMNS = 50, 16
 """The most rows and columns of a table that are shown."""
 
+LONG_TITLE = 80
+"""The number of characters above which a title is wrapped to the width of its table."""
+
+LEFT = 'style="text-align:left"'
+"""The style of cells with words."""
+
 FULL_BAR = 20
 """The number of characters in a bar for the value one."""
 
@@ -56,9 +62,9 @@ class Tabulated(ABC):
 
     >>> class Answer(Tabulated):
     ...     def _shown(self):
-    ...         return Shown(["of"], [["x[t]"]])
+    ...         return Shown(["x[t]"], [["0.5"]], words=0)
     >>> Answer()._repr_html_()
-    '<table><thead><tr><th>of</th></tr></thead><tbody><tr><td>x[t]</td></tr></tbody></table>'
+    '<table><thead><tr><th>x[t]</th></tr></thead><tbody><tr><td>0.5</td></tr></tbody></table>'
     """
 
     __slots__ = ()
@@ -205,14 +211,33 @@ def rich_text(text: str, style: str = "") -> RichText:
 
 
 def html_table(shown: Shown) -> str:
-    """The table for a notebook."""
-    names, cells = _with_bars(shown)
-    caption = f"<caption>{html.escape(shown.title)}</caption>" if shown.title else ""
-    head = f"<thead><tr>{_cells(names, 'th')}</tr></thead>" if names else ""
-    first = "td" if names else "th"
-    rows = (f"<tr>{_cells(row[:1], first)}{_cells(row[1:], 'td')}</tr>" for row in cells)
+    """The table for a notebook, whose own style aligns everything to the right unless told otherwise."""
+    wrap = "" if len(shown.title) > LONG_TITLE else ";white-space:nowrap"
+    caption = f'<caption style="text-align:left{wrap}">{html.escape(shown.title)}</caption>' if shown.title else ""
+    names = [*shown.head, *([""] if shown.head and shown.bars else [])]
+    cells = (_cell("th", name, _is_word(shown, place)) for place, name in enumerate(names))
+    head = f"<thead><tr>{''.join(cells)}</tr></thead>" if names else ""
+    bars = [_html_bar(share) for share in shown.bars] or [""] * len(shown.rows)
+    body = "".join(f"<tr>{_html_row(shown, row)}{bar}</tr>" for row, bar in zip(shown.rows, bars, strict=True))
     foot = f"<p>{html.escape(shown.caption)}</p>" if shown.caption else ""
-    return f"<table>{caption}{head}<tbody>{''.join(rows)}</tbody></table>{foot}"
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>{foot}"
+
+
+def _html_row(shown: Shown, row: Sequence[str]) -> str:
+    first = "td" if shown.head else "th"
+    tags = (first if place == 0 else "td" for place in range(len(row)))
+    cells = enumerate(zip(tags, row, strict=True))
+    return "".join(_cell(tag, text, _is_word(shown, place)) for place, (tag, text) in cells)
+
+
+def _cell(tag: str, text: str, is_word: bool) -> str:
+    return f"<{tag}{' ' + LEFT if is_word else ''}>{html.escape(text)}</{tag}>"
+
+
+def _html_bar(share: float) -> str:
+    """A cell with a bar whose full length is one."""
+    bar = f'<div style="background:#3b82c4;height:0.8em;width:{100 * share:.4g}%"></div>'
+    return f'<td><div style="background:#8884;width:9em">{bar}</div></td>'
 
 
 def html_text(text: str) -> str:
@@ -260,7 +285,3 @@ def _with_bars(shown: Shown) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         return shown.head, shown.rows
     drawn = ("█" * round(FULL_BAR * share) for share in shown.bars)
     return (*shown.head, ""), [(*row, bar) for row, bar in zip(shown.rows, drawn, strict=True)]
-
-
-def _cells(texts: Sequence[str], tag: str) -> str:
-    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)

@@ -61,7 +61,7 @@ class Discretization(Report):
 
     def _shown(self) -> Shown:
         rows = [(v.name, str(v.num_states), ", ".join(map(str, v.states))) for v in self.variables]
-        return Shown(("column", "states", "intervals"), rows, words=1)
+        return Shown(("column", "states", "intervals"), rows, words=3)
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{name}[{len(cuts) + 1}]" for name, cuts in self.cuts.items())

@@ -255,7 +255,7 @@ class Posterior(Report):
             yield block.name, part.kind, str(part.num_contexts)
 
     def _shown(self) -> Shown:
-        return Shown(("parameters", "distribution", "contexts"), list(self._rows()), repr(self))
+        return Shown(("parameters", "distribution", "contexts"), list(self._rows()), repr(self), words=2)
 
 
 def _states(given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
