@@ -3,6 +3,7 @@ r"""Tables of Gaussians: factors over discrete and continuous variables together
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.axes import axes_of, plain
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
@@ -51,6 +53,9 @@ from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 FEW_ROWS = 3
 """The largest number of joint states in a line."""
+
+MOST_CURVES = 12
+"""The largest number of joint states in a picture."""
 
 AGREEMENT = 1e-12
 """Entries whose $K$ and $h$ differ by less than this, relative to the largest, are one Gaussian."""
@@ -430,6 +435,26 @@ class CanonicalTable(Tabulated):
             for row, moments in ((row, list(zip(titles[first:], row[first:], strict=True))) for row in some)
         ]
         return "; ".join([*parts, *(["..."] if len(rows) > FEW_ROWS else [])])
+
+    def plot(self, ax: Any = None) -> Any:
+        """The density of one real coordinate in each joint state, times its probability, on matplotlib axes."""
+        found = self._moments()
+        if found is None or width(self.continuous) != 1 or len(found[0]) > MOST_CURVES:
+            raise ScopeError(
+                f"A table of Gaussians has a picture if it is of one real number in at most {MOST_CURVES} joint "
+                f"states and can be normalized; {self!r} is not. Ask about fewer variables."
+            )
+        axes, (shares, moments) = axes_of(ax), found
+        live = shares > 0
+        reach = 4.0 * moments[live, 1]
+        grid = np.linspace((moments[live, 0] - reach).min(), (moments[live, 0] + reach).max(), 400)
+        for entry in np.flatnonzero(live):
+            mean, deviation = moments[entry]
+            curve = shares[entry] * np.exp(-0.5 * ((grid - mean) / deviation) ** 2) / (deviation * math.sqrt(math.tau))
+            axes.plot(grid, curve, label=plain(states_of(self.discrete, int(entry))))
+        axes.set(xlabel=plain(coordinate_names(self.continuous)[0]), ylabel="density times probability")
+        axes.legend(fontsize="small")
+        return axes
 
     def _shown(self) -> Shown:
         titles, rows = self._rows()

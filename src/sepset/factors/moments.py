@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.axes import axes_of
 from sepset.base.checks import fraction, generator
 from sepset.base.display import Shown, Tabulated
-from sepset.base.extras import require
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
@@ -386,7 +386,7 @@ class GaussianMixture(Tabulated):
         """The density over one coordinate, or its contours over two, on matplotlib axes."""
         if self.means.shape[1] not in (1, 2):
             raise ScopeError(f"Only one or two coordinates have a picture; {self!r} has {self.means.shape[1]}.")
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         reach = 4.0 * np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))
         ends = zip((self.means - reach).min(axis=0), (self.means + reach).max(axis=0), strict=True)
         if self.means.shape[1] == 1:

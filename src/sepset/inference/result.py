@@ -227,7 +227,10 @@ class QueryResult(Result, Report):
         """The matplotlib axes with the distribution, its probabilities from zero to one, under the question."""
         axes = self.distribution.plot(ax)
         if len(self.scope) == 1 and isinstance(self.scope[0], Discrete):
-            axes.set(ylabel="probability", ylim=(0.0, 1.0))
+            side = "y" if axes.get_ylabel() == "value" else "x"
+            axes.set(**{f"{side}label": "probability", f"{side}lim": (0.0, 1.0)})
+        for image in axes.images:
+            image.colorbar.set_label("probability")
         entitle(axes, self.title)
         return axes
 
@@ -484,7 +487,7 @@ class MarginalsResult(Answers[str, Any], Report):
         axes = axes_of(ax)
         rows = [(f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name])]
         axes.barh(range(len(rows)), [p for _, p in rows], color=BELOW)
-        named_rows(axes, [label for label, _ in rows])
+        named_rows(axes, [label for label, _ in rows], grow=ax is None)
         axes.set(xlim=(0.0, 1.0), xlabel="probability")
         entitle(axes, f"given {self.findings}" if self.findings.evidence else "")
         return axes
