@@ -15,8 +15,11 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -159,6 +162,13 @@ def browser(tmp_path_factory):
     made.close()
 
 
+class Silent(SimpleHTTPRequestHandler):
+    """A server that logs nothing."""
+
+    def log_message(self, *arguments):
+        pass
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     for package in ("mkdocs", "material", "mkdocstrings_handlers.python", "latex2mathml"):
@@ -166,7 +176,12 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
     subprocess.run(build, check=True, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
-    return folder
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=folder)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 def outputs(scheme: str) -> str:
@@ -246,7 +261,8 @@ def wrongs(browser, address):
 
 
 def test_pages_of_the_site(browser, site):
-    """The page of errors is left out: it is for servers, and its addresses begin at their root."""
-    pages = [path for path in sorted(site.rglob("*.html")) if path.name != "404.html"]
-    found = {str(path.relative_to(site)): list(wrongs(browser, path.as_uri())) for path in pages}
+    """The page of errors is left out, whose addresses begin at the root of the site's own server."""
+    folder, address = site
+    pages = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.html")) if path.name != "404.html"]
+    found = {page: list(wrongs(browser, f"{address}/{page}")) for page in pages}
     assert {page: wrong for page, wrong in found.items() if wrong} == {}

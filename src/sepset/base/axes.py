@@ -25,9 +25,10 @@ def axes_of(ax: Any = None) -> Any:
 
 
 def is_alone(axes: Any) -> bool:
-    """Whether axes are the only ones of their figure."""
+    """Whether axes are the only ones of their figure, and in a grid, so that they can be moved."""
     found = getattr(axes.figure, "axes", [])
-    return len(found) == 1 and getattr(axes.figure, "set_layout_engine", None) is not None
+    can_move = getattr(axes.figure, "set_layout_engine", None) is not None and axes.get_subplotspec() is not None
+    return len(found) == 1 and can_move
 
 
 def tick_label(name: object) -> str:

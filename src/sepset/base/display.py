@@ -14,8 +14,6 @@ from dataclasses import fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from rich.console import Group as RichGroup
     from rich.table import Table as RichTable
@@ -119,7 +117,7 @@ def _is_told(name: str, value: object) -> bool:
 def plain(value: Any) -> Any:
     """The value as names, numbers, and lists and dictionaries of them; null for what is not finite.
 
-    >>> plain({"a": np.array([1.0, np.inf])}), plain({(1, 2): "x"})
+    >>> plain({"a": [1.0, math.inf]}), plain({(1, 2): "x"})
     ({'a': [1.0, None]}, [{'key': [1, 2], 'value': 'x'}])
     """
     if isinstance(value, Plain):
@@ -130,8 +128,8 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
+    if (listed := getattr(value, "tolist", None)) is not None:  # of NumPy, which need not be loaded
+        return plain(listed())
     if isinstance(value, Mapping):
         if all(isinstance(key, str) for key in value):
             return {key: plain(one) for key, one in value.items()}

@@ -59,7 +59,7 @@ def moment_names(names: Sequence[str]) -> list[str]:
 def moment_numbers(means: Floats, covariances: Floats) -> list[list[float]]:
     """The mean and the deviation of every coordinate in turn, one row per Gaussian."""
     deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-    return np.stack([means, deviations], axis=2).reshape(len(means), -1).tolist()  # type: ignore[no-any-return]
+    return np.stack([means, deviations], axis=2).reshape(len(means), -1).tolist()
 
 
 def one_line(state: object) -> str:
