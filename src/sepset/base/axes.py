@@ -10,7 +10,7 @@ from sepset.base.extras import require
 
 
 def axes_of(ax: Any = None) -> Any:
-    """The given axes, or the current ones; labels get the room they need where the axes are alone in their figure.
+    """The given axes, or the current ones; labels get the room they need where the axes are alone in their picture.
 
     >>> import matplotlib.figure
     >>> axes = matplotlib.figure.Figure().subplots()
@@ -25,7 +25,7 @@ def axes_of(ax: Any = None) -> Any:
 
 
 def is_alone(axes: Any) -> bool:
-    """Whether axes are the only ones of their figure, and in a grid, so that they can be moved."""
+    """Whether axes are the only ones of their picture, and in a grid, so that they can be moved."""
     found = getattr(axes.figure, "axes", [])
     can_move = getattr(axes.figure, "set_layout_engine", None) is not None and axes.get_subplotspec() is not None
     return len(found) == 1 and can_move
@@ -80,7 +80,7 @@ def named_rows(axes: Any, names: Sequence[str], *, grow: bool = False) -> None:
     Args:
         axes: matplotlib axes.
         names: one per row.
-        grow: whether the figure gets higher instead, if the axes are alone in it.
+        grow: whether the picture gets higher instead, if the axes are alone in it.
     """
     size = 10 if len(names) <= 14 else max(4, 160 // len(names))
     if grow and len(names) > 25 and is_alone(axes):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sepset.base.display import Shown, Tabulated, html_table, shortened
 from sepset.base.equality import same_value
+from sepset.base.foreign import Hinting
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.errors import ModelError
@@ -75,7 +76,7 @@ def is_cpd(value: object) -> bool:
     return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
 
 
-class NamedModel(Frozen, Sketched, Tabulated):
+class NamedModel(Frozen, Sketched, Tabulated, Hinting):
     """Shared parts of the models: lookup by name, a cached problem, immutability, equality, and printing.
 
     Models are equal if they are of one class and have the same variables in the same order and the same numbers; their

@@ -14,6 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.display import Plain, Shown, Worded
+from sepset.base.foreign import translated
 from sepset.base.progress import Bar
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -182,6 +183,7 @@ class Validation(Answers[Loss, ValidatedRisk], Assessment):
         return Shown(("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained), rows)
 
 
+@translated
 def cross_validate(
     procedure: Procedure,
     data: object,

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.labels import MOST_SHOWN, in_rows
@@ -91,6 +92,7 @@ class StandardErrorsResult(Result, Answers[str, Floats], Report):
         return f"StandardErrorsResult({self.model!r}; largest missing share {rate}{known})"
 
 
+@translated
 def standard_errors(
     model: BayesNet,
     data: object,
