@@ -241,7 +241,7 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
 
 def takes_names(cls: type[T]) -> type[T]:
     """The class, whose error about the settings of a new object says what they are called here."""
-    cls.__init__ = translated(cls.__init__)  # type: ignore[misc]  # of this class alone
+    cls.__init__ = translated(cls.__init__)  # type: ignore[method-assign]  # of this class alone
     return cls
 
 
