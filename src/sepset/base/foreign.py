@@ -178,7 +178,7 @@ MEMBERS = {
     "to_graphviz": "draw with sepset.draw(model).to_dot()",
     "copy": "models do not change, so that none needs a copy",
 }
-"""What other libraries' models can do, and how it is done here."""
+"""The attributes of models in other libraries, and how it is done here."""
 
 
 class Hinting:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -256,10 +255,6 @@ class QueryResult(Result, Report):
         """
         return answer_document(self)
 
-    def to_json(self, indent: int | None = None) -> str:
-        """The answer as JSON: targets, evidence, probabilities or moments, and guarantees."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the distribution, its probabilities from zero to one, under the question."""
         axes = self.distribution.plot(ax)
@@ -502,10 +497,6 @@ class MarginalsResult(Answers[str, Any], Report):
         {'sat': 'low', 'probability': 0.725}
         """
         return marginals_document(self)
-
-    def to_json(self, indent: int | None = None) -> str:
-        """The answers as JSON: evidence, the probabilities or moments of every variable, and guarantees."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per variable and state: its probability; of a real variable, mean and deviation.
