@@ -15,8 +15,8 @@ FEW_PARENTS = (("insurance", 25), ("insurance", 26), ("alarm", 30))  # networks 
 AVERAGED = 15  # columns of chains
 MANY = ((50, 1_000), (100, 1_000))  # columns and draws of chains with candidates
 SUMU = (
-    "sumu 0.1.2 has one chain over partitions, with ten candidate parents and up to three others, as it cannot take all; "
-    "it is built from its source with Cython 0.29 (with Cython 3 its scorer fails) in a folder that PYTHONPATH names."
+    "sumu 0.1.2 has one chain over partitions, with ten candidate parents and up to three others, as it cannot take "
+    "all; built from its source with Cython 0.29 (with Cython 3 its scorer fails) in a folder that PYTHONPATH names."
 )
 SUMU_STEPS = 200_000
 SAMPLES = {"OrderMCMC": 6_000, "OrderMCMC corrected": 25_000, "PartitionMCMC": 20_000}

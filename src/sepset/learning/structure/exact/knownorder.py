@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class KnownOrder:
     >>> KnownOrder(["a", "b", "c"], is_greedy=True).learn(StructureTask(Columns.of(rows), BIC())).graph
     DAG(a; b; c)
     """
+
+    ignores_start: ClassVar[bool] = True
 
     order: Sequence[str]
     is_greedy: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sepset.base.checks import Seed, generator, number, one_of
 from sepset.graphs.graph import DAG
@@ -57,6 +57,8 @@ class ExactSearch:
     >>> found.gap, found.guarantees["structure"], len(found.graph.edges)
     (0.0, EXACT, 2)
     """
+
+    ignores_start: ClassVar[bool] = True
 
     method: ExactMethod = "auto"
     max_bytes: float = 2.0**33

@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
 from sepset.base.frozen import fill
+from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
@@ -27,7 +28,7 @@ from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.exact.trees import ChowLiu
 from sepset.learning.structure.familyscores import count_sum
 from sepset.learning.structure.hidden.learnedmixture import LearnedMixture
-from sepset.learning.structure.learned import StructureMethod, StructureTask, dag_of, iterated
+from sepset.learning.structure.learned import StructureMethod, StructureTask, dag_of, iterated, part
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.models.bayesnet import BayesNet
 
@@ -138,7 +139,7 @@ class MixtureOfNetworks:
             progress=False,
             checkpoint=None,
         )
-        found = replace(own, start=self.search.learn(own).dag).start_parents()
+        found = replace(own, start=part(self.search.learn(own)).dag).start_parents()
         return found if own.scorer.total(found) > own.scorer.total(parents) else parents
 
     def read(self, task: StructureTask, state: State) -> LearnedMixture:
@@ -219,8 +220,16 @@ def _check(task: StructureTask, name: str) -> None:
     """Raise unless rows, score and name are such that a mixture can be learned."""
     columns = task.columns
     form = None if task.score is None else count_sum(task.score, columns)
-    if columns.is_real.any() or columns.intervened is not None or columns.has_missing:
-        raise NotApplicable("A mixture of networks is learned from complete discrete rows without interventions.")
+    if columns.is_real.any():
+        real = [columns.names[k] for k in np.flatnonzero(columns.is_real)]
+        raise NotApplicable(
+            f"A mixture of networks has discrete columns; found numbers in {listing(real)}. Discretize."
+        )
+    if columns.intervened is not None or columns.has_missing:
+        found = "missing cells" if columns.has_missing else "interventions"
+        raise NotApplicable(
+            f"A mixture of networks is learned from complete rows; found {found}. Leave those rows out."
+        )
     if form is None or form.kind != LIKELIHOOD:
         raise NotApplicable(f"A mixture is learned by a penalized likelihood such as BIC(); found {task.score!r}.")
     if task.structure_prior is not None:
