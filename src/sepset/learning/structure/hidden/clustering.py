@@ -63,8 +63,8 @@ class SelectiveClustering:
             raise NotApplicable(f"{self.name!r} is a column; give the hidden variable another name=.")
         if columns.is_real.any() or columns.intervened is not None:
             real = [columns.names[k] for k in np.flatnonzero(columns.is_real)]
-            found = f"numbers in {listing(real)}" if real else "interventions"
-            raise NotApplicable(f"SelectiveClustering takes discrete columns without interventions; found {found}.")
+            other = f"numbers in {listing(real)}" if real else "interventions"
+            raise NotApplicable(f"SelectiveClustering takes discrete columns without interventions; found {other}.")
         codes = np.concatenate([columns.codes, np.full((1, columns.num_rows), -1, columns.codes.dtype)])
         variables = [*columns.variables, Discrete(self.name, self.clusters)]
         rows = Dataset.from_codes(variables, codes.T).with_weights(np.asarray(columns.weights, np.float64))

@@ -18,7 +18,7 @@ from sepset.base.checks import whole
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Interrupted, Until
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.structure.familyscores import LIKELIHOOD
 from sepset.learning.estimation.estimators import MLE
@@ -114,7 +114,11 @@ class MixtureOfNetworks:
         near = clusters(list(columns.codes), num, columns.num_rows, rng)
         rest = (1 - CONFIDENCE) / max(1, num - 1)
         shares = np.where(near == np.arange(num)[:, None], CONFIDENCE if num > 1 else 1.0, rest)
-        return self._searched(task, [task.start_parents()] * num, shares)
+        parents = [task.start_parents()] * num
+        try:
+            return self._searched(task, parents, shares)
+        except KeyboardInterrupt:
+            raise Interrupted(_scored(task, State(parents, shares, -math.inf))) from None
 
     def step(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
         """Responsibilities, then structures and parameters."""
@@ -124,10 +128,7 @@ class MixtureOfNetworks:
 
     def _searched(self, task: StructureTask, parents: Sequence[Parents], shares: Floats) -> State:
         graphs = [self._component(task, given, share) for given, share in zip(parents, shares, strict=True)]
-        state = State(graphs, shares, -math.inf)
-        logs = joint_logs(task, state)
-        likelihood = float(task.columns.weights @ logsumexp(logs, axis=0))
-        return replace(state, score=likelihood - _penalty(task, graphs), logs=logs)
+        return _scored(task, State(graphs, shares, -math.inf))
 
     def _component(self, task: StructureTask, parents: Parents, share: Floats) -> Parents:
         """The structure of a component: the result of the search, unless the last one scores more."""
@@ -236,3 +237,10 @@ def _check(task: StructureTask, name: str) -> None:
         raise NotApplicable("A mixture of networks takes no structure_prior=; use BIC(penalty=...).")
     if name in columns.names:
         raise NotApplicable(f"{name!r} is a column; give the variable of the components another name=.")
+
+
+def _scored(task: StructureTask, state: State) -> State:
+    """The state with the score of its graphs and shares."""
+    logs = joint_logs(task, state)
+    likelihood = float(task.columns.weights @ logsumexp(logs, axis=0))
+    return replace(state, score=likelihood - _penalty(task, state.parents), logs=logs)

@@ -291,9 +291,9 @@ def _check(task: StructureTask) -> None:
         )
     if not columns.is_complete:
         raise NotApplicable("ModuleSearch needs complete rows without interventions. Impute, or leave rows out.")
-    first, *others = columns.variables
     if real := [v.name for v in columns.variables if not isinstance(v, Discrete)]:
         raise NotApplicable(f"ModuleSearch is for discrete columns; found numbers in {listing(real)}. Discretize.")
+    first, *others = (v for v in columns.variables if isinstance(v, Discrete))
     differing = [v.name for v in others if v.states != first.states]
     if differing:
         raise DataError(
