@@ -117,7 +117,7 @@ def test_no_two_names_differ_only_by_case():
     assert not [names for k, names in alike.items() if len(names) > 1 and k not in RESULTS]
 
 
-DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").glob("*.md")]
+DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").rglob("*.md")]
 
 
 @pytest.mark.parametrize("name", surface.FLAT.split())

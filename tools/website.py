@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages that are not in `docs/`, the pages of the reference, and mathematics as MathML.
+"""Hooks of MkDocs: pages that are not in `docs/`, the pages of the reference, notebooks, and mathematics as MathML.
 
 The reference has a page for each namespace of `sepset.surface`, so that every public name is in it once.
 """
@@ -16,7 +16,9 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "src"))
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tools")]
+
+import notebooks  # noqa: E402
 
 from sepset.surface import MODULES, NAMESPACES, VERBS  # noqa: E402
 
@@ -28,8 +30,12 @@ OUTSIDE = {
 }
 """The files next to `docs/`, and the pages made of them."""
 
+NOTEBOOKS = ("tutorial/", "how-to/", "theory/", "gallery.md")
+"""The pages whose blocks run when the site is built."""
+
 VERB_PAGE = "reference/index.md"
 NAMES = "|".join(map(re.escape, OUTSIDE))
+DRAWING = re.compile(r'<img alt="[^"]*" src="[^"]*?([\w-]+\.svg)"[^>]*>')
 MATH = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -79,16 +85,25 @@ def page(title: str, opening: str, table: Any) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """The text of a page, with links to files outside `docs/` as links to their pages; sketches are Python too."""
+    """The text of a page, with links to files outside `docs/` as links to their pages; all code is Python."""
     linked = re.sub(
         rf"\]\(\.\./((?:\.\./)*)({NAMES})(?=[#)])", lambda found: f"]({found[1]}{OUTSIDE[found[2]]}", markdown
     )
-    return linked.replace("```python no-run", "```python")
+    if page.file.src_uri.startswith(NOTEBOOKS):
+        linked, page.meta["shown"] = notebooks.executed(linked, page.file.src_uri)
+    return re.sub(r"^```python (?:no-run|at-build)$", "```python", linked, flags=re.MULTILINE)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """The page with its mathematics as MathML, which browsers draw without scripts."""
-    return MATH.sub(mathml, html)
+    """The page with its mathematics as MathML, which needs no scripts, and its pictures in its own colors."""
+    drawn = DRAWING.sub(drawing, MATH.sub(mathml, html))
+    return notebooks.filled(drawn, page.meta.get("shown", []))
+
+
+def drawing(found: re.Match[str]) -> str:
+    """A drawing of `docs/images` as a part of the page."""
+    file = ROOT / "docs" / "images" / found[1]
+    return notebooks.inlined(file.read_text(encoding="utf-8")) if file.is_file() else found[0]
 
 
 def mathml(found: re.Match[str]) -> str:

@@ -5,7 +5,8 @@ In `README.md`, `CONTRIBUTING.md` and `docs/**/*.md`, blocks run in order, in on
 * a block marked `python` is executed; a comment after an expression is its value, to the digits shown;
 * a block marked `text` right after it is what it prints;
 * in a block marked `sh`, lines that start with `sepset ` are run by the command line;
-* a block marked `python no-run` is a sketch and is skipped;
+* a block marked `python no-run` is a sketch and is skipped; one marked `python at-build` is a measurement, which runs
+  where the site is built;
 * a picture that a block saves under the name of one that the page shows is that picture.
 """
 
@@ -139,7 +140,7 @@ def test_examples_run(path, tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_blocks_have_a_known_mark(path):
     kinds = {block.kind for block in blocks(path.read_text(encoding="utf-8"))}
-    assert kinds <= {"python", "python no-run", "sh", "text"}
+    assert kinds <= {"python", "python no-run", "python at-build", "sh", "text"}
 
 
 def slug(heading: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sepset.errors import ArgumentError, DataError, NotApplicable
-from sepset.inference import checkpoint
+from sepset.inference import checkpoint, iterate
 from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, run
 from sepset.inference.result import Guarantee, IterativeResult, Status
 
@@ -417,3 +417,74 @@ def test_a_run_that_has_not_converged_is_at_no_stationary_point():
     found = run(Reading(), 8, until=Until(steps=2, tolerance=None)).result(Reading(), 8)
     assert found.status is Status.STEP_LIMIT
     assert found.guarantees == {"parameters": Guarantee.HEURISTIC, "bound": Guarantee.LOWER_BOUND}
+
+
+class Timed:
+    """Steps of one second each, with measures from a table; the bars of its run are recorded."""
+
+    def __init__(self, infos, clock):
+        self.infos, self.clock = infos, clock
+
+    def init(self, task, rng):
+        return 0
+
+    def step(self, task, state, rng):
+        self.clock.now += 1.0
+        return state + 1, self.infos[state]
+
+
+@pytest.fixture
+def forecasts(monkeypatch):
+    """The estimates of the seconds left after each step of `Timed` steps."""
+
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            return self.now
+
+    clock, found = Clock(), []
+
+    class Recorded(iterate.Bar):
+        def report(self, done, total, what=None, *, left=None):
+            found.append((total, left()))
+
+    monkeypatch.setattr(iterate, "time", clock)
+    monkeypatch.setattr(iterate, "Bar", Recorded)
+
+    def estimates(infos, until):
+        found.clear()
+        run(Timed(infos, clock), None, until=until, progress=True)
+        return found
+
+    return estimates
+
+
+def test_the_change_tells_when_a_run_converges(forecasts):
+    """The change halves in each second: 2**-k falls to 2**-20 in step 20."""
+    infos = [Info(-(0.5**k), 0.5**k) for k in range(40)]
+    found = forecasts(infos, Until(steps=1000, tolerance=2.0**-20))
+    assert len(found) == 21
+    assert [total for total, _ in found] == [None] * 21
+    assert [left for _, left in found[3:]] == pytest.approx([20.0 - k for k in range(3, 21)], abs=1e-9)
+
+
+def test_limits_come_before_a_slow_trend(forecasts):
+    infos = [Info(-(0.99**k), 0.99**k) for k in range(40)]
+    assert forecasts(infos, Until(steps=30, tolerance=1e-12))[9][1] == pytest.approx(20.0)
+    assert forecasts(infos, Until(steps=None, tolerance=1e-12, seconds=15.0))[9][1] == pytest.approx(5.0)
+
+
+def test_the_gap_tells_when_a_search_ends(forecasts):
+    infos = [Info(-100.0, np.inf, is_done=k == 10, gap=10.0 - k) for k in range(11)]
+    found = forecasts(infos, Until(steps=None, tolerance=0.0))
+    assert [left for _, left in found[3:10]] == pytest.approx([10.0 - k for k in range(3, 10)])
+
+
+def test_gains_tell_when_hill_climbing_ends_and_chains_have_their_total(forecasts):
+    heights = np.cumsum([10.0 - k for k in range(10)]).tolist()
+    endless = Until(steps=None, tolerance=None, seconds=np.inf)
+    climbed = forecasts([Info(h, np.inf, is_done=k == 9) for k, h in enumerate(heights)], endless)
+    assert climbed[5] == (None, pytest.approx(5.0))
+    drawn = forecasts([Info(float(h), np.inf) for h in (3, 1, 4, 1, 5, 9, 2, 6)], Until(steps=8, tolerance=None))
+    assert drawn[1:] == [(8, None)] * 7

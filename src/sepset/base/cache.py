@@ -16,7 +16,9 @@ MISSING: Any = object()
 class Cache(Generic[V]):
     """Values by key; beyond `size`, the least recently used are removed.
 
-    Two threads that miss a key at once may both make its value; both get the one stored first.
+    Two threads that miss a key at once may both make its value; both get the one stored first. A value that is there
+    is returned without waiting for other threads. Uses are noted once half of the places are taken, and not while
+    another thread is at work here.
 
     >>> squares = Cache[int](2)
     >>> [squares.get(n, lambda: n * n) for n in (2, 3, 2, 4)], list(squares)
@@ -30,17 +32,26 @@ class Cache(Generic[V]):
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
         """The value of `key`, made if it is missing."""
-        with self._lock:
-            found = self._values.get(key, MISSING)
-            if found is not MISSING:
-                self._values.move_to_end(key)
-                return found  # type: ignore[no-any-return]  # the sentinel is of any type
+        found = self._values.get(key, MISSING)
+        if found is not MISSING:
+            if 2 * len(self._values) > self._size:
+                self._note(key)
+            return found  # type: ignore[no-any-return]  # the sentinel is of any type
         value = make()
         with self._lock:
             kept = self._values.setdefault(key, value)
             while len(self._values) > self._size:
                 self._values.popitem(last=False)
         return kept
+
+    def _note(self, key: Hashable) -> None:
+        """Let the key be the last one used, unless another thread is at work here."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if key in self._values:
+                    self._values.move_to_end(key)
+            finally:
+                self._lock.release()
 
     def put(self, key: Hashable, value: V) -> None:
         """Replace the value of `key`, if it still has one."""

@@ -151,6 +151,13 @@ BITS_FOR_SMALLER_DOMAINS = 2.0
 """Powers of two by which factors must shrink on average before all tables leave out impossible states, which adds a
 little time to every question."""
 
+ENTRIES_BEFORE_NARROWING, TABLES_PER_LOOK_AT_ZEROS = 300_000, 200
+"""Entries of all tables of one greedy order (about half a millisecond), and their ratio to the entries of all factors,
+from which the zeros of the factors are looked at whatever the size of these."""
+
+SHARE_OF_FEWER_STATES = 0.85
+"""The largest share of the entries of all tables, or of their time, for which impossible states are then left out."""
+
 PLAN_NANOSECONDS_PER_VARIABLE = 15_000.0
 """Time to plan and compile for a new observed set, per variable."""
 
@@ -172,10 +179,10 @@ BITS_FOR_OWN_STATES = 1.0
 SHARE_OF_OWN_STATES = 0.5
 """The largest share of that time that their own tables take."""
 
-DENSE_NANOSECONDS = 0.1
-"""Time of a multiplication in a large dense program."""
+DENSE_NANOSECONDS, SHARE_OF_CHANGED_WORK = 0.15, 0.7
+"""Time of a multiplication in a large dense program, and the share of them that depends on changed findings."""
 
-TRIPLE_NANOSECONDS = 2.0
+TRIPLE_NANOSECONDS = 1.7
 """Time of a product of two entries of supports, in one sweep."""
 
 WORK_FOR_SUPPORTS = 1_000_000
@@ -184,11 +191,12 @@ WORK_FOR_SUPPORTS = 1_000_000
 ZEROS_FOR_SUPPORTS = 0.25
 """The fraction of the factors' entries that must be zero before one is considered."""
 
-USES_BEFORE_SUPPORTS = 200
-"""Runs of a question before one is considered: making it takes as long as many runs."""
+USES_BEFORE_SUPPORTS = 100
+"""Runs of a question before one is considered: making it takes as long as about twenty runs."""
 
-MOST_TRIPLES = 2**24
-"""The largest number of triples of a program over supports."""
+MOST_TRIPLES, MOST_FAST_TRIPLES = 2**24, 2**21
+"""The largest number of triples of a program over supports, and of one that is made for its speed: beyond that no cache
+holds them, and a triple takes three times as long."""
 
 TRIPLES_UNINTERRUPTED = 10**7
 """Triples above which a run over supports checks for interrupts."""

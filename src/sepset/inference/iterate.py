@@ -18,7 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, whole
-from sepset.base.progress import Bar
+from sepset.base.progress import Bar, Trend
 from sepset.errors import ArgumentError, DataError, SepsetError
 from sepset.inference import checkpoint as files
 from sepset.inference.checkpoint import Codec, Plain
@@ -55,12 +55,15 @@ class Info(NamedTuple):
         change: the change of the objective relative to its size; a step at or below the tolerance is the last.
         is_done: whether the method itself has finished.
         status: the status of the run in that case.
+        gap: how far the best found may be from the optimum, where a bound is known; from it the remaining time of a
+            search is estimated.
     """
 
     objective: float
     change: float
     is_done: bool = False
     status: Status = Status.CONVERGED
+    gap: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,13 +309,15 @@ def run(
             start = Run.load(checkpoint, about, codec)
     keeper = _Keeper(checkpoint, about, rng, start, Plain() if codec is None else codec)
     with Bar(progress, "steps") as bar:
+        forecast = _Forecast(rule, keeper)
         try:
             keeper.begin(method, task)
             while keeper.goes_on(rule):
                 info = keeper.advance(method, task)
-                limit = rule.steps if rule.tolerance is None else None  # what converges does not arrive at its limit
                 number = len(keeper.trace)
-                bar.report(number, limit, f"step {number}: {info.objective:.8g}")
+                if bar.is_wanted:
+                    forecast.add(info)
+                    bar.report(number, forecast.total, f"step {number}: {info.objective:.8g}", left=forecast.left)
                 if callback is not None and callback(number, info, keeper.state) is True:
                     keeper.status = Status.COMPLETED
         except (KeyboardInterrupt, SystemError) as error:
@@ -322,6 +327,48 @@ def run(
                 raise KeyboardInterrupt from error
             keeper.status = Status.INTERRUPTED
     return keeper.finish()
+
+
+class _Forecast:
+    """The seconds that are left in a run, by the trend of what it is to bring to zero.
+
+    That is the gap of a search that has a bound, the relative change of what converges to a tolerance, and otherwise
+    the gain of an objective that never falls. Limits of steps and seconds may come first.
+    """
+
+    def __init__(self, rule: Until, keeper: _Keeper[Any]) -> None:
+        self._rule, self._keeper = rule, keeper
+        self._first = len(keeper.trace), keeper.seconds
+        self._trends = {"gap": Trend(0.0), "change": Trend(rule.tolerance or 0.0), "gain": Trend(0.0)}
+        self._kind, self._rises = "gain", True
+
+    @property
+    def total(self) -> int | None:
+        """The number of steps; None where a run is to end before its limit."""
+        return self._rule.steps if self._rule.tolerance is None else None
+
+    def add(self, info: Info) -> None:
+        """Record the outcome of the last step."""
+        trace = self._keeper.trace
+        gain = trace[-1] - trace[-2] if len(trace) > 1 else np.inf
+        self._rises = self._rises and gain >= 0
+        kinds = {"gap": info.gap, "change": info.change if self._rule.tolerance else None}
+        known = {kind: value for kind, value in {**kinds, "gain": gain}.items() if value is not None and value < np.inf}
+        for kind, value in known.items():
+            self._trends[kind].add(self._keeper.seconds, value)
+        self._kind = next(iter(known), self._kind)
+
+    def left(self) -> float | None:
+        """The seconds until the trend or a limit ends the run; None if neither is known."""
+        by_time = np.inf if self._rule.seconds is None else max(0.0, self._rule.seconds - self._keeper.seconds)
+        found = self._trends[self._kind].left() if self._kind != "gain" or self._rises else None
+        left = by_time if found is None else min(found, by_time, self._by_steps())
+        return left if left < np.inf else None
+
+    def _by_steps(self) -> float:
+        """The seconds that the steps up to the limit take, if they go on as so far."""
+        done, seconds = len(self._keeper.trace) - self._first[0], self._keeper.seconds - self._first[1]
+        return np.inf if self._rule.steps is None else seconds / done * (self._rule.steps - len(self._keeper.trace))
 
 
 def was_interrupted(error: BaseException) -> bool:

@@ -224,10 +224,14 @@ def test_groups_become_one_program_when_they_keep_being_asked_for(monkeypatch):
     assert compiler.all_marginals(pattern)[1] is question
 
 
-def test_supports_are_looked_at_where_there_are_domains():
+def test_supports_are_looked_at_where_there_are_zeros():
     net = ss.datasets.load("asia")
-    assert compiler_of(net).supports is None
+    assert compiler_of(net, zeros="dense").supports is None
     assert compiler_of(net, zeros="sparse").supports is not None
+    compiler = compiler_of(net)
+    question = compiler.question("joint", (0,), compiler.planner.pattern(Evidence()))
+    assert all(compiler.supports.program(question) is None for _ in range(2 * costs.USES_BEFORE_SUPPORTS))
+    assert compiler_of(ss.datasets.load("student")).supports is None  # every number is positive
 
 
 def test_a_program_beyond_the_memory_is_refused():

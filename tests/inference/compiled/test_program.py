@@ -100,7 +100,11 @@ def test_a_pool_hands_out_each_workspace_once_and_keeps_few():
     assert pool.take(store) is None
     for workspace in more:
         pool.give(store, workspace)
-    assert [pool.take(store) for _ in range(3)] == [more[1], more[2], None]
+    assert [pool.take(store) for _ in range(3)] == [more[2], more[1], None], "the latest first: it is in a cache"
+    pool.give(store, more[0])
+    pool.give(other, more[1])
+    assert pool.take(store) is more[0], "also from behind those of another store"
+    assert [pool.take(other), pool.take(other)] == [more[1], None]
 
 
 def test_a_pool_of_large_workspaces_gives_their_room_to_new_numbers():

@@ -51,6 +51,30 @@ def test_flows_equal_cuts_and_enumeration(seed):
         assert all((cut.sink_side | ~side).all() for side in best)  # every other source side contains this one
 
 
+@pytest.mark.parametrize("seed", range(100))
+def test_flows_of_other_capacities_change_nothing_but_the_work(seed):
+    rng = np.random.default_rng([seed, 1])
+    n, m = int(rng.integers(1, 30)), int(rng.integers(0, 80))
+    whole = bool(seed % 2)
+    before = random_graph(rng, n, m, integer=whole, infinite=0.05 if seed % 5 == 0 else 0.0)
+    edges, forward, backward, source, sink = before.arrays()
+    numbers = [
+        np.where(rng.random(len(c)) < 0.3, rng.integers(8, size=len(c)), c) for c in (forward, backward, source, sink)
+    ]
+    names = ("forward", "backward", "from_source", "to_sink")
+    after = FlowGraph(n, edges, **dict(zip(names, numbers, strict=True)))
+    cold, warm = after.min_cut(), after.min_cut(before.flows(before.min_cut()))
+    assert warm.value == pytest.approx(cold.value, rel=1e-12, abs=1e-9)
+    assert (warm.sink_side == cold.sink_side).all()
+    if np.isfinite(cold.value):
+        assert capacity(after, warm.sink_side) == pytest.approx(cold.value, abs=1e-9)
+        flows = after.flows(warm)
+        assert (flows <= numbers[0] + 1e-9).all()
+        assert (-flows <= numbers[1] + 1e-9).all()
+    anything = after.min_cut(rng.normal(size=len(edges)) * 10.0)
+    assert anything.value == pytest.approx(cold.value, rel=1e-12, abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_large_integer_flows_are_those_of_scipy(seed):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Cardinality, RobustPotts
 from sepset.inference.assignment import assign
 from sepset.inference.map.binary import BinaryEnergy
-from sepset.inference.map.moves import fused, move_energy
+from sepset.inference.map.fusion import fused, move_energy
 from sepset.inference.map.reductions import Terms, choice_terms
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
@@ -87,13 +87,13 @@ def test_moves_of_groups_have_the_energies_of_their_choices(seed):
     rng = np.random.default_rng([seed, 1])
     wiring = Wiring.of(random_groups(rng, states=3, kinds="gt", n=4))
     keep, take = rng.integers(3, size=(2, 4))
-    energy = move_energy(wiring, keep, take)
+    energy = move_energy(wiring, keep, take, ss.AlphaExpansion())
     if energy.unary.shape[1] > 14:
         return
     for chosen, least in least_energies(energy, 4):
         if not chosen[keep == take].any():
             assert least == pytest.approx(-wiring.log_value(np.where(chosen, take, keep)), abs=1e-9)
-    found = fused(wiring, keep, take)
+    found = fused(wiring, keep, take, ss.AlphaExpansion())
     assert wiring.log_value(found) >= wiring.log_value(keep)
 
 
@@ -142,9 +142,9 @@ def test_expansions_of_groups_are_best_by_enumeration(seed):
     wiring = Wiring.of(random_groups(rng, states=3, kinds="g", n=5))
     codes = rng.integers(3, size=5)
     for alpha in range(3):
-        energy = move_energy(wiring, codes, np.full(5, alpha))
+        energy = move_energy(wiring, codes, np.full(5, alpha), ss.AlphaExpansion())
         assert energy.is_submodular
-        found = fused(wiring, codes, np.full(5, alpha))
+        found = fused(wiring, codes, np.full(5, alpha), ss.AlphaExpansion())
         choices = (np.where(chosen, alpha, codes) for chosen in itertools.product([False, True], repeat=5))
         assert wiring.log_value(found) == pytest.approx(max(wiring.log_value(c) for c in choices), abs=1e-9)
 

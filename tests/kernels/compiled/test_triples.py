@@ -49,11 +49,12 @@ def test_a_join_lists_every_product_that_can_be_positive(either, seed, scope_a, 
     a, b = random_sparse(rng, scope_a, 0.3), random_sparse(rng, scope_b, 0.3)
     cells_a, cells_b = np.flatnonzero(a), np.flatnonzero(b)
     parts = longs(scope_a), longs(scope_b), longs(scope_d)
-    first, second, third, cells = triples.join_step(cells_a, parts[0], cells_b, parts[1], parts[2], CARDS, 1000)
+    first, second, counts, cells = triples.join_step(cells_a, parts[0], cells_b, parts[1], parts[2], CARDS, 1000)
     expected = summed(a, scope_a, b, scope_b, scope_d).ravel()
     np.testing.assert_array_equal(cells, np.flatnonzero(expected))
     products = a.ravel()[cells_a[first]] * b.ravel()[cells_b[second]]
-    found = np.bincount(third, products, len(cells)) if len(cells) else np.zeros(0)
+    owners = np.repeat(np.arange(len(cells)), counts)
+    found = np.bincount(owners, products, len(cells)) if len(cells) else np.zeros(0)
     np.testing.assert_allclose(found, expected[cells], rtol=EXACT)
     count = summed((a > 0).astype(float), scope_a, (b > 0).astype(float), scope_b, ())
     assert len(first) == count
@@ -90,13 +91,13 @@ def two_steps(a, b, c, backward=True, cancel=NEVER):
     n, m = b.shape
     tensors = np.cumsum([0, 1, n, n * m, m, m, 1])
     w = np.concatenate([[1.0], a, b.ravel(), c, np.full(m + 1, np.nan)])
-    i, j = (x.ravel() for x in np.indices((n, m)))
+    j, i = (x.ravel() for x in np.indices((m, n)))  # the pairs of one entry of ab after those of the other
     first = np.concatenate([1 + i, tensors[4] + np.arange(m)]).astype(np.uint32)
     second = np.concatenate([tensors[2] + i * m + j, tensors[3] + np.arange(m)]).astype(np.uint32)
-    third = np.concatenate([tensors[4] + j, np.full(m, tensors[5])]).astype(np.uint32)
-    steps = longs([[4, 1, 2, 0, n * m], [5, 4, 3, n * m, n * m + m]])
+    bounds = np.concatenate([np.zeros(tensors[4], np.int64), n * np.arange(m + 1), [n * m + m]])
+    steps = longs([[4, 1, 2], [5, 4, 3]])
     g, exponents = np.full(len(w), np.nan), longs([0, 1, 2, 3, 0, 0])
-    found = triples.run_triples(w, g, steps, tensors, first, second, third, exponents, longs([5]), backward, cancel)
+    found = triples.run_triples(w, g, steps, tensors, first, second, bounds, exponents, longs([5]), backward, cancel)
     cut = tensors[1:-1]
     return found, np.split(w, cut), np.split(g, cut)
 

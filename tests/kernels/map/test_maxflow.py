@@ -3,7 +3,7 @@
 import numpy as np
 
 from sepset.inference.map.maxflow import FlowGraph
-from sepset.kernels.map.maxflow import wire_arcs
+from sepset.kernels.map.maxflow import edge_flows, wire_arcs
 
 
 def test_arcs_are_sorted_by_node_and_paired():
@@ -14,6 +14,13 @@ def test_arcs_are_sorted_by_node_and_paired():
     assert (mates[mates] == np.arange(6)).all()
     arcs = {(int(np.searchsorted(first, a, "right")) - 1, int(heads[a])): float(caps[a]) for a in range(6)}
     assert arcs == {(2, 0): 1, (0, 2): 4, (0, 1): 2, (1, 0): 5, (1, 2): 3, (2, 1): 6}
+
+    flows, gone = np.empty(3), {(2, 0): 0.25, (0, 1): -0.5, (1, 2): 3.0}
+    for a in range(6):
+        i = int(np.searchsorted(first, a, "right")) - 1
+        caps[a] -= gone.get((i, int(heads[a])), -gone.get((int(heads[a]), i), 0.0))
+    edge_flows(sources, targets, np.array([1.0, 2, 3]), caps, first.copy(), flows)
+    assert flows.tolist() == [0.25, -0.5, 3.0]
 
 
 def test_no_residual_arc_leaves_the_side_of_the_source():

@@ -179,9 +179,7 @@ class Domains:
         """The states possible without findings; None if tables over them are hardly smaller."""
         if not self.has_zeros:
             return None
-        return (
-            self._known if self._shrinkage(self._cards, self._known.cards) >= costs.BITS_FOR_SMALLER_DOMAINS else None
-        )
+        return self.known if self._shrinkage(self._cards, self.known.cards) >= costs.BITS_FOR_SMALLER_DOMAINS else None
 
     def _shrinkage(self, before: Ints, after: Ints) -> float:
         """The power of two by which factors shrink, on average."""
@@ -198,8 +196,13 @@ class Domains:
         return bool(saved * spent > costs.SAVING_FOR_FIRST_DOMAINS * making)
 
     @lazy
-    def _known(self) -> States:
+    def known(self) -> States:
+        """The states possible without findings."""
         return possible_states(self._store, self._cards)
+
+    def left_by(self, codes: Mapping[int, int]) -> States | None:
+        """The states possible with these findings; None if no state is left."""
+        return given_states(self.known, codes) if codes else self.known
 
     @lazy
     def has_zeros(self) -> bool:
@@ -213,7 +216,12 @@ class Domains:
 
     def hold(self, store: FactorStore) -> bool:
         """Whether another store is zero wherever this one is, so that impossible states stay impossible."""
-        return not ((store.values > 0.0) & (self._store.values == 0.0)).any()
+        return store.values is self._store.values or not (store.values[self._zeros] > 0.0).any()
+
+    @lazy
+    def _zeros(self) -> Ints:
+        """The places of the zeros in the store."""
+        return np.flatnonzero(self._store.values == 0.0)
 
     def of(self, evidence: Evidence) -> States | None:
         """The states to use with these findings; None means all of them."""
@@ -230,7 +238,7 @@ class Domains:
         return self._own.get(key, lambda: self._left_by(evidence.codes)) if key and self.has_zeros else None
 
     def _left_by(self, codes: Mapping[int, int]) -> States | None:
-        left = given_states(self._known, codes)
+        left = given_states(self.known, codes)
         is_fewer = left is not None and self._shrinkage(self._before(codes), left.cards) >= costs.BITS_FOR_OWN_STATES
         return left if is_fewer else None
 
@@ -241,7 +249,7 @@ class Domains:
         return before
 
     def _given(self, codes: Mapping[int, int]) -> FirstValues:
-        left = given_states(self._known, codes)
+        left = given_states(self.known, codes)
         if left is None:
             return FirstValues(codes, None)
         return FirstValues(codes, left if self._pays(self._before(codes), left.cards) else None)

@@ -18,6 +18,7 @@ from sepset.graphs.costs import SMALL_GRAPH
 from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
+from sepset.inference.compiled.narrowing import Narrowing, is_worth_a_look
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.readback import Choose, drawer, most_probable, read_back
@@ -96,7 +97,7 @@ class TableEngine:
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
-        groups, question = self.compiler.all_marginals(self.compiler.planner.pattern(evidence))
+        groups, question = self.compiler.all_marginals(self.compiler.narrowing.pattern(evidence), evidence)
         if question is None:
             return self._read_groups(groups, evidence), self.log_partition(evidence)
         return self._read_singles(question, evidence)
@@ -197,7 +198,8 @@ class TableEngine:
 
         problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
         planner = self.compiler.planner
-        if planner.domains is None or planner.domains.hold(store):
+        is_valid = planner.domains is None or planner.domains.hold(store)
+        if is_valid and self.compiler.narrowing.allows(store):
             return TableEngine(problem, self.compiler, store)
         return TableEngine.of(problem, planner.settings)
 
@@ -208,7 +210,10 @@ class TableEngine:
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
     def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
-        return self.compiler.asked(kind, targets, self.compiler.planner.pattern(evidence))
+        compiler = self.compiler
+        if kind in SUMS:
+            return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
+        return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self._within(question.states, evidence)
@@ -234,6 +239,10 @@ class TableEngine:
 
 UNSEARCHED: frozenset[Kind] = frozenset({"group", "mode", "draws"})
 """Questions whose steps keep the order of elimination: it is shared, or decides between ties and draws."""
+
+
+SUMS: frozenset[Kind] = frozenset({"joint", "marginals", "group"})
+"""Questions whose answers are the same whichever states their tables leave out: no ties, and no draws."""
 
 
 class AllMarginals:
@@ -268,6 +277,7 @@ class Compiler:
 
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
+        self.narrowing = Narrowing(planner)
         self._questions: Cache[Question] = Cache(128)
         self._marginals: Cache[AllMarginals] = Cache(128)
         self._uses: Cache[Uses] = Cache(128)
@@ -276,24 +286,35 @@ class Compiler:
 
     @lazy
     def supports(self) -> Supports | None:
-        """The programs over supports; None if zeros are treated like other values."""
-        domains = self.planner.domains
-        return None if domains is None else Supports(domains, at_once=self.planner.settings.zeros == "sparse")
+        """The programs over supports; None if there are no zeros, or they are treated like other values."""
+        zeros = self.planner.settings.zeros
+        domains = self.planner.zeros if zeros == "auto" else self.planner.domains
+        return None if domains is None else Supports(domains, self.narrowing.claim, at_once=zeros == "sparse")
 
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The compiled question, made on first use."""
         return self._questions.get(_key(kind, targets, pattern), lambda: self._compiled(kind, targets, pattern))
 
-    def all_marginals(self, pattern: Pattern) -> tuple[tuple[Positions, ...], Question | None]:
+    def all_marginals(
+        self, pattern: Pattern, evidence: Evidence | None = None
+    ) -> tuple[tuple[Positions, ...], Question | None]:
         """The unobserved positions in groups, and the question that answers for all, or None.
 
         An observed set with repeated questions gets a longer search, and one program for all groups.
+
+        Args:
+            evidence: the findings, if tables may leave out the states that they exclude.
         """
         asked = self._marginals.get(pattern, AllMarginals)
         uses = asked.uses = asked.uses + 1  # threads may lose a count, but the threshold is reached all the same
         found = asked.found
         if found is None:
-            found = asked.found = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
+            if (made := self._tried(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)) is not None:
+                found = asked.found = (), made
+            elif evidence is not None and (fewer := self._narrower(asked, pattern, evidence)) is not None:
+                return self.all_marginals(fewer)
+            else:
+                found = asked.found = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         elif uses == costs.USES_BEFORE_SEARCH + 1:
             groups, question = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
             if question is None:
@@ -303,17 +324,49 @@ class Compiler:
             found = asked.found = groups, question
         return found
 
-    def asked(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
+    def _narrower(self, asked: AllMarginals, pattern: Pattern, evidence: Evidence) -> Pattern | None:
+        """The pattern over fewer states, if a greedy order has sufficiently smaller tables over these."""
+        if asked.entries is None or not is_worth_a_look(asked.entries, self.planner.store):
+            return None
+        fewer = self.narrowing.candidate(pattern, evidence)
+        if fewer is None or fewer.states is None:
+            return None
+        other = self._marginals.get(fewer, AllMarginals)
+        made = self._tried(other, fewer, costs.ENTRIES_PER_SINK_FOR_GROUPS)
+        if made is not None:
+            other.found = (), made
+        ratio = math.inf if other.entries is None else other.entries / asked.entries
+        return fewer if self.narrowing.decide(evidence, fewer.states, ratio) else None
+
+    def asked(self, kind: Kind, targets: Positions, pattern: Pattern, evidence: Evidence | None = None) -> Question:
         """The compiled question, which is improved if it is expensive and asked repeatedly.
 
         Best values and draws are not: their order breaks ties and uses up random numbers, and stays what it was.
+
+        Args:
+            evidence: the findings, if tables may leave out the states that they exclude.
         """
         question = self.question(kind, targets, pattern)
         if not question.is_expensive or kind in UNSEARCHED:
             return question
         counted = self._uses.get((kind, targets, pattern), Uses)
         counted.num += 1
+        if counted.num <= costs.USES_BEFORE_SEARCH and evidence is not None:
+            return self._over_fewer_states(question, kind, targets, pattern, evidence)
         return self._improved(kind, targets, pattern) if counted.num == costs.USES_BEFORE_SEARCH + 1 else question
+
+    def _over_fewer_states(
+        self, question: Question, kind: Kind, targets: Positions, pattern: Pattern, evidence: Evidence
+    ) -> Question:
+        """The question over the states that the findings leave, if it is sufficiently cheaper."""
+        if not is_worth_a_look(question.contraction.entries, self.planner.store):
+            return question
+        fewer = self.narrowing.candidate(pattern, evidence)
+        if fewer is None or fewer.states is None:
+            return question
+        other = self.question(kind, targets, fewer)
+        is_used = self.narrowing.decide(evidence, fewer.states, other.nanoseconds / question.nanoseconds)
+        return other if is_used else question
 
     def best(self, evidence: Evidence) -> Question:
         """The question of the best values; over the states that these findings leave, if it is expensive otherwise."""
@@ -347,15 +400,23 @@ class Compiler:
     def _grouped(
         self, asked: AllMarginals, pattern: Pattern, entries_per_sink: int
     ) -> tuple[tuple[Positions, ...], Question | None]:
-        relevant = self.planner.relevant("marginals", (), pattern)
-        if asked.entries is None and self._is_quick("marginals", relevant):
-            most = self.planner.most_in_one_tree(entries_per_sink)
-            attempt = self._attempt("marginals", (), pattern, relevant, most=most)
-            asked.entries, made = attempt.entries, attempt.question
-            if made is not None:
-                return (), self._questions.get(_key("marginals", (), pattern), lambda: made)
+        made = self._tried(asked, pattern, entries_per_sink)
+        if made is not None:
+            return (), made
         groups = self.planner.groups(pattern, entries_per_sink, whole=asked.entries)
         return groups, self.question("marginals", groups[0], pattern) if len(groups) == 1 else None
+
+    def _tried(self, asked: AllMarginals, pattern: Pattern, entries_per_sink: int) -> Question | None:
+        """All marginals from a single tree in one compiled call; None if that was tried, or if a search is worth it."""
+        relevant = self.planner.relevant("marginals", (), pattern)
+        if asked.entries is not None or not self._is_quick("marginals", relevant):
+            return None
+        most = self.planner.most_in_one_tree(entries_per_sink)
+        attempt = self._attempt("marginals", (), pattern, relevant, most=most)
+        asked.entries, made = attempt.entries, attempt.question
+        if made is None:
+            return None
+        return self._questions.get(_key("marginals", (), pattern), lambda: made)
 
     def _is_quick(self, kind: Kind, relevant: Relevant) -> bool:
         """Whether a question is first compiled in one call; best values and draws, only with the order that the search

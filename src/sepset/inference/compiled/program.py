@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from bisect import insort
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -232,17 +233,18 @@ class Workspace:
 class WorkspacePool:
     """Idle workspaces of a question, which serve several threads; each is stored with the store whose values it holds.
 
-    A large one is idle only until another question needs a large one: those of several questions would add up.
+    A large one is idle only until another question needs a large one: those of several questions would add up. The one
+    that was used last is taken first: it is in a cache. Callers never wait for each other: all that is done to the list
+    is single operations, and no two threads can take the same one.
 
     Args:
         size: the largest number of idle workspaces.
         memory: the largest number of bytes of all of them together, if there are several; a larger one is large.
     """
 
-    def __init__(self, size: int = 4, memory: int = 2**26) -> None:
+    def __init__(self, size: int = 8, memory: int = 2**26) -> None:
         self._size, self._memory = size, memory
         self._idle: list[tuple[FactorStore, Workspace]] = []
-        self._lock = Lock()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled empty: workspaces are made again when they are needed."""
@@ -250,36 +252,48 @@ class WorkspacePool:
 
     def take(self, store: FactorStore) -> Workspace | None:
         """An idle workspace with this store's values, or None."""
-        with self._lock:
-            for i, (owner, workspace) in enumerate(self._idle):
-                if owner is store:
-                    del self._idle[i]
-                    return workspace
-        return None
+        try:
+            last = self._idle.pop()
+        except IndexError:
+            return None
+        return last[1] if last[0] is store else self._found(store, last)
+
+    def _found(self, store: FactorStore, last: tuple[FactorStore, Workspace]) -> Workspace | None:
+        """The latest of the idle workspaces with this store's values, or None; `last` is idle again."""
+        taken, found = [last], None
+        while self._idle and found is None:
+            try:
+                last = self._idle.pop()
+            except IndexError:  # another thread was quicker
+                break
+            if last[0] is store:
+                found = last[1]
+            else:
+                taken.append(last)
+        self._idle.extend(reversed(taken))
+        return found
 
     def room(self, size: int) -> Floats:
         """An array of this many floats for a workspace: new, or that of the oldest idle one if the pool is full."""
         if 8 * size > self._memory:
             LARGE.free(self)
-        with self._lock:
-            if len(self._idle) >= self._most(8 * size):
+        if len(self._idle) >= self._most(8 * size):
+            with suppress(IndexError):  # another thread was quicker
                 return self._idle.pop(0)[1].values
         return np.empty(size)
 
     def give(self, store: FactorStore, workspace: Workspace) -> None:
         """Return a workspace to the pool."""
         nbytes = workspace.values.nbytes
-        with self._lock:
-            self._idle.append((store, workspace))
-            if len(self._idle) > 1:
-                del self._idle[: -self._most(nbytes)]
+        self._idle.append((store, workspace))
+        if len(self._idle) > 1:
+            del self._idle[: -self._most(nbytes)]
         if nbytes > self._memory:
             LARGE.keep(self)
 
     def clear(self) -> None:
         """Free the idle workspaces."""
-        with self._lock:
-            self._idle.clear()
+        self._idle.clear()
 
     def _most(self, nbytes: int) -> int:
         return max(1, min(self._size, self._memory // max(nbytes, 1)))

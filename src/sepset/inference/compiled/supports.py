@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -24,8 +25,9 @@ class SupportProgram:
 
     Attributes:
         tensors: the start of each tensor's entries in a workspace, and the end.
-        steps: rows of result, first, second, the first triple and the end of its triples.
-        triples: places of a, b and d.
+        steps: rows of result, first and second.
+        pairs: places of a and b, by the entry of the result.
+        bounds: the start of each entry's pairs, and the end.
         sources: for each entry of a factor its place in the store, with all findings at state 0.
         owner: for each of these the index of its factor among the inputs.
         findings: rows of factor, finding and stride: the shift of a factor's places by a finding's code.
@@ -36,7 +38,8 @@ class SupportProgram:
     question: Question = field(repr=False)
     tensors: Ints = field(repr=False)
     steps: Ints = field(repr=False)
-    triples: tuple[UInt32s, UInt32s, UInt32s] = field(repr=False)
+    pairs: tuple[UInt32s, UInt32s] = field(repr=False)
+    bounds: Ints = field(repr=False)
     sources: Ints = field(repr=False)
     owner: Ints = field(repr=False)
     findings: Ints = field(repr=False)
@@ -46,7 +49,7 @@ class SupportProgram:
     @property
     def num_triples(self) -> int:
         """Multiplications of the forward sweep."""
-        return len(self.triples[0])
+        return len(self.pairs[0])
 
     def run(self, values: FactorValues, evidence: Evidence) -> SupportRun:
         """A run of the program with these findings; with the reverse sweep if single marginals are read."""
@@ -55,10 +58,11 @@ class SupportProgram:
         question = self.question
         w, g = np.ones(int(self.tensors[-1])), np.empty(int(self.tensors[-1]) if question.reads_singles else 0)
         exponents = self._filled(w, values.store, evidence)
-        (a, b, d), roots = self.triples, question.contraction.roots
+        program = self.steps, self.tensors, *self.pairs, self.bounds
+        roots = question.contraction.roots
 
         def run(cancel: Bytes) -> tuple[float, bool]:
-            return run_triples(w, g, self.steps, self.tensors, a, b, d, exponents, roots, len(g) > 0, cancel)
+            return run_triples(w, g, *program, exponents, roots, len(g) > 0, cancel)
 
         is_long = self.num_triples > costs.TRIPLES_UNINTERRUPTED
         log_partition, is_wide = interruptible(run) if is_long else run(np.zeros(1, np.uint8))
@@ -133,18 +137,18 @@ def support_program(question: Question, store: FactorStore, most: float = costs.
     scopes = [np.array(scope, dtype=np.int64) for scope in made.scopes]
     cells, sources = _supports(question, store)
     sizes = [len(part) for part in cells]
-    triples: list[tuple[Ints, Ints, Ints]] = []
+    joined: list[tuple[Ints, Ints, Ints]] = []
     left = int(most)
     for d, a, b in made.steps[: made.num_forward]:
-        first, second, third, found = join_step(cells[a], scopes[a], cells[b], scopes[b], scopes[d], cards, left)
+        first, second, counts, found = join_step(cells[a], scopes[a], cells[b], scopes[b], scopes[d], cards, left)
         if not len(found):
             return None
-        triples.append((first, second, third))
+        joined.append((first, second, counts))
         left -= len(first)
         cells += [None] * (d + 1 - len(cells))  # type: ignore[list-item]  # filled as steps come
         cells[d] = found
     sizes = [0 if part is None else len(part) for part in cells]
-    return _laid_out(question, cells, sizes, sources, triples)
+    return _laid_out(question, cells, sizes, sources, joined)
 
 
 def _supports(question: Question, store: FactorStore) -> tuple[list[Ints], list[Ints]]:
@@ -169,18 +173,22 @@ def _laid_out(
     cells: list[Ints],
     sizes: list[int],
     sources: list[Ints],
-    triples: list[tuple[Ints, Ints, Ints]],
+    joined: list[tuple[Ints, Ints, Ints]],
 ) -> SupportProgram:
     """The program with every tensor at its place in one workspace."""
     made = question.contraction
     tensors = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     rows = made.rows[: made.num_forward]
-    ends = np.concatenate([[0], np.cumsum([len(part[0]) for part in triples])]).astype(np.int64)
-    steps = np.concatenate([rows, ends[:-1, None], ends[1:, None]], axis=1)
+    counts = np.zeros(int(tensors[-1]), np.int64)
+    for (_, _, own), (d, _, _) in zip(joined, rows, strict=True):
+        counts[tensors[d] : tensors[d + 1]] = own
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
-    def placed(side: int, column: int) -> UInt32s:
-        parts = [part[side] + tensors[row[column]] for part, row in zip(triples, rows, strict=True)]
-        return np.concatenate([np.zeros(0, np.int64), *parts]).astype(np.uint32)
+    def placed(side: int) -> UInt32s:
+        flat = np.empty(int(bounds[-1]), np.uint32)
+        for part, row in zip(joined, rows, strict=True):
+            flat[bounds[tensors[row[0]]] : bounds[tensors[row[0] + 1]]] = part[side] + tensors[row[1 + side]]
+        return flat
 
     flat = np.concatenate(sources) if sources else np.zeros(0, np.int64)
     owner = np.repeat(np.arange(len(sources)), [len(part) for part in sources])
@@ -189,8 +197,9 @@ def _laid_out(
     return SupportProgram(
         question,
         tensors,
-        steps,
-        (placed(0, 1), placed(1, 2), placed(2, 0)),
+        rows,
+        (placed(0), placed(1)),
+        bounds,
         flat,
         owner,
         _findings(question),
@@ -231,16 +240,17 @@ class Supports:
 
     Args:
         domains: the zeros shared by the values of all runs.
+        claim: whether all values will have these zeros, if a program is made that needs them.
         at_once: make the program at the first use, at any cost.
     """
 
-    def __init__(self, domains: Domains, *, at_once: bool) -> None:
-        self._domains, self._at_once = domains, at_once
+    def __init__(self, domains: Domains, claim: Callable[[], bool], *, at_once: bool) -> None:
+        self._domains, self._claim, self._at_once = domains, claim, at_once
         self._tiers: Cache[_Tier] = Cache()
 
     def program(self, question: Question) -> SupportProgram | None:
         """The program to run instead of the dense one, or None."""
-        if question.is_shared:
+        if question.is_shared or not (self._at_once or question.program.work >= costs.WORK_FOR_SUPPORTS):
             return None
         tier = self._tiers.get(question, _Tier)
         if tier.uses < costs.USES_BEFORE_SUPPORTS:
@@ -254,7 +264,8 @@ class Supports:
             if self._at_once:
                 tier.found = support_program(question, self._domains.store_over(question.states))
             else:
-                tier.found = _cheaper(question, self._domains)
+                found = _cheaper(question, self._domains)
+                tier.found = found if found is not None and self._claim() else None
 
 
 class _Tier:
@@ -272,14 +283,14 @@ class _Tier:
 def _cheaper(question: Question, domains: Domains) -> SupportProgram | None:
     """The program over supports if it is estimated to be faster than the dense one; otherwise None.
 
-    A dense run computes only what depends on changed findings: about half of its steps.
+    A dense run computes only what depends on changed findings.
     """
-    work = question.program.work / 2 if question.observed or question.touched else 0.0
-    if work < costs.WORK_FOR_SUPPORTS:
+    if not (question.observed or question.touched):
         return None
     store = domains.store_over(question.states)
     if (store.values == 0.0).mean() < costs.ZEROS_FOR_SUPPORTS:
         return None
     sweeps = 3 if len(question.targets) else 1
-    most = work * costs.DENSE_NANOSECONDS / (sweeps * costs.TRIPLE_NANOSECONDS)
-    return support_program(question, store, min(costs.MOST_TRIPLES, most))
+    dense = costs.SHARE_OF_CHANGED_WORK * question.program.work * costs.DENSE_NANOSECONDS
+    most = dense / (sweeps * costs.TRIPLE_NANOSECONDS)
+    return support_program(question, store, min(costs.MOST_FAST_TRIPLES, most))

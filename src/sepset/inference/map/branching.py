@@ -167,7 +167,7 @@ class _Search:
             lambda cancel: branch_and_bound(made, nodes, codes, left, values, rows, state.depth, cancel)
         )
         found = Branched(state.messages, state.limit, codes, left, values, rows, depth, state.nodes + nodes)
-        return found, Info(-found.bound, np.inf, is_done=depth < 0)
+        return found, Info(-found.bound, np.inf, is_done=depth < 0, gap=found.bound - float(values[0]))
 
 
 def _certificate(task: AssignmentTask, method: BranchAndBound, state: Branched) -> Certificate:

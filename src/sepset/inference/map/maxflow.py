@@ -20,10 +20,13 @@ from sepset.base.checks import whole
 from sepset.base.frozen import read_only
 from sepset.base.threads import interruptible
 from sepset.errors import ArgumentError
-from sepset.kernels.map.maxflow import FREE, Forest, Residual, max_flow, wire_arcs
+from sepset.kernels.map.maxflow import FREE, Forest, Residual, edge_flows, max_flow, wire_arcs
 
 ROUNDING = 1e-12
 """The error of sums of capacities, relative to their size, that is taken for rounding."""
+
+DUST = 1e-14
+"""The difference of flows at one node, relative to their size, that counts as none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,18 +85,40 @@ class FlowGraph:
         source, sink = (_capacities(c, n, "node") for c in (self.from_source, self.to_sink))
         return pairs, forward, backward, source, sink
 
-    def min_cut(self) -> Cut:
-        """The cut of smallest capacity, and among those the one with the smallest side of the source."""
+    def min_cut(self, flows: Floats | None = None) -> Cut:
+        """The cut of smallest capacity, and among those the one with the smallest side of the source.
+
+        Args:
+            flows: one number for each edge to begin with, such as the flow in a graph with other capacities; what is
+                too much for an edge is left out. Nodes may then send more than they get: what is left of the capacities
+                is as good for another cut, but `flow_size` refuses it as a proof.
+
+        Reference: Kohli & Torr (2007) for flows that are used again.
+        """
         pairs, forward, backward, source, sink = self.arrays()
         through = np.minimum(source, sink)
         base = float(through.sum())
         if base == math.inf:
             return Cut(math.inf, np.zeros(len(source), bool), _residual(pairs, forward, backward, source))
-        residual = _residual(pairs, forward, backward, source - sink)
+        ends = source - sink
+        if flows is not None:
+            begun = np.clip(flows, -backward, forward)
+            rest, paid = _ends_after(pairs, begun, ends)
+            base += paid
+            forward, backward, ends = forward - begun, backward + begun, rest
+        residual = _residual(pairs, forward, backward, ends)
         forest = _forest(len(source))
         value = base + float(interruptible(lambda cancel: max_flow(residual, forest, cancel)))
         sink_side = (forest.parents == FREE) | (forest.sinks > 0)
         return Cut(value, read_only(sink_side), residual)
+
+    def flows(self, cut: Cut) -> Floats:
+        """The flow of each edge from its first node to its second; zero where the capacity is infinite."""
+        pairs, forward, _, _, _ = self.arrays()
+        sources, targets = (np.ascontiguousarray(pairs[:, k]) for k in (0, 1))
+        found = np.empty(len(pairs))
+        edge_flows(sources, targets, np.ascontiguousarray(forward), cut.residual.caps, cut.residual.first.copy(), found)
+        return np.where(np.isfinite(found), found, 0.0)
 
     def flow_size(self, cut: Cut) -> float | None:
         """The size of the flow that a cut left behind; None if it breaks a capacity or is lost somewhere.
@@ -119,6 +144,19 @@ def _capacities(values: ArrayLike, size: int, what: str) -> Floats:
         first = int(np.argmax(~(found >= 0.0)))
         raise ArgumentError(f"Capacities are numbers >= 0; found {found[first]} at {what} {first}.")
     return found
+
+
+def _ends_after(pairs: Int32s, flows: Floats, ends: Floats) -> tuple[Floats, float]:
+    """The capacities to the terminals after flows, what rounding leaves of them being none, and what cuts pay less."""
+    first, second = pairs[:, 0], pairs[:, 1]
+    into = np.bincount(second, flows, len(ends)) - np.bincount(first, flows, len(ends))
+    left = ends + into
+    size = np.abs(flows)
+    total = np.abs(ends) + np.bincount(first, size, len(ends)) + np.bincount(second, size, len(ends))
+    rest = np.where(np.isfinite(left) & (np.abs(left) <= DUST * total), 0.0, left)
+    known = np.isfinite(ends)
+    before, after = np.where(known, ends, 0.0), np.where(known, rest, np.where(ends < 0.0, into, 0.0))
+    return rest, float(np.where(known, np.minimum(after, 0.0) - np.minimum(before, 0.0), after).sum())
 
 
 def _residual(pairs: Int32s, forward: Floats, backward: Floats, ends: Floats) -> Residual:

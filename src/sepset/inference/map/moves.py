@@ -1,11 +1,7 @@
-r"""Large moves by minimum cuts: every variable keeps its state or takes another one, the best of all such choices.
+r"""Large moves by minimum cuts: each is the best choice between two assignments, variable by variable.
 
-$$E'(\mathbf t) = E\bigl(\mathbf x^{t}\bigr), \qquad x^t_i = \text{keep}_i \text{ if } t_i = 0 \text{ else take}_i$$
-
-An expansion of $\alpha$ offers every variable the state $\alpha$; a swap exchanges two states among the variables that
-have them; a fusion chooses between two assignments. If a pair is not submodular in $\mathbf t$, roof duality decides
-what it can and the rest keeps its state, or terms are truncated to submodular ones, whichever is better: no move makes
-an assignment worse.
+An expansion of $\alpha$ offers every variable the state $\alpha$; a swap lets the variables that have one of two states
+choose between these again. No move makes an assignment worse, and where no move is better, single changes are tried.
 """
 
 from __future__ import annotations
@@ -13,94 +9,43 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
-from sepset.base.threads import interruptible
+from sepset.base.arraytypes import Floats, Ints
 from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.iterate import Info, Until, as_until, deadline
-from sepset.inference.map.binary import BinaryEnergy, normal_form
-from sepset.inference.map.mincut import flow_graph
-from sepset.inference.map.qpbo import roof_dual
+from sepset.inference.map.coordinates import improved
+from sepset.inference.map.fusion import choices
 from sepset.inference.result import Guarantee, Status
-from sepset.inference.wiring import Wiring
-from sepset.kernels.map.moves import move_cells
 
 STRICT = 1e-12
 """The least improvement of a move, relative to the value."""
 
-
-def fused(wiring: Wiring, keep: Ints, take: Ints) -> Ints:
-    """The best choice between two assignments, variable by variable; never worse than the first.
-
-    Guarantee: the best of all choices if every pair is submodular in them; never worse otherwise.
-    Tested by: inference/map/test_moves.py::test_moves_are_best_by_enumeration
-    """
-    energy = move_energy(wiring, keep, take)
-    if energy.is_submodular:
-        chosen = flow_graph(energy).min_cut().sink_side[: len(keep)]
-        return _better(wiring, keep, [np.where(chosen, take, keep)])
-    roof = roof_dual(energy).first(len(keep))
-    moved = [np.where(roof.labeled & (roof.codes == 1), take, keep)]
-    if not roof.labeled.all():
-        moved.append(np.where(flow_graph(truncated(energy)).min_cut().sink_side[: len(keep)], take, keep))
-    return _better(wiring, keep, moved)
-
-
-def _better(wiring: Wiring, keep: Ints, moved: list[Ints]) -> Ints:
-    """The best of some assignments, if it is better than the first one."""
-    found, value = best_of(moved, wiring)
-    return found if value > wiring.log_value(keep) else keep
-
-
-def truncated(energy: BinaryEnergy) -> BinaryEnergy:
-    r"""A submodular energy whose decrease from $\mathbf t = 0$ is nowhere larger: its best choice never hurts.
-
-    A cost of (0, 0) is left out, which lowers the energy of keeping both; a cost of (1, 1) is paid by one of the two
-    alone, that with less to gain from taking.
-
-    Reference: Rother, Kumar, Kolmogorov & Blake (2005), Digital tapestry.
-    Guarantee: the decrease is a lower bound on that of the energy.
-    Tested by: inference/map/test_moves.py::test_truncated_energies_never_hurt
-    """
-    unary, costs = energy.unary.copy(), energy.costs.copy()
-    taken = costs[3] > 0.0
-    pairs = energy.pairs[taken].astype(np.int64)
-    gains = np.where(np.isinf(unary[0]), -np.inf, unary[1] - np.where(np.isinf(unary[0]), 0.0, unary[0]))[pairs]
-    payer = np.where(gains[:, 0] >= gains[:, 1], pairs[:, 0], pairs[:, 1])
-    np.add.at(unary[1], payer, costs[3, taken])
-    costs[0] = costs[3] = 0.0
-    return replace(energy, unary=unary, costs=costs)
-
-
-def move_energy(wiring: Wiring, keep: Ints, take: Ints) -> BinaryEnergy:
-    """The energy of choices between two assignments; a variable that is offered its own state keeps it."""
-    plugs, pairs = wiring.pair_plugs, wiring.pairs
-    cells = np.empty((4, len(pairs)))
-    numbers = plugs.scope, plugs.cards, plugs.kinds, plugs.places, plugs.tables, plugs.weights, plugs.limits
-    interruptible(lambda cancel: move_cells(*numbers, keep, take, cells))
-    unary = np.stack([-wiring.unary[plugs.states[:-1] + keep], -wiring.unary[plugs.states[:-1] + take]])
-    costs, shifts, constant = normal_form(np.ascontiguousarray(cells.T))
-    for state in (0, 1):
-        np.add.at(unary[state], pairs, shifts[state])
-    unary[1, keep == take] = np.inf
-    energy = BinaryEnergy(constant - wiring.constant, unary, pairs, costs, np.zeros(len(keep), bool))
-    return energy.with_larger(wiring, keep, take, AlphaExpansion())
+MOST_KEPT = 2**24
+"""The most numbers of flows that are kept for later moves."""
 
 
 @dataclass(frozen=True)
 class MoveState:
-    """An assignment, and the number of moves in a row that did not improve it."""
+    """An assignment, the number of moves in a row that did not improve it, and how many of these cuts left open."""
 
     codes: Ints
     idle: int
+    open: int = 0
 
 
 @dataclass(frozen=True)
 class _MoveSearch:
-    """The search that expansions and swaps share: rounds of moves until none of a round improves."""
+    """The search that expansions and swaps share: rounds of moves until none of a round improves.
+
+    Attributes:
+        keeps_flows: whether a cut begins with the flow of the last move of its kind.
+    """
+
+    keeps_flows: ClassVar[bool] = False
 
     def assign(self, task: AssignmentTask) -> Found:
         """The assignment that no move improves."""
@@ -115,15 +60,20 @@ class _MoveSearch:
             guarantee=Guarantee.LOCAL_OPTIMUM if settled else Guarantee.HEURISTIC,
             status=done.status,
             trace=done.trace,
-            info={"seconds": round(done.seconds, 3), "moves": done.num_steps, "decoder": "moves"},
+            info={
+                "seconds": round(done.seconds, 3),
+                "moves": done.num_steps,
+                "open_moves": done.state.open,
+                "decoder": "moves",
+            },
         )
 
     def proposals(self, num_states: int) -> Iterator[tuple[int, int]]:
         """The moves of one round."""
         raise NotImplementedError
 
-    def offered(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> Ints:
-        """The state that every variable may take."""
+    def options(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> tuple[Ints, Ints]:
+        """The two states of every variable between which a move chooses, one of which it has."""
         raise NotImplementedError
 
 
@@ -134,9 +84,10 @@ class AlphaExpansion(_MoveSearch):
     For metric potentials every move is the best of its kind, and the energy of the result, if energies are
     non-negative, is at most $2c$ times the smallest, where $c$ is the largest over the smallest cost of unequal states.
 
-    Cost: a flow for each state and round; few rounds are needed.
+    Cost: a flow for each state and round, which begins with that of the last round; few rounds are needed. Memory of a
+    number per factor and state.
     Reference: Boykov, Veksler & Zabih (2001); Koller & Friedman, algorithm 13.5, with a stopping rule that ends.
-    Guarantee: local optimum: no expansion that a cut finds is better.
+    Guarantee: local optimum: no single change is better, and no expansion if all are submodular (no `open_moves`).
     Tested by: inference/map/test_moves.py::test_moves_are_best_by_enumeration
 
     >>> import sepset as ss
@@ -147,13 +98,15 @@ class AlphaExpansion(_MoveSearch):
     [[0, 0, 2], [0, 0, 2]]
     """
 
+    keeps_flows: ClassVar[bool] = True
+
     def proposals(self, num_states: int) -> Iterator[tuple[int, int]]:
         """Every state once."""
         return ((-1, state) for state in range(num_states))
 
-    def offered(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> Ints:
-        """The state, for variables that have it."""
-        return np.where(cards > move[1], move[1], codes)
+    def options(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> tuple[Ints, Ints]:
+        """The present state, and the offered one, for variables that have it."""
+        return codes, np.where(cards > move[1], move[1], codes)
 
 
 @dataclass(frozen=True)
@@ -162,7 +115,7 @@ class AlphaBetaSwap(_MoveSearch):
 
     Cost: a flow for each pair of states and round.
     Reference: Boykov, Veksler & Zabih (2001); Koller & Friedman, section 13.6.2.
-    Guarantee: local optimum: no swap that a cut finds is better.
+    Guarantee: local optimum: no single change is better, and no swap if all are submodular (no `open_moves`).
     Tested by: inference/map/test_moves.py::test_moves_are_best_by_enumeration
 
     >>> import sepset as ss
@@ -177,11 +130,11 @@ class AlphaBetaSwap(_MoveSearch):
         """Every pair of states once."""
         return itertools.combinations(range(num_states), 2)
 
-    def offered(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> Ints:
-        """The other state of the pair, for variables that have one of them."""
+    def options(self, codes: Ints, move: tuple[int, int], *, cards: Ints) -> tuple[Ints, Ints]:
+        """The first state of the pair, and the second, for variables that have one of them now."""
         one, other = move
-        swapped = np.where(codes == one, other, np.where(codes == other, one, codes))
-        return np.where(swapped < cards, swapped, codes)
+        free = ((codes == one) | (codes == other)) & (cards > other)
+        return np.where(free, one, codes), np.where(free, other, codes)
 
 
 @dataclass(frozen=True)
@@ -191,10 +144,12 @@ class _Rounds:
     Attributes:
         method: proposes the moves.
         deadline: on the clock of `time.monotonic`.
+        flows: that of the last cut of each move that is repeated, from which the next one begins.
     """
 
     method: _MoveSearch
     deadline: float
+    flows: dict[tuple[int, int], Floats] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return repr(self.method)
@@ -205,27 +160,45 @@ class _Rounds:
 
     def step(self, task: AssignmentTask, state: MoveState, rng: np.random.Generator) -> tuple[MoveState, Info]:
         """One round of moves, cut short at the deadline, or once as many as a round has did not improve."""
-        wiring, codes, idle = task.wiring, state.codes, state.idle
+        wiring, codes, idle, unsure = task.wiring, state.codes, state.idle, state.open
         moves = list(self.method.proposals(int(wiring.plugs.cards.max(initial=1))))
         value = wiring.log_value(codes)
         for move in moves:
             if idle >= len(moves):
                 break
             if time.monotonic() >= self.deadline:
-                idle = 0  # a round that goes on begins with the first move
-                break
-            found = fused(wiring, codes, self.method.offered(codes, move, cards=wiring.plugs.cards))
-            after = wiring.log_value(found)
-            improves = after > value + STRICT * max(1.0, abs(value)) or value == -np.inf < after
-            codes, value, idle = (found, after, 0) if improves else (codes, value, idle + 1)
-        return MoveState(codes, idle), Info(value, np.inf, is_done=idle >= len(moves))
+                return MoveState(codes, 0), Info(value, np.inf)  # a round that goes on begins with the first move
+            keep, take = self.method.options(codes, move, cards=wiring.plugs.cards)
+            found, is_best = choices(wiring, keep, take, self.method, flows=self._flows(move, len(wiring.pairs)))
+            better = _better(task, codes, value, found)
+            codes, value, idle, unsure = (*better, 0, 0) if better else (codes, value, idle + 1, unsure + (not is_best))
+        if idle >= len(moves) and unsure:
+            better = _better(task, codes, value, [improved(wiring, codes)])
+            codes, value, idle, unsure = (*better, 0, 0) if better else (codes, value, idle, unsure)
+        return MoveState(codes, idle, unsure), Info(value, np.inf, is_done=idle >= len(moves))
+
+    def _flows(self, move: tuple[int, int], num_pairs: int) -> Floats | None:
+        """The flow of the last cut of a move, zeros at first; None where it is not kept."""
+        if move not in self.flows and self.method.keeps_flows and (len(self.flows) + 1) * num_pairs <= MOST_KEPT:
+            self.flows[move] = np.zeros(num_pairs)
+        return self.flows.get(move)
+
+
+def _better(task: AssignmentTask, codes: Ints, value: float, made: list[Ints]) -> tuple[Ints, float] | None:
+    """The best of some assignments and its value, if that is strictly larger."""
+    changed = [each for each in made if (each != codes).any()]
+    if not changed:
+        return None
+    found, after = best_of(changed, task.wiring)
+    improves = after > value + STRICT * max(1.0, abs(value)) or value == -np.inf < after
+    return (found, after) if improves else None
 
 
 class _MoveCodec:
     """Stores the state of a search by moves in a checkpoint."""
 
     def pack(self, state: MoveState) -> object:
-        return {"codes": state.codes, "idle": state.idle}
+        return dict(vars(state))
 
-    def unpack(self, content: dict[str, object]) -> MoveState:
-        return MoveState(np.array(content["codes"], np.int64), int(content["idle"]))  # type: ignore[call-overload]
+    def unpack(self, content: dict[str, Any]) -> MoveState:
+        return MoveState(np.array(content["codes"], np.int64), int(content["idle"]), int(content["open"]))

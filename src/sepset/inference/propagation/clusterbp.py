@@ -76,7 +76,7 @@ class ClusterBP:
     def propagate(self, wiring: Wiring) -> ClusterBeliefs:
         """The beliefs where the passes end."""
         passing = self._passing(wiring, is_max=False)
-        return ClusterBeliefs(passing, run(passing, None, until=as_until(self.until, BUDGET), progress=False))
+        return ClusterBeliefs(passing, run(passing, None, until=as_until(self.until, BUDGET)))
 
     def assign(self, task: AssignmentTask) -> Found:
         """The assignment decoded from max-product messages, the best on a tree of clusters."""

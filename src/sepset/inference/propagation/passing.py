@@ -248,7 +248,7 @@ def is_fixed(ended: Run[Any]) -> bool:
 
 def propagated(passing: Passing | LinearPassing | IsingPassing, wiring: Wiring, until: Until) -> Beliefs:
     """The beliefs where passes on a wired model end."""
-    ended = run(passing, WiredModel(wiring), until=until, progress=False)
+    ended = run(passing, WiredModel(wiring), until=until)
     return beliefs_of(passing, wiring, ended.state, ended)
 
 

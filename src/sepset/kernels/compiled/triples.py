@@ -1,7 +1,8 @@
 r"""Contractions over supports: only products of two entries that can both be positive, listed once, run many times.
 
 A tensor is the list of its cells that can be positive, as flat places in its scope, ascending. A step $d = \sum a b$ is
-a list of triples, places of a, b and d in one workspace of such entries. The reverse sweep runs over the same triples:
+for each entry of d a list of pairs, places of a and b in one workspace of such entries. The reverse sweep runs over the
+same triples:
 
 $$\bar a_i \mathrel{+}= \bar d_k\, b_j, \qquad \bar b_j \mathrel{+}= \bar d_k\, a_i.$$
 """
@@ -97,24 +98,25 @@ def _shared_strides(scope_a: Ints, scope_b: Ints, cards: Ints) -> Ints:
 
 
 @kernel(inline=True)
-def _numbered(where: Ints) -> tuple[Ints, Ints]:
-    """For each entry the number of its cell, and the distinct cells, ascending."""
+def _by_cell(where: Ints) -> tuple[Ints, Ints, Ints]:
+    """The entries by their cell, the number of entries of each cell, and the cells, ascending."""
     by_cell = ascending(where)
-    number, cells = np.empty(len(where), np.int64), np.empty(len(where), np.int64)
+    counts, cells = np.zeros(len(where), np.int64), np.empty(len(where), np.int64)
     count = 0
     for i in range(len(by_cell)):
         if i == 0 or where[by_cell[i]] != where[by_cell[i - 1]]:
             cells[count] = where[by_cell[i]]
             count += 1
-        number[by_cell[i]] = count - 1
-    return number, cells[:count].copy()
+        counts[count - 1] += 1
+    return by_cell, counts[:count].copy(), cells[:count].copy()
 
 
 @kernel
 def join_step(
     cells_a: Ints, scope_a: Ints, cells_b: Ints, scope_b: Ints, scope_d: Ints, cards: Ints, limit: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
-    """The triples of a step, as indices of entries, and the cells of its result; empty if over `limit` in number."""
+    """The pairs of each entry of a step's result, as indices of entries, one entry after the other; the number of pairs
+    of each, and the cells of the result. Empty if there are more pairs than `limit`."""
     none = np.zeros(0, np.int64)
     key, at_d = _shared_strides(scope_a, scope_b, cards), np.zeros(len(cards), np.int64)
     step = 1
@@ -143,8 +145,8 @@ def join_step(
                 return none, none, none, none
         if fill == 0:
             first, second, where = np.empty(top, np.int64), np.empty(top, np.int64), np.empty(top, np.int64)
-    third, cells = _numbered(where)
-    return first, second, third, cells
+    by_cell, counts, cells = _by_cell(where)
+    return first[by_cell], second[by_cell], counts, cells
 
 
 @kernel(inline=True)
@@ -174,7 +176,7 @@ def run_triples(
     tensors: Ints,
     a: UInt32s,
     b: UInt32s,
-    d: UInt32s,
+    bounds: Ints,
     exponents: Ints,
     roots: Ints,
     backward: bool,
@@ -183,8 +185,9 @@ def run_triples(
     """The logarithm of the total, and whether some range is too wide; `w` holds entries and `g` their derivatives.
 
     Args:
-        steps: rows of result, first, second (0 is the number one), and the first and the end of its triples.
+        steps: rows of result, first and second (0 is the number one).
         tensors: the start of each tensor's entries, and the end.
+        bounds: the start of the pairs of each entry of a result, and the end.
         exponents: the power of two of each tensor, filled in for the inputs.
     """
     is_wide = False
@@ -193,33 +196,54 @@ def run_triples(
             return 0.0, True
         t = steps[s, 0]
         for k in range(tensors[t], tensors[t + 1]):
-            w[k] = 0.0
-        for k in range(steps[s, 3], steps[s, 4]):
-            w[d[k]] += w[a[k]] * w[b[k]]
+            total = 0.0
+            for i in range(bounds[k], bounds[k + 1]):
+                total += w[a[i]] * w[b[i]]
+            w[k] = total
         moved, wide = _rescale(w, tensors[t], tensors[t + 1])
         exponents[t] = exponents[steps[s, 1]] + exponents[steps[s, 2]] + moved
         is_wide = is_wide or wide
-    total = 0.0
+    log_total = 0.0
     for t in roots:
         mass = 0.0
         for k in range(tensors[t], tensors[t + 1]):
             mass += w[k]
-        total += np.log(mass) + exponents[t] * np.log(2.0)
-    if backward:
-        g[:] = 0.0
-        for t in roots:
-            g[tensors[t] : tensors[t + 1]] = 1.0
-        for s in range(steps.shape[0] - 1, -1, -1):
-            if cancel[0] != 0:
-                return 0.0, True
-            summed = steps[s, 2] == 0
-            for k in range(steps[s, 3], steps[s, 4] if summed else steps[s, 3]):
-                g[a[k]] += g[d[k]]
-            for k in range(steps[s, 3], steps[s, 3] if summed else steps[s, 4]):
-                g[a[k]] += g[d[k]] * w[b[k]]
-                g[b[k]] += g[d[k]] * w[a[k]]
-            for side in range(1, 3):
-                t = steps[s, side]
-                _, wide = _rescale(g, tensors[t], tensors[t + 1])
-                is_wide = is_wide or wide
-    return total, is_wide
+        log_total += np.log(mass) + exponents[t] * np.log(2.0)
+    return log_total, is_wide or (backward and _run_back(w, g, steps, tensors, a, b, bounds, roots, cancel))
+
+
+@kernel(inline=True)
+def _run_back(
+    w: Floats,
+    g: Floats,
+    steps: Ints,
+    tensors: Ints,
+    a: UInt32s,
+    b: UInt32s,
+    bounds: Ints,
+    roots: Ints,
+    cancel: Bytes,
+) -> bool:
+    """Fill in the derivatives, each tensor's up to a power of two; whether some range is too wide."""
+    is_wide = False
+    g[:] = 0.0
+    for t in roots:
+        g[tensors[t] : tensors[t + 1]] = 1.0
+    for s in range(steps.shape[0] - 1, -1, -1):
+        if cancel[0] != 0:
+            return True
+        t, summed = steps[s, 0], steps[s, 2] == 0
+        for k in range(tensors[t], tensors[t + 1]):
+            above = g[k]
+            if summed:
+                for i in range(bounds[k], bounds[k + 1]):
+                    g[a[i]] += above
+            else:
+                for i in range(bounds[k], bounds[k + 1]):
+                    x, y = a[i], b[i]
+                    g[x] += above * w[y]
+                    g[y] += above * w[x]
+        for side in range(1, 3):
+            _, wide = _rescale(g, tensors[steps[s, side]], tensors[steps[s, side] + 1])
+            is_wide = is_wide or wide
+    return is_wide

@@ -90,6 +90,22 @@ def wire_arcs(
         caps[a], caps[b] = forward[e], backward[e]
 
 
+@kernel(work=sizes, borrows=True)
+def edge_flows(sources: Int32s, targets: Int32s, forward: Floats, caps: Floats, after: Ints, flows: Floats) -> None:
+    """Write the flow of each edge from its first node to its second.
+
+    Args:
+        forward: the capacities of the edges, before any flow.
+        caps: the residual capacities of the arcs.
+        after: where the arcs of each node start, which is changed.
+    """
+    for e in range(len(sources)):
+        i, j = sources[e], targets[e]
+        flows[e] = forward[e] - caps[after[i]]
+        after[i] += 1
+        after[j] += 1
+
+
 @kernel(borrows=True)
 def activate(forest: Forest, i: int) -> None:
     """Put a node at the end of the queue, unless it is in it."""

@@ -34,7 +34,7 @@ from sepset.models.bayesnet import BayesNet
 
 G = TypeVar("G", bound=Graph | PAG)
 
-NO_LIMIT = Until(steps=1_000_000, tolerance=None)
+NO_LIMIT = Until(steps=None, tolerance=None, seconds=float("inf"))
 """When searches that end by themselves are stopped."""
 
 

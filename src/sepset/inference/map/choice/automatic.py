@@ -10,9 +10,10 @@ import numpy as np
 from sepset.inference.assignment import AssignmentTask, Found, assign
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.map.consistency.bestfirst import HybridBestFirst
+from sepset.inference.map.fusion import fused
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
-from sepset.inference.map.moves import AlphaExpansion, fused
+from sepset.inference.map.moves import AlphaExpansion
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.pursuit import FINAL, ClusterPursuit
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
@@ -134,7 +135,7 @@ def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that expansions made better."""
     rest = replace(budget.left(1 / 2), tolerance=None)
     moved = AlphaExpansion().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
-    codes = fused(task.wiring, moved.codes[0], found.codes[0])
+    codes = fused(task.wiring, moved.codes[0], found.codes[0], AlphaExpansion())
     better = replace(found, codes=codes[None], log_values=(task.wiring.log_value(codes),))
     return _said(f"{found.info['search']}, then AlphaExpansion", better)
 

@@ -176,7 +176,8 @@ class _Search:
             backtracks = min(LEAST * 2 ** min(state.steps, 20), MOST)
             parts[chosen] = interruptible(lambda cancel: self._advanced(chosen, parts[chosen], backtracks, cancel))
         found = Searched(tuple(parts), state.steps + 1)
-        return found, Info(-self.bound(found), np.inf, is_done=all(p.is_done for p in parts))
+        gap = math.fsum(self._gap(n, p) for n, p in enumerate(parts) if not p.is_done)
+        return found, Info(-self.bound(found), np.inf, is_done=all(p.is_done for p in parts), gap=gap)
 
     def _advanced(self, n: int, progress: Progress, backtracks: int, cancel: Bytes) -> Progress:
         """The search of a part after some more backtracks, or when time ends: one descent may take seconds."""

@@ -88,7 +88,7 @@ class BranchedSums:
             if not state.parts:
                 break
             state = self._expanded(state)
-        return state, Info(-state.bound, np.inf, is_done=not state.parts)
+        return state, Info(-state.bound, np.inf, is_done=not state.parts, gap=float(state.bound) - float(state.value))
 
     def _expanded(self, state: Open) -> Open:
         """The search after dividing its last part by the states of one more variable."""

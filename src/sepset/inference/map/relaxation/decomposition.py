@@ -147,7 +147,7 @@ class _Agreement:
             return state, Info(-state.bound, 0.0, is_done=True)
         found = interruptible(lambda cancel: self._stepped(state))
         is_done = is_proved(found.value, found.bound) or found.bound == -math.inf
-        return found, Info(-found.bound, math.inf, is_done=is_done)
+        return found, Info(-found.bound, math.inf, is_done=is_done, gap=float(found.bound) - float(found.value))
 
     def _stepped(self, state: Agreeing) -> Agreeing:
         """One step of the update, and now and then a decoding."""

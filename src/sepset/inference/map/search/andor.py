@@ -159,7 +159,8 @@ class _Search:
         slack = SLACK * max(1.0, abs(state.limit) if np.isfinite(state.limit) else 1.0)
         interruptible(lambda cancel: and_or(tree.tree, frames, moves, slack, cancel))
         found = replace(state, codes=codes, steps=state.steps + 1)
-        return found, Info(-self.bound(task, found, value), np.inf, is_done=bool(frames.counters[AT] < 0))
+        bound = self.bound(task, found, value)
+        return found, Info(-bound, np.inf, is_done=bool(frames.counters[AT] < 0), gap=float(bound) - float(value))
 
     def best(self, task: AssignmentTask, state: Explored) -> tuple[Ints, float]:
         """The better one of the assignment so far and that of what is done, and its value."""
