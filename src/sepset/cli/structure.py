@@ -62,7 +62,13 @@ def learn(
         float | None,
         typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
     ] = None,
-    level: Annotated[float, typer.Option("--level", help="The level of the tests of pc and mmhc.")] = 0.05,
+    level: Annotated[
+        float,
+        typer.Option(
+            "--level",
+            help="The level of the tests of pc and mmhc: G, Fisher's z, or conditional-Gaussian, by the columns.",
+        ),
+    ] = 0.05,
     penalty: Annotated[
         float | None,
         typer.Option("--penalty", help="Of graphical-lasso and neighborhoods; chosen by extended BIC by default."),
@@ -102,8 +108,8 @@ def learn(
     from sepset.io.files import write
 
     require_model_file(out)
-    chosen = _method(method, level, penalty)
     rows, dropped = _informative(read_rows(data, None, weights, missing), is_dropping=drop_uninformative)
+    chosen = _method(method, level, penalty, _test(rows))
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
         rows,
@@ -126,7 +132,7 @@ UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
 """The methods whose result is a Markov network."""
 
 
-def _method(search: Search, level: float, penalty: float | None) -> StructureMethod[Any] | None:
+def _method(search: Search, level: float, penalty: float | None, test: Any) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
@@ -147,8 +153,8 @@ def _method(search: Search, level: float, penalty: float | None) -> StructureMet
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
         Search.ges: GES,
-        Search.pc: lambda: PC(level=level),
-        Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
+        Search.pc: lambda: PC(test=test, level=level),
+        Search.mmhc: lambda: MMHC(candidates=MMPC(test=test, level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
         Search.graphical_lasso: lambda: GraphicalLasso(charge),
@@ -159,6 +165,19 @@ def _method(search: Search, level: float, penalty: float | None) -> StructureMet
     }
     made: StructureMethod[Any] | None = known[search]()
     return made
+
+
+def _test(rows: Dataset) -> Any:
+    """The test that the kinds of columns ask for."""
+    from sepset.learning.structure.independence.discrete import G
+    from sepset.learning.structure.independence.gaussian import FisherZ
+    from sepset.learning.structure.independence.mixedtest import ConditionalGaussianTest
+    from sepset.variables.variable import Discrete
+
+    have_states = [isinstance(v, Discrete) for v in rows.variables]
+    if all(have_states):
+        return G()
+    return ConditionalGaussianTest() if any(have_states) else FisherZ()
 
 
 def _informative(rows: Dataset, *, is_dropping: bool) -> tuple[Dataset, tuple[str, ...]]:

@@ -147,7 +147,7 @@ class StructureTask:
             )
 
     def _unequal(self) -> str:
-        """What makes the scores of equivalent structures differ, and the way out."""
+        """The reason why scores of equivalent structures differ, and the way out."""
         if self.structure_prior is not None and not self.structure_prior.is_equivalent:
             return f"{self.structure_prior!r} is not. Use EdgePenalty(), or HillClimb()."
         if self.score is not None and self.score.is_equivalent:
