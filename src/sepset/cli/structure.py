@@ -114,7 +114,7 @@ def learn(
     found = learn_structure(
         rows,
         score=_score(score, sample_size),
-        constraints=_constraints(require, forbid, tiers, max_parents),
+        constraints=_constraints(require, [*(forbid or ()), *_without_cpds(method, rows)], tiers, max_parents),
         variables=[hidden_variable(text) for text in hidden] if hidden else None,
         seed=seed,
         until=None if steps is None else Until(steps=steps, tolerance=None),
@@ -180,6 +180,16 @@ def _test(rows: Dataset) -> Any:
     return ConditionalGaussianTest() if any(have_states) else FisherZ()
 
 
+def _without_cpds(search: Search, rows: Dataset) -> list[tuple[str, str]]:
+    """Edges from numbers to states, which tests may direct so, and for which networks have no CPD."""
+    from sepset.variables.variable import Discrete
+
+    if search is not Search.pc:
+        return []
+    states = [v.name for v in rows.variables if isinstance(v, Discrete)]
+    return [(v.name, name) for v in rows.variables if not isinstance(v, Discrete) for name in states]
+
+
 def _informative(rows: Dataset, *, is_dropping: bool) -> tuple[Dataset, tuple[str, ...]]:
     """The rows without the columns that tell nothing about a structure, and the names of these, which are printed.
 
@@ -231,7 +241,7 @@ def _score(name: Score, sample_size: float | None) -> FamilyScore:
 
 
 def _constraints(
-    require: list[str] | None, forbid: list[str] | None, tiers: str | None, max_parents: int | None
+    require: list[str] | None, forbid: list[Any], tiers: str | None, max_parents: int | None
 ) -> Constraints:
     from sepset.learning.structure.constraints import Constraints
 
@@ -240,7 +250,7 @@ def _constraints(
         raise ScopeError(f"--tiers is written as 'a,b; c; d'; found {tiers!r}.")
     return Constraints(
         required=require or (),
-        forbidden=forbid or (),
+        forbidden=forbid,
         tiers=[group for group in groups if group],
         max_parents=max_parents,
     )
