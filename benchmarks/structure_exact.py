@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from benchmarks.measure import now, peak_memory
@@ -12,11 +14,16 @@ ROWS = 1_000
 PATIENCE = 900.0  # seconds for a structure that is searched once
 ALL_SUBSETS = 20  # columns of dynamic programming
 FEW_PARENTS = (("insurance", 25), ("insurance", 26), ("alarm", 30))  # networks and columns, up to four parents each
+PROBLEMS = 1_000  # random ones, on which all exact methods must agree
 AVERAGED = 15  # columns of chains
 MANY = ((50, 1_000), (100, 1_000))  # columns and draws of chains with candidates
 SUMU = (
     "sumu 0.1.2 has one chain over partitions, with ten candidate parents and up to three others, as it cannot take "
     "all; built from its source with Cython 0.29 (with Cython 3 its scorer fails) in a folder that PYTHONPATH names."
+)
+ALIKE = (
+    "Scores and bounds of dynamic programming, A* and the integer program on random rows of 3 to 8 columns, by BIC, "
+    "AIC, BDeu and K2 in turn; up to four columns also the best of all DAGs."
 )
 SUMU_STEPS = 200_000
 SAMPLES = {"OrderMCMC": 6_000, "OrderMCMC corrected": 25_000, "PartitionMCMC": 20_000}
@@ -50,6 +57,57 @@ def search(network: str, columns: int, method: str, max_parents: int | None) -> 
     start = now()
     found = ss.learn_structure(frame, method=chosen, constraints=constraints, until=ss.Until(None, None, seconds=600.0))
     return Found(now() - start, peak_memory(), found.gap)
+
+
+class Agreement(NamedTuple):
+    """How many problems were solved, on how many two ways differ, and seconds of each way."""
+
+    problems: int
+    differing: int
+    seconds: dict[str, float]
+
+
+def agreement(problems: int = PROBLEMS) -> Agreement:
+    """Random rows of three to eight columns, in turn by BIC, AIC, BDeu and K2, some with up to two parents.
+
+    Each is solved by dynamic programming, A* and the integer program, all with proof, and up to four columns by scoring
+    every DAG.
+    """
+    import numpy as np
+
+    import sepset as ss
+
+    rng, differing, scores = np.random.default_rng(0), 0, (ss.BIC(), ss.structure.AIC(), ss.BDeu(1.0), ss.K2())
+    taken = dict.fromkeys(("dynamic", "astar", "integer"), 0.0)
+    for problem in range(problems):
+        columns = int(rng.integers(3, 9))
+        codes = rng.integers(0, rng.integers(2, 4, columns)[:, None], (columns, int(rng.integers(20, 120))))
+        for k in range(1, columns):
+            codes[k] = np.where(rng.random(codes.shape[1]) < 0.6, codes[rng.integers(k)], codes[k])
+        table = ss.structure.parent_set_scores(
+            ss.Dataset({f"x{k}": codes[k] for k in range(columns)}),
+            score=scores[problem % 4],
+            constraints=ss.structure.Constraints(max_parents=2 if problem % 3 == 0 else None),
+        )
+        found = []
+        for way in taken:
+            start = now()
+            best = ss.ExactSearch(way).solve(table)  # type: ignore[arg-type]
+            taken[way] += now() - start
+            found += [best.score, best.bound, table.score_of(best.parents)]
+        if columns < 5:
+            found.append(max(_every_score(table)))
+        differing += max(found) - min(found) > 1e-6
+    return Agreement(problems, differing, taken)
+
+
+def _every_score(table: Any) -> Iterator[float]:
+    """The score of every DAG whose parent sets are in a table, one order of the columns after the other."""
+    columns = range(table.num_columns)
+    sets = [dict(zip(*(array.tolist() for array in table.of(v)), strict=True)) for v in columns]
+    for order in itertools.permutations(columns):
+        before = [sum(1 << u for u in order[: order.index(v)]) for v in columns]
+        yield sum(max(score for mask, score in sets[v].items() if not mask & ~before[v]) for v in columns)
 
 
 class Averaged(NamedTuple):
@@ -135,6 +193,15 @@ def beside_sumu(lab: Lab) -> list[Comparison]:
     return rows
 
 
+def solved_alike(lab: Lab) -> list[Comparison]:
+    """The number of problems on which exact methods differ, and what each took."""
+    found = lab.ask("sepset", agreement, PROBLEMS // 20 if lab.quick else PROBLEMS, limit=PATIENCE)
+    if isinstance(found, str):
+        return [Comparison("problems on which they differ", found, kind="number", target="0")]
+    differ = Comparison(f"of {found.problems:,} problems, they differ on", found.differing, kind="number", target="0")
+    return [differ, *(Comparison(f"{way}, all problems", taken) for way, taken in found.seconds.items())]
+
+
 def _figure(found: Averaged, case: str) -> float:
     return {"one step": 1.0 / found.speed, "largest error of an edge": found.error}.get(case, found.seconds)
 
@@ -181,6 +248,7 @@ def run(lab: Lab) -> list[Report]:
         errors.append(Comparison(name, averaged.error if known else averaged, kind="error", target="0.02"))
         pace = f", {averaged.speed:,.0f} steps per second" if known else ""
         speeds.append(Comparison(name + pace, averaged.seconds if known else averaged, target="60 s"))
+    agreed = [] if lab.only else solved_alike(lab)
     peers = [] if lab.quick or lab.only else beside_sumu(lab)
     wide = []
     for columns, samples in lab.wanted(()) if lab.quick else MANY:
@@ -193,6 +261,7 @@ def run(lab: Lab) -> list[Report]:
     return [
         Report("Exact structures: seconds", searches, f"{ROWS:,} rows, BIC, with the proof.", has_mean=False),
         Report("Exact structures: peak memory", memory, "Of the whole process.", has_mean=False),
+        Report("Exact structures: agreement", agreed, ALIKE, has_mean=False),
         Report("Averages over structures: error", errors, f"Largest error of an edge, {columns}.", has_mean=False),
         Report("Averages over structures: seconds", speeds, f"{columns}, two chains.", has_mean=False),
         Report("Averages over structures beside sumu", peers, f"{columns}. {SUMU}", has_mean=False),

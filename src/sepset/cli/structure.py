@@ -62,13 +62,7 @@ def learn(
         float | None,
         typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
     ] = None,
-    level: Annotated[
-        float,
-        typer.Option(
-            "--level",
-            help="The level of the tests of pc and mmhc: G, Fisher's z, or conditional-Gaussian, by the columns.",
-        ),
-    ] = 0.05,
+    level: Annotated[float, typer.Option("--level", help="The level of the tests of pc and mmhc.")] = 0.05,
     penalty: Annotated[
         float | None,
         typer.Option("--penalty", help="Of graphical-lasso and neighborhoods; chosen by extended BIC by default."),
