@@ -11,6 +11,7 @@ from sepset.inference.map.search.neighborhoods import Moved, moved
 from sepset.inference.map.search.workspace import Workspace
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.regions import GONE
+from support.blocks import in_blocks
 from support.wired import best_value, random_binary, random_problem, task_of
 
 
@@ -23,7 +24,7 @@ def glass(side, seed=0):
     return ss.MarkovNet.ising(spin, rng.normal(size=len(spin.grid_edges())), field=0.1 * rng.normal(size=(side, side)))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@in_blocks("seed", range(100))
 def test_moves_are_best_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)
@@ -42,7 +43,7 @@ def test_moves_are_best_by_enumeration(seed):
         state = made
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_small_models_are_solved_and_proved(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)
