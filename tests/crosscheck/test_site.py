@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -102,6 +103,15 @@ def test_nothing_is_fetched(pages):
         text = path.read_text(encoding="utf-8")
         assert '<script src="http' not in text, path
         assert '<link rel="stylesheet" href="http' not in text, path
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+def test_the_search_works_from_a_folder(site):
+    chromium = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom"]
+    asked = f"{(site / 'how-to' / 'ask.html').as_uri()}?q=sensitivity"
+    page = subprocess.run([*chromium, asked], capture_output=True, text=True, timeout=300).stdout
+    assert "matching documents" in page
+    assert "Sensitivity</mark> and the value of information" in page
 
 
 def shown(page: Path) -> str:
