@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from benchmarks.claims import Figures, reports
 from benchmarks.measure import now
-from benchmarks.report import Comparison, Report
+from benchmarks.report import Report
 from benchmarks.worker import Lab
 
-PATIENCE = 900.0
 CLOSE = 1e-6
 """The difference of log values that counts as none."""
 
@@ -17,7 +17,7 @@ CLOSE = 1e-6
 class Finding(NamedTuple):
     """What was measured, and whether it agrees with the claim."""
 
-    figures: list[tuple[str, float]]
+    figures: Figures
     agrees: bool
 
 
@@ -478,15 +478,4 @@ QUICK = (4, 10, 11)
 
 def run(lab: Lab) -> list[Report]:
     """A table for each claim."""
-    names = [name for k, name in enumerate(CLAIMS) if not lab.quick or k in QUICK]
-    reports = []
-    for name in lab.wanted(names):
-        lab.progress(name)
-        found = lab.ask("sepset", CLAIMS[name], limit=PATIENCE)
-        if isinstance(found, str):
-            reports.append(Report(name, [Comparison(name, found, kind="number")], has_mean=False))
-            continue
-        rows = [Comparison(what, value, kind="number") for what, value in found.figures]
-        rows.append(Comparison("agrees with the claim", "yes" if found.agrees else "no", kind="number"))
-        reports.append(Report(name, rows, has_mean=False))
-    return reports
+    return reports(lab, CLAIMS, QUICK, lambda f: [*f.figures, ("agrees with the claim", "yes" if f.agrees else "no")])

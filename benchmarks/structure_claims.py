@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from benchmarks.claims import Figures, reports
 from benchmarks.measure import now
-from benchmarks.report import Comparison, Report
+from benchmarks.report import Report
 from benchmarks.structuresearch import sampled
 from benchmarks.worker import Lab
 
-PATIENCE = 900.0
 SIZES = (500, 1_000, 2_000, 5_000)
 FRESH = 20_000
 SNAPSHOTS = 40
-Figures = list[tuple[str, float]]
-"""What was measured, and the figure."""
 
 
 def alarm() -> Any:
@@ -313,15 +310,4 @@ QUICK = (3, 5)
 
 def run(lab: Lab) -> list[Report]:
     """A table for each claim."""
-    names = [name for k, name in enumerate(CLAIMS) if not lab.quick or k in QUICK]
-    reports = []
-    for name in lab.wanted(names):
-        lab.progress(name)
-        found = lab.ask("sepset", CLAIMS[name], limit=PATIENCE)
-        figures = [(name, found)] if isinstance(found, str) else found
-        rows = [
-            Comparison(what, value if isinstance(value, str) or math.isfinite(value) else "infinite", kind="number")
-            for what, value in figures
-        ]
-        reports.append(Report(name, rows, has_mean=False))
-    return reports
+    return reports(lab, CLAIMS, QUICK, iter)

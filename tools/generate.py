@@ -38,9 +38,12 @@ def pictures() -> dict[Path, str]:
     return {ROOT / "docs" / "images" / f"{name}.svg": f"{picture.to_svg()}\n" for name, picture in drawn.items()}
 
 
+PARTS = (stubs, documents, pictures)
+
+
 def files() -> dict[Path, str]:
     """The text of every generated file."""
-    return stubs() | documents() | pictures()
+    return {path: text for part in PARTS for path, text in part().items()}
 
 
 def main() -> None:

@@ -43,6 +43,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MODULES = sorted(
     ".".join(("sepset", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
     for path in SOURCE.rglob("*.py")
+    if ">>>" in path.read_text(encoding="utf-8")
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -196,7 +197,7 @@ def test_the_readme_has_a_place_for_measured_figures():
     assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
+@pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
@@ -205,8 +206,10 @@ def test_docstrings(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_programs_run(path, tmp_path):
+    """Each in a process of its own, briefly if it offers that."""
+    brief = ["--quick"] if "--quick" in path.read_text(encoding="utf-8") else []
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
+        [sys.executable, "-W", "error", str(path), *brief],
         capture_output=True,
         text=True,
         check=False,

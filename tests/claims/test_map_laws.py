@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal, localcontext
 from functools import cache
+from itertools import combinations
+from math import prod
 
 import numpy as np
 import pytest
@@ -61,6 +64,7 @@ OTHERS = tuple(kind() for kind in FOUND if kind not in LISTED and not getattr(ki
 
 ALL = (*ANY, *PAIRS, *BINARY, *OTHERS)
 STEPS = ss.Until(steps=30, tolerance=1e-9)
+BELIEFS = (ss.LoopyBP, ss.TreeReweighted, I.ConvexBP, I.ClusterBP)
 ONE_STEP = (ss.QPBO, ss.MinCut, I.BeamSearch)
 
 
@@ -114,6 +118,12 @@ def check(found, case):
     kept = {int(name[1:]): state for name, state in found.persistent.items()}
     index = tuple(kept.get(v, slice(None)) for v in range(len(case.cards)))
     assert np.max(case.logs[index]) >= case.best - max(room, 1e-9)
+    assert found.info["decoder"]
+    if not isinstance(found.method, BELIEFS) and np.isfinite(found.log_value):  # of beliefs, those are counted
+        single = [np.delete(np.moveaxis(case.logs, v, 0)[(slice(None), *codes[:v], *codes[v + 1 :])], code)
+                  for v, code in enumerate(codes)]  # fmt: skip
+        assert found.info["ties"] == sum((others >= found.log_value - 1e-9).any() for others in single)
+    assert found.info["ties"] >= 0
 
 
 @pytest.mark.parametrize("method", ALL, ids=named)
@@ -124,6 +134,42 @@ def test_values_bounds_proofs_and_persistent_states(method):
             check(found, case)
             seen += 1
     assert seen >= 2
+
+
+def extreme(seed):
+    """A model with potentials from 1e-300 to 1e300, and its best log value, computed with 60 digits."""
+    rng = np.random.default_rng([seed, 7])
+    n = int(rng.integers(2, 5))
+    variables = [ss.Discrete(f"v{i}", 2 + seed % 2) for i in range(n)]
+    scopes = [(v,) for v in variables] + [p for p in combinations(variables, 2) if rng.random() < 0.8]
+    sizes = [[v.num_states for v in scope] for scope in scopes]
+    tables = [10.0 ** (rng.choice([1.0, 30.0, 300.0]) * rng.uniform(-1, 1, size)) for size in sizes]
+    with localcontext() as context:
+        context.prec, context.Emin, context.Emax = 60, -(10**6), 10**6
+        values = []
+        for codes in np.ndindex(*(v.num_states for v in variables)):
+            at = dict(zip(variables, codes, strict=True))
+            parts = zip(scopes, tables, strict=True)
+            values.append(prod(Decimal(float(table[tuple(at[v] for v in scope)])) for scope, table in parts))
+        best, total = max(values).ln(), sum(values).ln()
+    return ss.MarkovNet(*map(ss.Table, scopes, tables)), best, total
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_of_extreme_potentials_are_on_their_side(seed):
+    net, best, total = extreme(seed)
+    for method in ALL:
+        try:
+            found = ss.map_assignment(net, method=method, **({} if isinstance(method, ONE_STEP) else {"until": STEPS}))
+        except ss.errors.NotApplicable:
+            continue
+        room = Decimal(1e-12 * max(1.0, abs(found.log_value)))  # the rounding of the value itself
+        assert Decimal(found.log_value) <= best + room, method
+        assert Decimal(found.bound) >= best - (room if found.gap == 0.0 else 0), method
+    for rounds in (0, 2):
+        bound = ss.log_partition(net, method=ss.TreeReweighted(rounds=rounds))
+        is_exact = bound.guarantees["log_partition"] is ss.Guarantee.EXACT
+        assert Decimal(bound.upper) >= total - (Decimal(1e-12 * max(1.0, abs(bound.upper))) if is_exact else 0)
 
 
 @pytest.mark.parametrize("method", ALL, ids=named)

@@ -133,15 +133,16 @@ class Text:
 
 def texts(source: str) -> list[Text]:
     """The comments, docstrings and other texts of a module; of formatted ones the fixed parts."""
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline) if "#" in source else ()
     comments = [Text(t.start[0], t.string.lstrip("# ")) for t in tokens if t.type == tokenize.COMMENT]
     return comments + list(_strings(ast.parse(source)))
 
 
 def _strings(tree: ast.Module) -> Iterator[Text]:
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             yield Text(node.lineno, "".join(p.value if isinstance(p, ast.Constant) else "{}" for p in node.values))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:

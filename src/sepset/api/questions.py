@@ -223,11 +223,13 @@ def max_marginals(model: Model, *, given: Given = None, method: Method | None = 
     Args:
         model: a model whose unobserved variables are discrete.
         given: evidence, as for `query`.
-        method: a method with a clique tree; `CliqueTree()` by default.
+        method: a method with a clique tree, `CliqueTree()` by default; or `LoopyBP()`, `TreeReweighted()` or
+            `inference.ConvexBP()`, whose max-product beliefs are exact on forests and estimates around loops
+            (`guarantees["marginals"]`), with the factors in place of cliques.
 
-    Cost: two passes over the clique tree.
-    Reference: Koller & Friedman, section 13.3.
-    Guarantee: exact.
+    Cost: two passes over the clique tree, or as many of messages as they take to converge.
+    Reference: Koller & Friedman, sections 13.3 and 13.4.
+    Guarantee: exact by clique trees and on forests; estimates by messages around loops.
     Tested by: inference/cliquetree/test_maxmarginals.py::test_maxima_are_those_of_all_assignments
 
     >>> import sepset as ss

@@ -19,7 +19,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
 from sepset.inference.mapresult import Assignment, MapResult
 from sepset.inference.method import Rewrites, can
-from sepset.inference.result import Guarantee
+from sepset.inference.result import Guarantee, Told
 from sepset.models.model import NamedModel
 from sepset.problem import Problem
 from sepset.variables.array import VariableArray
@@ -84,8 +84,15 @@ def searched(
     except ImpossibleEvidence as error:
         raise _named(engine, evidence, error) from None
     known = {v: evidence.codes[v] for v in listed if v in evidence.codes}
-    said = replace(found, info={**found.info, "why": why} if why else found.info)
-    return _result(engine, method, evidence, task, said, known)
+    return _result(engine, method, evidence, task, _explained(found, why), known)
+
+
+def _explained(found: Found, why: str) -> Found:
+    """The same, with the reason to search."""
+    if not why:
+        return found
+    info, more = found.info, {"why": why}
+    return replace(found, info=info.including(more) if isinstance(info, Told) else {**info, **more})
 
 
 def _problem(engine: Engine, evidence: Evidence, over: list[int] | None) -> Problem:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.foreign import translated
@@ -32,6 +32,7 @@ from sepset.inference.method import (
     Method,
     Prepared,
     ReadsAll,
+    ReadsArrays,
     ReportsRuns,
     can,
     dense,
@@ -83,6 +84,9 @@ class Engine(RowQuestions):
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
         self._is_measured = can(self.prepared, MeasuresResiduals) or can(self.prepared, ReportsRuns)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
+        self._rows: Callable[[Evidence, Ints], Floats] | None = None
+        if can(self.prepared, ReadsArrays):
+            self._rows = self.prepared.marginal_rows
 
     @takes_joints
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
@@ -154,6 +158,8 @@ class Engine(RowQuestions):
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
         about = self._about(self.promises, self._place.values(), evidence)
+        if self._rows is not None:
+            about["rows"] = partial(self._rows, evidence)
         findings = Findings(evidence, self.known)
         return MarginalsResult(self._place, read, log_partition, method=self.method, findings=findings, **about)
 
@@ -218,10 +224,9 @@ class Engine(RowQuestions):
     @takes_joints
     def max_marginals(self, *, given: Given = None) -> MaxMarginalsResult:
         """The largest log value of the joint for every state of every discrete variable, given the evidence."""
-        from sepset.inference.cliquetree.maxmarginals import max_marginals
+        from sepset.engine.maxima import max_marginals
 
-        about = {"method": self.method, "guarantees": {"assignment": self.promises["assignment"]}, "info": answered()}
-        return max_marginals(self.prepared, self.evidence(given), self.model.variables, **about)
+        return max_marginals(self, self.evidence(given))
 
     @translated
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:

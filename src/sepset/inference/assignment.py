@@ -14,17 +14,20 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.threads import interruptible
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Iterative, Run, Until, as_until, run
-from sepset.inference.result import Guarantee, Status
+from sepset.inference.result import Guarantee, Status, Told
 from sepset.inference.wiring import Wiring
+from sepset.kernels.map.coordinates import tied
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
@@ -32,6 +35,10 @@ S = TypeVar("S")
 
 PROVED = 1e-9
 """The gap, relative to the value if that is larger than one, at which an assignment counts as optimal."""
+
+
+TIED = 1e-12
+"""The difference of log values, relative to their size if that is above one, that counts as none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,14 +212,24 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
     a method that takes small numbers next to large ones for rounding.
     """
     found, wiring = method.assign(task), task.wiring
+    info: Mapping[str, object] = {"decoder": "search", **found.info}
     if task.over is None:
         found = replace(found, log_values=tuple(wiring.log_value(codes) for codes in found.codes))
+        info = info if "ties" in info else Told(info, "ties", partial(num_tied, wiring, found.codes[0]))
+    found = replace(found, info=info)
     if found.log_values[0] == -math.inf and (found.bound == -math.inf or not wiring.is_possible):
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
     if found.is_proved:
         return replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
     is_open = found.guarantee is Guarantee.EXACT and found.bound < math.inf
     return replace(found, guarantee=Guarantee.HEURISTIC) if is_open or found.log_values[0] == -math.inf else found
+
+
+def num_tied(wiring: Wiring, codes: Ints) -> int:
+    """The number of variables that have another state of the same value, given the states of all others."""
+    own, room = np.array(codes, np.int64), np.empty(wiring.plugs.cards.max(initial=1))
+    model = wiring.wires, wiring.unary, wiring.factors
+    return int(interruptible(lambda cancel: tied(*model, own, TIED, room, cancel)))
 
 
 def best_of(candidates: Any, wiring: Wiring) -> tuple[Ints, float]:

@@ -145,6 +145,8 @@ class EvidenceRows:
     reals: Floats = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     def __post_init__(self) -> None:
+        if self.codes.dtype != np.int32:  # kernels are compiled for this type
+            fill(self, codes=self.codes.astype(np.int32))
         if not self.real_positions and len(self.reals) != len(self.codes):
             fill(self, reals=np.zeros((len(self.codes), 0)))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar,
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import number
 from sepset.errors import ArgumentError
 from sepset.factors.algebra import Factor
@@ -193,6 +193,22 @@ class ReadsAll(Protocol):
 
     def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
         """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
+
+
+@runtime_checkable
+class ReadsArrays(Protocol):
+    """A prepared method that reads the marginals of many variables at once."""
+
+    def marginal_rows(self, evidence: Evidence, positions: Ints) -> Floats:
+        """The marginals of variables with the same states, one row each, observed ones as point masses."""
+
+
+@runtime_checkable
+class SendsMaxima(Protocol):
+    """A prepared method of message passing that also finds beliefs by maxima."""
+
+    def max_beliefs(self, evidence: Evidence) -> Any:
+        """The beliefs of max-product messages at some evidence."""
 
 
 @runtime_checkable

@@ -14,10 +14,11 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind, frame
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, StateError
@@ -25,6 +26,7 @@ from sepset.factors.algebra import Scope
 from sepset.factors.labels import short, with_numbers
 from sepset.inference.comparison import Comparison, compared
 from sepset.inference.documents import answer_document, marginals_document
+from sepset.variables.array import VariableArray
 from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
@@ -83,6 +85,41 @@ EVERYTHING_EXACT: Guarantees = MappingProxyType(
     dict.fromkeys(("log_partition", "marginals", "moments", "assignment"), Guarantee.EXACT)
 )
 """The guarantees of exact methods."""
+
+
+class Told(Mapping[str, object]):
+    """Information about a result, one entry of which is computed when it is read.
+
+    >>> told = Told({"steps": 3}, "ties", lambda: 5)
+    >>> list(told), told["ties"], told
+    (['steps', 'ties'], 5, {'steps': 3, 'ties': 5})
+    """
+
+    __slots__ = ("_compute", "_key", "_known")
+
+    def __init__(self, known: Mapping[str, object], key: str, compute: Callable[[], object]) -> None:
+        self._known, self._key, self._compute = dict(known), key, compute
+
+    def __getitem__(self, key: str) -> object:
+        if key == self._key and key not in self._known:
+            self._known[key] = self._compute()
+        return self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._known, self._key: None})
+
+    def __len__(self) -> int:
+        return len(self._known) + (self._key not in self._known)
+
+    def including(self, more: Mapping[str, object]) -> Told:
+        """The same, with more entries."""
+        return Told({**self._known, **more}, self._key, self._compute)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -341,6 +378,8 @@ class Answers(Mapping[K, V]):
 class MarginalsResult(Answers[str, Any], Tabulated):
     """The marginal of every variable, by name or variable; computed when read.
 
+    By an array of variables, the probabilities of all its elements: an array with one more axis, for the states.
+
     Attributes:
         log_partition: the logarithm of the probability of the evidence (the partition function, if undirected); None if
             the marginals have different evidence.
@@ -350,6 +389,9 @@ class MarginalsResult(Answers[str, Any], Tabulated):
     >>> answers = ss.marginals(ss.datasets.load("asia"), given={"xray": "yes"})
     >>> round(answers["lung"]["yes"], 4), len(answers)
     (0.4887, 8)
+    >>> spin = ss.Discrete.array("spin", (2, 3))
+    >>> ss.marginals(ss.MarkovNet.potts(spin, 0.3))[spin].shape
+    (2, 3, 2)
     """
 
     def __init__(
@@ -359,12 +401,14 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         log_partition: float | None = None,
         *,
         findings: Findings = NOTHING_FOUND,
+        rows: Callable[[Ints], Floats] | None = None,
         **about: Any,
     ) -> None:
         self.log_partition = log_partition
         self.findings = findings
         self._place = place
         self._read = read
+        self._rows = rows
         self._known: dict[object, Any] = {}
         self._about = about
 
@@ -388,13 +432,26 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         """Further information: the tier of kernels, residuals."""
         return self.about.info
 
-    def __getitem__(self, key: VariableLike) -> Any:
+    def __getitem__(self, key: VariableLike | VariableArray) -> Any:
         found = self._known.get(key)
         if found is None:
             position = self._place.get(key)  # type: ignore[arg-type]  # a variable is not found, and tried below
             if position is None:
-                return self[self._name(key)]
+                return self._array(key) if isinstance(key, VariableArray) else self[self._name(key)]
             found = self._known[key] = self._read(position)
+        return found
+
+    def _array(self, array: VariableArray) -> Floats:
+        """The probabilities of the states of all elements of an array."""
+        if not len(array):
+            return np.zeros((*array.shape, array.num_states))
+        first = self._place.get(array.element(0).name)
+        last = self._place.get(array.element(len(array) - 1).name)
+        if first is None or last != first + len(array) - 1 or self._read(first).scope != (array.element(0),):
+            raise ScopeError(f"There are no marginals of {array!r}. There are those of {listing(self._place)}.")
+        positions = first + np.arange(len(array))
+        rows = self._rows or (lambda places: np.stack([np.asarray(self._read(v).values) for v in places.tolist()]))
+        found = self._known[array] = read_only(rows(positions).reshape(*array.shape, array.num_states))
         return found
 
     def _name(self, key: VariableLike) -> str:

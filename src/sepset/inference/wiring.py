@@ -322,6 +322,14 @@ class Wiring:
         """The log values of one variable alone."""
         return self.unary[self.plugs.states[i] : self.plugs.states[i + 1]]
 
+    def home(self, places: Sequence[int]) -> int | None:
+        """The smallest factor that covers some variables; None if there is none."""
+        inside = np.isin(self.plugs.scope, list(places))
+        counts = np.bincount(self.factors, inside, minlength=self.num_factors)
+        covering = np.flatnonzero(counts == len(places))
+        arities = np.diff(self.plugs.starts)
+        return int(covering[np.argmin(arities[covering])]) if len(covering) else None
+
     def scope(self, f: int) -> Ints:
         """The variables of one factor."""
         return self.plugs.scope[self.plugs.starts[f] : self.plugs.starts[f + 1]]

@@ -27,6 +27,7 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 
 from sepset.kernels.diskcache import Lock, SealedFiles
+from sepset.kernels.forms import OneForm
 from sepset.kernels.kernel import Kernel, compiled_form
 from sepset.kernels.lean import lean
 
@@ -243,4 +244,5 @@ def compiled(function: F, reassociate: bool, inline: bool, borrows: bool, holds:
         kept = dispatcher._cache = _KernelCache(dispatcher.py_func)
         kept.is_own = function.__module__.startswith("sepset.kernels.")
         dispatcher.compile = partial(kept.compiled, dispatcher.compile)
+        dispatcher.compile = OneForm(dispatcher, dispatcher.compile)
     return dispatcher  # type: ignore[no-any-return]

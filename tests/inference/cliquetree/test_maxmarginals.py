@@ -198,7 +198,7 @@ def test_bad_questions_are_refused_by_name():
     with pytest.raises(ss.errors.NotApplicable, match="continuous"):
         ss.max_marginals(ss.BayesNet(ss.LinearGaussian(ss.Real("x"), 0.0, covariance=1.0)))
     with pytest.raises(ss.errors.NotApplicable, match="CliqueTree"):
-        ss.max_marginals(net, method=ss.LoopyBP())
+        ss.max_marginals(net, method=ss.inference.ClusterBP(2))
 
 
 def test_observed_numbers_weight_the_states():

@@ -51,8 +51,8 @@ def errors(marginal, place, before, after):
 
 @pytest.mark.parametrize("part", range(10))
 def test_ill_conditioned_networks_meet_exact_arithmetic(part):
-    """80 networks each, noise over 18 orders of magnitude and none at all, CPDs and parents in random orders."""
-    for seed in range(80 * part, 80 * part + 80):
+    """200 networks each, noise over 18 orders of magnitude and none at all, CPDs and parents in random orders."""
+    for seed in range(200 * part, 200 * part + 200):
         rng = np.random.default_rng(seed)
         lines = random_lines(rng, int(rng.integers(1, 8)))
         before = joint_of(lines)
@@ -63,8 +63,10 @@ def test_ill_conditioned_networks_meet_exact_arithmetic(part):
         answers = engine.marginals(given=given)
         for place in set(range(len(lines))) - set(found):
             far, wide = errors(answers[f"x{place}"], place, before, after)
-            is_exact = engine.query(f"x{place}", given=given).guarantees["marginals"] is Guarantee.EXACT
-            assert far < (1e-8 if is_exact else 1e-6), (seed, place)
+            if far >= 1e-8:
+                said = engine.query(f"x{place}", given=given).guarantees["marginals"]
+                assert said is not Guarantee.EXACT, (seed, place)
+            assert far < 1e-6, (seed, place)
             assert wide < CLOSE, (seed, place)
         log = engine.log_probability(given=given)
         if log.guarantees["log_partition"] is Guarantee.EXACT:

@@ -43,7 +43,7 @@ def test_statistics_by_definition(kind, form):
     if form == "missing":
         codes[rng.random(codes.shape) < 0.1] = -1
     cards = np.array([2, 3, 4, 2, 3])
-    weights = {"whole": rng.integers(0, 4, 300), "real": rng.random(300)}.get(form, np.ones(300, np.int64))
+    weights = {"whole": rng.integers(0, 4, 300, np.int32), "real": rng.random(300)}.get(form, np.ones(300, np.int32))
     given_weights = weights[:1] if form in ("unit", "missing") else weights
     table = np.zeros(0) if form == "real" else logarithms(int(weights.sum()))
     for given in [(), (2,), (2, 3), (2, 3, 4), (4, 2, 3)]:
@@ -86,7 +86,7 @@ def test_separating_sets_are_those_of_single_tests(is_full):
     rng = np.random.default_rng(5)
     x = rng.integers(0, 2, 400)
     noisy = [np.where(rng.random(400) < 0.7, x, rng.integers(0, 2, 400)) for _ in range(4)]
-    codes, cards, weights = np.array([x, *noisy], np.int8), np.full(5, 2), np.ones(1, np.int64)
+    codes, cards, weights = np.array([x, *noisy], np.int8), np.full(5, 2), np.ones(1, np.int32)
     adjacent = ~np.eye(5, dtype=bool)
     for size in range(4):
         done, best, chosen = np.eye(5, dtype=bool)[0], np.full(5, -1.0), np.full((5, size), -1)

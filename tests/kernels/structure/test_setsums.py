@@ -19,7 +19,7 @@ NEVER = np.zeros(1, np.uint8)
 def test_against_counts(alpha, is_divided, max_size, part):
     rng = np.random.default_rng(max_size)
     cards = np.array([2, 3, 1, 4])
-    codes = np.unique(np.stack([rng.integers(0, c, 25) for c in cards]), axis=1).astype(np.int8)
+    codes = np.unique(np.stack([rng.integers(0, c, 25) for c in cards]), axis=1).astype(np.int8, order="C")
     weights = rng.integers(1, 4, codes.shape[1]) + part * (rng.random(codes.shape[1]) < 0.2)
     numbers = np.zeros(0) if part else np.arange(weights.sum() + 1)
     logs = numbers * np.log(np.maximum(numbers, 1.0))

@@ -139,3 +139,13 @@ def test_columns_that_are_iterators_are_read_once() -> None:
     found = Columns.of({"a": iter([0, 1, 1]), "b": iter([0, 0, 1])}, variables=[ss.Discrete("a", 3)])
     assert found.counts(0, ()).tolist() == [[1.0, 2.0, 0.0]]
     assert found.counts(1, ()).tolist() == [[2.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("most", "kind"),
+    [(3.0, np.int32), (2.0**30, np.int32), (2.0**31, np.int64), (2.0**53, np.float64), (0.5, np.float64)],
+)
+def test_whole_weights_are_counted_in_whole_numbers(most, kind) -> None:
+    found = Columns.of({"a": [0, 1], "b": [1, 0]}, weights=np.array([most, 1.0]))
+    assert found.weights.dtype == kind
+    assert found.weights.tolist() == [most, 1.0]

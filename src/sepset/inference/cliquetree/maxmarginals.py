@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,14 +44,14 @@ FEW = 6
 
 
 @dataclass(frozen=True, eq=False)
-class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
-    """The max-marginal of every variable, by name or variable, and of several in one clique by a tuple of names.
+class MaxMarginalsResult(Answers[str, Table], Tabulated, Result, ABC):
+    """The max-marginal of every variable, by name or variable, and of several by a tuple of names.
 
-    Tables are unnormalized, evidence included: the logarithm of the largest entry of each is `log_value`.
+    Those of several are known if one clique, or for messages one factor, has them. Tables are unnormalized, evidence
+    included: the logarithm of the largest entry of each is `log_value`.
 
     Attributes:
-        calibration: the clique tree, calibrated by maxima.
-        log_value: the logarithm of the largest value of the joint.
+        log_value: the logarithm of the largest value of the joint; of messages around loops, that of `assignment`.
         variables: the variables of the model by name.
         observed: the states of observed variables.
 
@@ -62,7 +63,6 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
     {'Alice': 'a0', 'Bob': 'b1', 'Charles': 'c1', 'Debbie': 'd0'}
     """
 
-    calibration: Calibrated = field(repr=False)
     log_value: float
     variables: Mapping[str, Discrete] = field(repr=False)
     observed: Mapping[str, State] = field(repr=False)
@@ -80,30 +80,22 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
             found = found * one
         return found.align(scope)
 
+    @abstractmethod
     def _joint(self, names: list[str]) -> Table:
-        """The max-marginal over unobserved names, which one clique must cover."""
-        home = smallest_home(self._homes, names, self._sizes)
-        if home is None:
-            raise ScopeError(
-                f"No clique has {listing(names)} together. Ask for variables of one factor, or for the best values "
-                "with each of their states in given=."
-            )
-        belief = self._beliefs[home]
-        table = belief.marginalize([v for v in belief.scope if v.name not in names], MAX)
-        logs = np.asarray(table.log_values)
-        return Table.from_log(table.scope, logs + (self.log_value - logs.max(initial=-np.inf)))
+        """The max-marginal over unobserved names."""
 
-    @lazy
-    def _homes(self) -> Mapping[str, frozenset[int]]:
-        return homes(self.calibration.tree)
+    @property
+    @abstractmethod
+    def assignment(self) -> Mapping[str, State]:
+        """A best assignment; states of variables with ties are chosen together, never one by one."""
 
-    @lazy
-    def _sizes(self) -> list[int]:
-        return [belief.size for belief in self.calibration.beliefs]
+    @abstractmethod
+    def log_value_of(self, assignment: Mapping[Any, State]) -> float:
+        """The log value of an assignment of all unobserved variables."""
 
-    @lazy
-    def _beliefs(self) -> tuple[Table, ...]:
-        return tuple(dense(belief) for belief in self.calibration.beliefs)
+    @abstractmethod
+    def conflicts(self, assignment: Mapping[Any, State]) -> list[tuple[str, ...]]:
+        """The scopes of the joint max-marginals that are not largest at an assignment; empty for a best one."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.variables)
@@ -147,40 +139,6 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
             found[name] = 0.0 if len(self.best_states[name]) > 1 else self.log_value - below
         return found
 
-    @lazy
-    def assignment(self) -> Mapping[str, State]:
-        """A best assignment, by traceback: each clique has a maximum given its states in the cliques before it.
-
-        States of variables with ties are chosen together, never one by one.
-        """
-        tree, chosen = self.calibration.tree, dict(self.observed)
-        order = [*tree.roots(None), *(message.source for message in reversed(tree.schedule()))]
-        for i in order:
-            table = _at(self._beliefs[i], chosen)
-            place = int(np.argmax(np.asarray(table.log_values).reshape(-1)))
-            codes = np.unravel_index(place, tuple(v.num_states for v in table.scope))
-            chosen |= {v.name: v.states[int(code)] for v, code in zip(table.scope, codes, strict=True)}
-        return {name: chosen[name] for name in self if name not in self.observed}
-
-    def log_value_of(self, assignment: Mapping[Any, State]) -> float:
-        """The log value of an assignment of all unobserved variables, from the beliefs of cliques and sepsets.
-
-        Guarantee: exact.
-        Tested by: inference/cliquetree/test_maxmarginals.py::test_beliefs_are_the_model
-        """
-        states, tree = self._states(assignment), self.calibration.tree
-        received: list[Table] = [_at(belief, states) for belief in self._beliefs]
-        sepsets = dict(zip(tree.edges, map(dense, self.calibration.sepset_beliefs), strict=True))
-        for message in tree.schedule():
-            edge = message.source, message.target
-            shared = sepsets[edge] if edge in sepsets else sepsets[edge[::-1]]
-            made = received[message.source]
-            kept = made.marginalize([v for v in made.scope if v.name not in message.sepset], MAX)
-            received[message.target] = received[message.target] * (kept / _at(shared, states))
-        tops = [_maximum(received[root]) for root in tree.roots(None)]
-        rest = self.log_value - sum(_maximum(self._beliefs[root]) for root in tree.roots(None))
-        return -math.inf if -math.inf in tops else rest + sum(tops)
-
     def is_best(self, assignment: Mapping[Any, State]) -> bool:
         """Whether no assignment is better: a check of a given answer, by whatever method it was found.
 
@@ -195,15 +153,6 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         True
         """
         return self.log_value_of(assignment) >= self.log_value - self._tolerance
-
-    def conflicts(self, assignment: Mapping[Any, State]) -> list[tuple[str, ...]]:
-        """The cliques whose max-marginals are not largest at an assignment; empty for a best one."""
-        states, found = self._states(assignment), []
-        for belief in self._beliefs:
-            here, top = _maximum(_at(belief, states)), _maximum(belief)
-            if here < top - self._tolerance:
-                found.append(tuple(v.name for v in belief.scope))
-        return found
 
     def _states(self, assignment: Mapping[Any, State]) -> dict[str, State]:
         """The states by name; raises unless they are those of all unobserved variables, and agree with findings."""
@@ -239,6 +188,85 @@ class MaxMarginalsResult(Answers[str, Table], Tabulated, Result):
         return Shown(("variable", "best", "margin"), rows, title, more, words=2)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class TreeMaxMarginals(MaxMarginalsResult):
+    """Exact max-marginals, from the cliques of a tree.
+
+    Attributes:
+        calibration: the clique tree, calibrated by maxima.
+    """
+
+    calibration: Calibrated = field(repr=False)
+
+    def _joint(self, names: list[str]) -> Table:
+        """The max-marginal over unobserved names, which one clique must cover."""
+        home = smallest_home(self._homes, names, self._sizes)
+        if home is None:
+            raise ScopeError(
+                f"No clique has {listing(names)} together. Ask for variables of one factor, or for the best values "
+                "with each of their states in given=."
+            )
+        belief = self._beliefs[home]
+        table = belief.marginalize([v for v in belief.scope if v.name not in names], MAX)
+        logs = np.asarray(table.log_values)
+        return Table.from_log(table.scope, logs + (self.log_value - logs.max(initial=-np.inf)))
+
+    @lazy
+    def _homes(self) -> Mapping[str, frozenset[int]]:
+        return homes(self.calibration.tree)
+
+    @lazy
+    def _sizes(self) -> list[int]:
+        return [belief.size for belief in self.calibration.beliefs]
+
+    @lazy
+    def _beliefs(self) -> tuple[Table, ...]:
+        return tuple(dense(belief) for belief in self.calibration.beliefs)
+
+    @lazy
+    def assignment(self) -> Mapping[str, State]:
+        """A best assignment, by traceback: each clique has a maximum given its states in the cliques before it.
+
+        States of variables with ties are chosen together, never one by one.
+        """
+        tree, chosen = self.calibration.tree, dict(self.observed)
+        order = [*tree.roots(None), *(message.source for message in reversed(tree.schedule()))]
+        for i in order:
+            table = _at(self._beliefs[i], chosen)
+            place = int(np.argmax(np.asarray(table.log_values).reshape(-1)))
+            codes = np.unravel_index(place, tuple(v.num_states for v in table.scope))
+            chosen |= {v.name: v.states[int(code)] for v, code in zip(table.scope, codes, strict=True)}
+        return {name: chosen[name] for name in self if name not in self.observed}
+
+    def log_value_of(self, assignment: Mapping[Any, State]) -> float:
+        """The log value of an assignment of all unobserved variables, from the beliefs of cliques and sepsets.
+
+        Guarantee: exact.
+        Tested by: inference/cliquetree/test_maxmarginals.py::test_beliefs_are_the_model
+        """
+        states, tree = self._states(assignment), self.calibration.tree
+        received: list[Table] = [_at(belief, states) for belief in self._beliefs]
+        sepsets = dict(zip(tree.edges, map(dense, self.calibration.sepset_beliefs), strict=True))
+        for message in tree.schedule():
+            edge = message.source, message.target
+            shared = sepsets[edge] if edge in sepsets else sepsets[edge[::-1]]
+            made = received[message.source]
+            kept = made.marginalize([v for v in made.scope if v.name not in message.sepset], MAX)
+            received[message.target] = received[message.target] * (kept / _at(shared, states))
+        tops = [_maximum(received[root]) for root in tree.roots(None)]
+        rest = self.log_value - sum(_maximum(self._beliefs[root]) for root in tree.roots(None))
+        return -math.inf if -math.inf in tops else rest + sum(tops)
+
+    def conflicts(self, assignment: Mapping[Any, State]) -> list[tuple[str, ...]]:
+        """The cliques whose max-marginals are not largest at an assignment; empty for a best one."""
+        states, found = self._states(assignment), []
+        for belief in self._beliefs:
+            here, top = _maximum(_at(belief, states)), _maximum(belief)
+            if here < top - self._tolerance:
+                found.append(tuple(v.name for v in belief.scope))
+        return found
+
+
 def _name(key: object) -> str:
     return key.name if isinstance(key, Discrete) else str(key)
 
@@ -253,10 +281,11 @@ def _maximum(table: Table) -> float:
     return float(logs.max(initial=-np.inf))
 
 
-def max_marginals(prepared: Prepared, evidence: Evidence, variables: Variables, **about: Any) -> MaxMarginalsResult:
+def tree_max_marginals(prepared: Prepared, evidence: Evidence, variables: Variables, **about: Any) -> TreeMaxMarginals:
     """The max-marginals of the discrete variables of a model, by the clique tree of a prepared method.
 
     Args:
+        prepared: as `maximizing` returns it.
         variables: those of the model; auxiliaries come after them.
         about: the method, guarantees and other information of the result.
 
@@ -267,14 +296,19 @@ def max_marginals(prepared: Prepared, evidence: Evidence, variables: Variables, 
     tree = _calibrated(prepared, evidence)
     if tree.log_partition == -np.inf:
         raise impossible(prepared, evidence)
+    own, observed = named_states(variables, evidence)
+    return TreeMaxMarginals(tree.log_partition, own, observed, tree, **about)
+
+
+def named_states(variables: Variables, evidence: Evidence) -> tuple[dict[str, Discrete], dict[str, State]]:
+    """The discrete variables of a model by name, and the states of those that are observed."""
     own = {v.name: v for v in variables if isinstance(v, Discrete)}
     codes = {variables[v].name: code for v, code in evidence.codes.items() if v < len(variables)}
-    observed = {name: own[name].states[code] for name, code in codes.items()}
-    return MaxMarginalsResult(tree, tree.log_partition, own, observed, **about)
+    return own, {name: own[name].states[code] for name, code in codes.items()}
 
 
-def _calibrated(prepared: Prepared, evidence: Evidence) -> Calibrated:
-    """The clique tree of a prepared method, calibrated by maxima over all unobserved variables, which are discrete.
+def maximizing(prepared: Prepared, evidence: Evidence) -> Prepared:
+    """The prepared method for maxima over all unobserved variables, which are discrete.
 
     Functions of many variables become factors for this question, in which auxiliaries are functions of the others.
     """
@@ -286,12 +320,16 @@ def _calibrated(prepared: Prepared, evidence: Evidence) -> Calibrated:
             f"Max-marginals are tables over discrete variables; {listing(real)} are continuous and not observed. Use "
             "map_assignment, or put their values into given=."
         )
-    found = prepared.for_best(evidence, hidden) if can(prepared, Rewrites) else prepared
-    known = {*range(found.problem.num_visible), *observed}
+    return prepared.for_best(evidence, hidden) if can(prepared, Rewrites) else prepared
+
+
+def _calibrated(found: Prepared, evidence: Evidence) -> Calibrated:
+    """The clique tree of a prepared method, calibrated by maxima."""
+    known = {*range(found.problem.num_visible), *evidence.observed}
     is_function = len(known.union(found.problem.determined(known))) == len(found.problem.variables)
     if not (is_function and can(found, Calibrates)):
         raise NotApplicable(
-            f"Max-marginals come from a tree calibrated by maxima; {type(prepared.method).__name__} has none for this "
+            f"Max-marginals come from a tree calibrated by maxima; {type(found.method).__name__} has none for this "
             "model. Use CliqueTree()."
         )
     return found.calibrate(evidence, MAX)

@@ -334,10 +334,10 @@ def _traced(
 ) -> tuple[Contraction, Groups]:
     from sepset.kernels.compiled import steps
 
-    cliques = groups.group, groups.start, groups.members
+    cliques, most = (groups.group, groups.start, groups.members), float(limit)
 
     def trace(cancel: Bytes) -> tuple[Ints, Ints, Floats, Ints, Ints, Ints, Ints, Ints, int, int, Ints, Ints, Ints]:
-        return steps.trace(*inputs, cards, *cliques, *ends, *tree, limit, cancel)
+        return steps.trace(*inputs, cards, *cliques, *ends, *tree, most, cancel)
 
     is_long = len(inputs.numbers) > costs.FACTORS_UNINTERRUPTED
     found = interruptible(trace) if is_long else trace(NEVER)

@@ -261,6 +261,10 @@ class ClusterBeliefs:
         home = min((a for a, scope in enumerate(scopes) if i in scope), key=lambda a: self.logs[a].size)
         return self.over((i,), home)
 
+    def rows(self, places: Ints) -> Floats:
+        """The beliefs of variables with the same number of states, one row each."""
+        return np.array([self.variable(i) for i in places.tolist()]).reshape(len(places), -1)
+
     def factor(self, f: int) -> Floats:
         """The belief of the variables of one factor, an axis per variable of its scope."""
         scope = self.wiring.scope(f).tolist()

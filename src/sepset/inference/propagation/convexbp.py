@@ -72,6 +72,10 @@ class ConvexBP:
         """The beliefs where the passes end."""
         return propagated(self.passing(wiring, is_max=False), wiring, as_until(self.until, BUDGET))
 
+    def propagate_maxima(self, wiring: Wiring) -> Beliefs:
+        """The beliefs where passes of maxima end."""
+        return propagated(self.passing(wiring, is_max=True), wiring, as_until(self.until, MAX_BUDGET))
+
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from max-product messages, with their bound if the numbers are convex."""
         return assigned(self, task, self.passing(task.wiring, is_max=True), as_until(self.until, MAX_BUDGET))

@@ -7,24 +7,19 @@ $$\kappa_f = \nu_f + \sum_{i \in f} \nu_{f,i}, \qquad \kappa_i = \nu_i - \sum_{f
 
 and then, whether or not the messages have converged,
 
-$$\log \tilde P(\mathbf x) \le c + \sum_f \nu_f \max \log \beta_f + \sum_i \nu_i \max \log b_i +
-\sum_{f, i} \nu_{f,i} \max \log \frac{\beta_f}{b_i}.$$
+$$\log \tilde P(\mathbf x) \le c + \sum_i \nu_i \max \log b_i + \sum_f \max \Bigl[\nu_f \log \beta_f +
+\sum_i \nu_{f,i} \log \frac{\beta_f}{b_i}\Bigr].$$
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.threads import interruptible
-from sepset.inference.assignment import Certificate
-from sepset.inference.map.dual import AGREE
-from sepset.inference.propagation.passing import Beliefs, rooms
+from sepset.inference.propagation.passing import Beliefs
 from sepset.inference.wiring import Wiring
-from sepset.kernels.propagation.counting import split_bound
 
 MOST_SLOTS = 50_000
 """The largest linear program that tests whether numbers are convex."""
@@ -89,36 +84,26 @@ def _transport(wiring: Wiring, supplies: Floats, needs: Floats) -> Floats | None
     return np.maximum(np.asarray(solved.x, np.float64), 0.0) if solved.status == 0 else None
 
 
-def bound_by(beliefs: Beliefs, split: Split) -> float:
-    """The upper bound on all log values that max-product beliefs give with convex counting numbers.
+def dual_messages(beliefs: Beliefs, shares: Floats) -> Floats:
+    r"""The dual messages of max-product beliefs, whose bound is that of convex counting numbers, or below it.
+
+    $$\delta_{f \to i} = \rho_f (\log m_{f \to i} - \log b_i) + \nu_{f,i} \log b_i$$
+
+    leaves $\nu_i \log b_i$ to each variable, and $\nu_f \log \beta_f + \sum_i \nu_{f,i} \log (\beta_f / b_i)$ to each
+    factor. On a forest, a share of one for the variable of each factor toward the root gives the largest log value.
+
+    Args:
+        shares: $\nu_{f,i}$ for each slot; the bound holds for all numbers.
 
     Reference: Koller & Friedman, theorem 13.8; Weiss, Yanover & Meltzer (2007) for other weights of factors.
     Guarantee: upper bound.
     Tested by: inference/propagation/test_counting.py::test_bounds_hold_for_all_messages
     """
-    if beliefs.log_totals == -np.inf:
-        return -np.inf
-    wiring = beliefs.wiring
-    how = wiring.wires, beliefs.rhos, split.factors, split.slots, beliefs.logs, beliefs.messages
-    found = float(interruptible(partial(split_bound, *how, *rooms(wiring))))
-    return wiring.constant + beliefs.log_totals + found
-
-
-def convex_certificate(beliefs: Beliefs, split: Split, bound: float) -> Certificate:
-    """The certificate of a bound by convex counting numbers."""
-    return Certificate(
-        f"No assignment has a log value above {bound:.10g}.",
-        "A reparameterization with convex counting numbers: its beliefs and their ratios have maxima of that sum.",
-        partial(_proves, beliefs, split, bound),
-    )
-
-
-def _proves(beliefs: Beliefs, split: Split, bound: float) -> bool:
-    found, again = bound_by(beliefs, split), counting_numbers(beliefs.wiring, beliefs.rhos, beliefs.counts)
-    wiring = beliefs.wiring
-    factors = split.factors + np.bincount(wiring.factors, split.slots, minlength=wiring.num_factors)
-    variables = split.variables - np.bincount(wiring.plugs.scope, split.slots, minlength=wiring.num_variables)
-    is_split = np.abs(factors - beliefs.rhos).max(initial=0.0) + np.abs(variables - again).max(initial=0.0) <= 1e-6
-    return bool(is_split and min(map(np.min, [p for p in split if len(p)]), default=0.0) >= 0.0) and (
-        found == bound or found <= bound + AGREE * max(1.0, abs(bound))
-    )
+    wiring, wires = beliefs.wiring, beliefs.wiring.wires
+    sizes = np.diff(wires.messages)
+    first = np.repeat(wires.states[wires.scope] - wires.messages[:-1], sizes)
+    own = beliefs.logs[first + np.arange(len(beliefs.messages))]
+    possible = (own > -np.inf) & (beliefs.messages > -np.inf)
+    sent, belief = np.where(possible, beliefs.messages, 0.0), np.where(possible, own, 0.0)
+    rhos = np.repeat(beliefs.rhos[wiring.factors], sizes)
+    return np.asarray(rhos * sent + (np.repeat(shares, sizes) - rhos) * belief)

@@ -16,9 +16,9 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
-from sepset.inference.iterate import Info
 from sepset.inference.propagation.linear import span_of
-from sepset.inference.propagation.schedules import Wired, orders_of
+from sepset.inference.propagation.numberpassing import NumberPassing
+from sepset.inference.propagation.schedules import Wired
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.ising import ising_energy, ising_pass, ratio_products
 from sepset.kernels.propagation.wires import POTTS
@@ -39,25 +39,12 @@ def is_ising(wiring: Wiring, precision: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class IsingPassing:
+class IsingPassing(NumberPassing):
     """Passes of sum-product messages, as an iterative method whose state has the ratios of messages, then of beliefs.
-
-    Attributes:
-        wiring: the model.
-        damping: the part of each old message, with a sum of one, that is kept; none on forests.
-        schedule: one of `SCHEDULES` but "residual".
-        precision: the type of the numbers.
 
     Guarantee: the beliefs of `LinearPassing`, up to rounding.
     Tested by: inference/propagation/test_ising.py::test_ratios_are_those_of_numbers
     """
-
-    wiring: Wiring
-    damping: float
-    schedule: str
-    precision: str = "float64"
-
-    is_max = False
 
     @lazy
     def gains(self) -> Floats:
@@ -70,45 +57,26 @@ class IsingPassing:
         logs = self.wiring.unary.reshape(-1, 2)
         return np.exp(logs[:, 1] - logs[:, 0]).astype(self.precision)
 
-    @lazy
-    def buffers(self) -> tuple[Floats, Floats]:
-        """Two states: each pass reads one and writes the other."""
-        size = len(self.wiring.plugs.scope) + self.wiring.num_variables
-        return np.empty(size, self.precision), np.empty(size, self.precision)
-
-    def weights(self, wiring: Wiring) -> tuple[Floats, Floats]:
-        """The weight of each factor, and the counts of the variables."""
-        return np.ones(wiring.num_factors), np.ones(wiring.num_variables)
+    @property
+    def num_messages(self) -> int:
+        """One ratio for each slot."""
+        return len(self.wiring.plugs.scope)
 
     def init(self, task: Wired, rng: np.random.Generator) -> Floats:
         """Uniform messages, and the beliefs that they give."""
-        return np.concatenate([np.ones(len(self.wiring.plugs.scope), self.precision), self.own])
+        return np.concatenate([np.ones(self.num_messages, self.precision), self.own])
 
-    def step(self, task: Wired, state: Floats, rng: np.random.Generator) -> tuple[Floats, Info]:
-        """A pass over all factors, or several of the schedule."""
-        changes = []
-        for order in orders_of(self.schedule, self.wiring, rng):
-            state, change = self._passed(state, order)
-            changes.append(change)
-        return state, Info(-max(changes), max(changes))
-
-    def _passed(self, state: Floats, order: Ints) -> tuple[Floats, float]:
-        scope, num, is_sequential = (
-            self.wiring.plugs.scope,
-            len(self.wiring.plugs.scope),
-            self.schedule != "synchronous",
-        )
-        made, kind = self.buffers[1 if state is self.buffers[0] else 0], state.dtype.type
-        made[num:] = state[num:] if is_sequential else self.own
-        if len(order) < self.wiring.num_factors:
-            made[:num] = state[:num]
-        keep = 0.0 if self.wiring.is_forest else self.damping
+    def send(self, order: Ints, keep: float, state: Floats, made: Floats, *, is_sequential: bool) -> float:
+        """Send the ratios of some factors from one state to another; the largest change of a log ratio."""
+        num, kind = self.num_messages, state.dtype.type
         beliefs = made[num:] if is_sequential else state[num:]
-        how = scope, self.gains, order, kind(keep), kind(1.0 - keep), is_sequential, beliefs, made[num:]
-        change = interruptible(partial(ising_pass, *how, state[:num], made[:num]))
-        if is_sequential:  # products of many changes lose accuracy
-            ratio_products(scope, self.own, made[:num], made[num:])
-        return made, float(change)
+        how = self.wiring.plugs.scope, self.gains, order, kind(keep), kind(1.0 - keep), is_sequential, beliefs
+        return float(interruptible(partial(ising_pass, *how, made[num:], state[:num], made[:num])))
+
+    def gather(self, made: Floats) -> None:
+        """Compute the ratios of the beliefs."""
+        num = self.num_messages
+        ratio_products(self.wiring.plugs.scope, self.own, made[:num], made[num:])
 
     def gathered(self, wiring: Wiring, state: Floats) -> tuple[Floats, float]:
         """The normalized log beliefs of the variables, and the sum of their log totals, for messages (1, ratio)."""
@@ -118,15 +86,15 @@ class IsingPassing:
         return logs, float(wiring.unary[::2].sum() + totals.sum())
 
     def _ratios(self, state: Floats) -> Floats:
-        return state[len(self.wiring.plugs.scope) :].astype(np.float64)
+        return state[self.num_messages :].astype(np.float64)
 
     def factor_totals(self, wiring: Wiring, state: Floats, logs: Floats, *, is_bound: bool) -> float:
         """The sum of the log totals of all factor beliefs, for messages (1, ratio)."""
-        messages = state[: len(wiring.plugs.scope)].astype(np.float64)
+        messages = state[: self.num_messages].astype(np.float64)
         how = wiring.plugs.scope, self.gains.astype(np.float64), self._ratios(state), messages
         return float(interruptible(partial(ising_energy, *how)))
 
     def log_messages(self, wiring: Wiring, state: Floats) -> Floats:
         """The log messages of a state, each with a maximum of zero."""
-        logs = np.log(state[: len(wiring.plugs.scope)].astype(np.float64))
+        logs = np.log(state[: self.num_messages].astype(np.float64))
         return read_only(np.stack([np.minimum(-logs, 0.0), np.minimum(logs, 0.0)], axis=1).reshape(-1))

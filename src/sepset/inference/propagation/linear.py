@@ -21,8 +21,8 @@ from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable
-from sepset.inference.iterate import Info
-from sepset.inference.propagation.schedules import Wired, orders_of
+from sepset.inference.propagation.numberpassing import NumberPassing
+from sepset.inference.propagation.schedules import Wired
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.linear import linear_energy, linear_gather, linear_pass
 from sepset.kernels.propagation.wires import POTTS, TABLE
@@ -105,22 +105,8 @@ class Numbers(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LinearPassing:
-    """Passes of sum-product messages, as an iterative method whose state has all messages and then all beliefs.
-
-    Attributes:
-        wiring: the model, without states that arc consistency rules out.
-        damping: the part of each old message that is kept; none on forests.
-        schedule: one of `SCHEDULES` but "residual".
-        precision: the type of the numbers.
-    """
-
-    wiring: Wiring
-    damping: float
-    schedule: str
-    precision: str = "float64"
-
-    is_max = False
+class LinearPassing(NumberPassing):
+    """Passes of sum-product messages, a number for each state."""
 
     @lazy
     def numbers(self) -> Numbers:
@@ -133,15 +119,15 @@ class LinearPassing:
         gains, values, unary = (np.exp(array).astype(kind) for array in arrays)
         return Numbers(gains, values, unary, float(tops.sum()))
 
-    @lazy
-    def buffers(self) -> tuple[Floats, Floats]:
-        """Two states: each pass reads one and writes the other, as fresh memory would cost as much as the pass."""
-        size = int(self.wiring.wires.messages[-1]) + len(self.numbers.unary)
-        return np.empty(size, self.precision), np.empty(size, self.precision)
+    @property
+    def own(self) -> Floats:
+        """The numbers of the states of each variable alone."""
+        return self.numbers.unary
 
-    def weights(self, wiring: Wiring) -> tuple[Floats, Floats]:
-        """The weight of each factor, and the counts of the variables."""
-        return np.ones(wiring.num_factors), np.ones(wiring.num_variables)
+    @property
+    def num_messages(self) -> int:
+        """One number for each state of each slot."""
+        return int(self.wiring.wires.messages[-1])
 
     def init(self, task: Wired, rng: np.random.Generator) -> Floats:
         """Uniform messages, and the beliefs that they give."""
@@ -153,29 +139,19 @@ class LinearPassing:
         linear_gather(wires, unary, messages, state[len(messages) :])
         return state
 
-    def step(self, task: Wired, state: Floats, rng: np.random.Generator) -> tuple[Floats, Info]:
-        """A pass over all factors, or several of the schedule."""
-        orders, changes = orders_of(self.schedule, self.wiring, rng), []
-        for order in orders:
-            state, change = self._passed(state, order)
-            changes.append(change)
-        return state, Info(-max(changes), max(changes))
-
-    def _passed(self, state: Floats, order: Ints) -> tuple[Floats, float]:
-        wiring, numbers, is_sequential = self.wiring, self.numbers, self.schedule != "synchronous"
-        num, widest = int(wiring.wires.messages[-1]), wiring.widest
-        made = self.buffers[1 if state is self.buffers[0] else 0]
-        made[num:] = state[num:] if is_sequential else numbers.unary
-        if len(order) < wiring.num_factors:
-            made[:num] = state[:num]
-        beliefs, kind = (made if is_sequential else state)[num:], state.dtype.type
-        keep = kind(0.0 if wiring.is_forest else self.damping)
-        how = order, keep, is_sequential, beliefs, made[num:], state[:num], made[:num]
+    def send(self, order: Ints, keep: float, state: Floats, made: Floats, *, is_sequential: bool) -> float:
+        """Send the messages of some factors from one state to another; the largest change of a log message."""
+        num, widest, kind = self.num_messages, self.wiring.widest, state.dtype.type
+        beliefs = (made if is_sequential else state)[num:]
+        how = order, kind(keep), is_sequential, beliefs, made[num:], state[:num], made[:num]
         room = np.empty(widest, kind), np.empty(widest, kind), np.empty(widest, np.int64)
-        change = interruptible(partial(linear_pass, wiring.wires, numbers.gains, numbers.values, *how, *room))
-        if is_sequential:  # products of many changes lose accuracy
-            linear_gather(wiring.wires, numbers.unary, made[:num], made[num:])
-        return made, float(change)
+        gains, values = self.numbers.gains, self.numbers.values
+        return float(interruptible(partial(linear_pass, self.wiring.wires, gains, values, *how, *room)))
+
+    def gather(self, made: Floats) -> None:
+        """Compute the products of the messages."""
+        num = self.num_messages
+        linear_gather(self.wiring.wires, self.own, made[:num], made[num:])
 
     def gathered(self, wiring: Wiring, state: Floats) -> tuple[Floats, float]:
         """The normalized log beliefs of the variables, and the sum of their log totals, for messages with a sum of one.

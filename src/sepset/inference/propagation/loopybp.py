@@ -101,6 +101,10 @@ class LoopyBP:
         """The beliefs where the passes end."""
         return propagated(self._sums(wiring), wiring, as_until(self.until, self._budget(BUDGET)))
 
+    def propagate_maxima(self, wiring: Wiring) -> Beliefs:
+        """The beliefs where passes of maxima end."""
+        return propagated(self._passing(wiring, is_max=True), wiring, as_until(self.until, self._budget(MAX_BUDGET)))
+
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from max-product messages, improved by coordinate ascent."""
         passing, until = self._passing(task.wiring, is_max=True), as_until(self.until, self._budget(MAX_BUDGET))

@@ -20,7 +20,7 @@ from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
 from sepset.inference.propagation.agreement import TIED, Agreements
 from sepset.inference.propagation.bestfirst import best_first
-from sepset.inference.propagation.counting import bound_by, convex_certificate, convex_split
+from sepset.inference.propagation.counting import convex_split, dual_messages
 from sepset.inference.propagation.neighborhoods import StrongLocalMaximum
 from sepset.inference.propagation.passing import Beliefs, Passing, beliefs_of, propagated, rooms
 from sepset.inference.result import Guarantee, Status
@@ -296,15 +296,18 @@ def loss(beliefs: Beliefs, codes: Ints) -> float:
 
 def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | None]:
     """An upper bound that the messages prove; infinite where counting numbers are not convex."""
-    wiring = beliefs.wiring
+    wiring, shares = beliefs.wiring, None
     if beliefs.is_forest and beliefs.has_converged and (beliefs.rhos == 1.0).all() and (beliefs.counts == 1.0).all():
-        messages = dual_messages(beliefs)
+        shares = (wiring.traversal.up > 0).astype(np.float64)
+    elif not has_trees:
+        split = convex_split(wiring, beliefs.rhos, beliefs.counts)
+        if split is None:
+            return math.inf, None
+        shares = split.slots
+    if shares is not None:
+        messages = dual_messages(beliefs, shares)
         bound = bound_of(wiring, messages)
         return bound, dual_certificate(wiring, messages, bound)
-    if not has_trees:
-        split = convex_split(wiring, beliefs.rhos, beliefs.counts)
-        bound = math.inf if split is None else bound_by(beliefs, split)
-        return bound, None if split is None else convex_certificate(beliefs, split, bound)
     bound = beliefs.energy(is_bound=True)
     return bound, Certificate(
         f"No assignment has a log value above {bound:.10g}.",
@@ -315,18 +318,3 @@ def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | N
 
 def _proves(beliefs: Beliefs, bound: float) -> bool:
     return beliefs.energy(is_bound=True) <= bound + AGREE * max(1.0, abs(bound))
-
-
-def dual_messages(beliefs: Beliefs) -> Floats:
-    r"""The dual messages of a forest whose bound is its largest log value.
-
-    Each factor sends its message toward the root as it is, and takes from every other variable all that it has from
-    below: $\delta_{f \to i} = m_{f \to i} - b_i$.
-    """
-    wiring, wires = beliefs.wiring, beliefs.wiring.wires
-    sizes = np.diff(wires.messages)
-    first = np.repeat(wires.states[wires.scope] - wires.messages[:-1], sizes)
-    own = beliefs.logs[first + np.arange(len(beliefs.messages))]
-    possible, up = own > -np.inf, np.repeat(wiring.traversal.up > 0, sizes)
-    kept, belief = np.where(possible, beliefs.messages, 0.0), np.where(possible, own, 0.0)
-    return np.asarray(np.where(up, kept, kept - belief))

@@ -27,12 +27,16 @@ from sepset.inference.result import Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.loopy import factor_energy, gather, message_pass
 from sepset.kernels.propagation.residuals import Queue, Rooms, residual_pass
+from sepset.kernels.propagation.wires import POTTS, TABLE
 
 BUDGET = Until(steps=1000, tolerance=1e-9)
 """When passes end: at this change of a log message."""
 
 MAX_BUDGET = Until(steps=200, tolerance=1e-9)
 """When passes of maxima end, which often oscillate around loops."""
+
+UNIT = 2.0**-52
+"""Twice the largest relative error of one addition."""
 
 FIXED = 1e-5
 """The largest change of a log message at a fixed point, whatever tolerance is asked for."""
@@ -201,6 +205,8 @@ class Beliefs:
     def energy(self, *, is_bound: bool = False) -> float:
         r"""The (weighted) Bethe free energy of the messages, or an upper bound on $\log Z$ (or the largest log value).
 
+        The bound is rounded up.
+
         Args:
             is_bound: whether the weights are probabilities of edges in a distribution over spanning trees. With the
                 messages, the model is an average of trees; eliminating a leaf of one multiplies it by at most the
@@ -220,15 +226,27 @@ class Beliefs:
         if self.log_totals == -np.inf:
             return -np.inf
         how = self.wiring, self.state, self.logs
-        return self.wiring.constant + self.log_totals + self.passing.factor_totals(*how, is_bound=is_bound)
+        total = self.wiring.constant + self.log_totals + self.passing.factor_totals(*how, is_bound=is_bound)
+        return total + rounding_of(self) if is_bound and total < np.inf else total
 
     def variable(self, i: int) -> Floats:
         """The belief of one variable."""
         states = self.wiring.plugs.states
         return np.asarray(np.exp(self.logs[states[i] : states[i + 1]]))
 
+    def rows(self, places: Ints) -> Floats:
+        """The beliefs of variables with the same number of states, one row each."""
+        states = self.wiring.plugs.states
+        size = int(states[places[0] + 1] - states[places[0]]) if len(places) else 0
+        return np.asarray(np.exp(self.logs[states[places][:, None] + np.arange(size)]))
+
     def factor(self, f: int) -> Floats:
         r"""The belief of one factor, $\propto \phi_f^{1/\rho_f} \prod_i b_i / m_{f \to i}$, an axis per variable."""
+        values = np.exp(self.factor_logs(f))
+        return np.asarray(values / values.sum())
+
+    def factor_logs(self, f: int) -> Floats:
+        """The logarithm of the belief of one factor, with a maximum of zero."""
         wiring, first = self.wiring, int(self.wiring.plugs.starts[f])
         logs = wiring.table(f) / self.rhos[f]
         for axis, i in enumerate(wiring.scope(f).tolist()):
@@ -236,8 +254,45 @@ class Beliefs:
             own = self.logs[wiring.plugs.states[i] : wiring.plugs.states[i + 1]]
             cavity = np.where(own > -np.inf, own - np.where(own > -np.inf, self.messages[at[0] : at[1]], 0.0), -np.inf)
             logs = logs + cavity.reshape([-1 if a == axis else 1 for a in range(logs.ndim)])
-        values = np.exp(logs - logs.max())
-        return np.asarray(values / values.sum())
+        return np.asarray(logs - logs.max())
+
+
+def rounding_of(beliefs: Beliefs) -> float:
+    """The most that rounding may take from the bound of messages.
+
+    These are the sizes of all terms, times how often they are added. The weights of factors are taken to be as
+    accurate as the inverse of a matrix of all variables.
+    """
+    wiring, plugs, states = beliefs.wiring, beliefs.wiring.plugs, beliefs.wiring.plugs.states[:-1]
+    n, arity, rhos = wiring.num_variables, np.diff(plugs.starts), beliefs.rhos
+    sent = _largest(beliefs.messages, wiring.wires.messages[:-1])
+    into = np.bincount(plugs.scope, rhos[wiring.factors] * sent, minlength=n)
+    alone, own = _largest(wiring.unary, states) + into, _largest(beliefs.logs, states)
+    off = UNIT * ((wiring.degrees + 6.0) * alone + beliefs.counts * (plugs.cards + 2.0))
+    each = np.bincount(wiring.factors, own[plugs.scope] + sent, minlength=len(arity))
+    moved = np.bincount(wiring.factors, (off / beliefs.counts)[plugs.scope], minlength=len(arity))
+    entries = np.exp(np.bincount(wiring.factors, np.log(plugs.cards)[plugs.scope], minlength=len(arity)))
+    sizes = _table_sizes(wiring) + rhos * each
+    factors = rhos * (moved + UNIT * (entries + 4.0)) + UNIT * (arity + 8.0 + n) * sizes
+    terms = abs(wiring.constant) + float(alone.sum() + sizes.sum())
+    return float(off.sum() + factors.sum() + UNIT * (n + len(arity) + 4.0) * terms)
+
+
+def _largest(logs: Floats, starts: Ints) -> Floats:
+    """The largest size of each row of log values other than -inf."""
+    return np.maximum.reduceat(np.where(logs > -np.inf, np.abs(logs), 0.0), starts) if len(starts) else np.zeros(0)
+
+
+def _table_sizes(wiring: Wiring) -> Floats:
+    """A number that no log value of each factor other than -inf exceeds in size."""
+    plugs = wiring.plugs
+    most = np.minimum(plugs.limits, (plugs.cards.max(initial=1) - 1.0) ** 2)
+    found = np.abs(plugs.weights) * np.where(plugs.kinds == POTTS, 1.0, most)
+    tables = plugs.kinds == TABLE
+    if tables.any():
+        starts, which = np.unique(plugs.places[tables], return_inverse=True)
+        found[tables] = _largest(plugs.tables, starts)[which]
+    return np.asarray(found)
 
 
 def is_fixed(ended: Run[Any]) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
-from sepset.inference.method import Answer, Best, RunReport
+from sepset.inference.method import Answer, Best, RunReport, can
 from sepset.inference.plan import EliminationPlan
 from sepset.inference.result import Guarantee, Guarantees, Status
 from sepset.inference.wiring import Wiring
@@ -22,6 +22,7 @@ from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.inference.method import Method
+    from sepset.inference.propagation.passing import Beliefs
 
 
 class Believed(Protocol):
@@ -54,6 +55,9 @@ class Believed(Protocol):
     def variable(self, i: int) -> Floats:
         """The belief of one variable."""
 
+    def rows(self, places: Ints) -> Floats:
+        """The beliefs of variables with the same number of states, one row each."""
+
     def factor(self, f: int) -> Floats:
         """The belief of one factor, an axis per variable."""
 
@@ -78,6 +82,14 @@ class PassesMessages(Protocol[B]):
 
     def promises(self, problem: Problem) -> Guarantees:
         """The guarantees of converged answers about this problem."""
+
+
+@runtime_checkable
+class PassesMaxima(Protocol):
+    """A method that also finds beliefs by maxima."""
+
+    def propagate_maxima(self, wiring: Wiring) -> Beliefs:
+        """The beliefs where passes of maxima end."""
 
 
 class PreparedPropagation(Generic[B]):
@@ -114,6 +126,17 @@ class PreparedPropagation(Generic[B]):
         place = {int(v): i for i, v in enumerate(found.wiring.free)}
         return lambda v: Table(self._scope([v]), found.variable(place[v])), self.log_partition(evidence)
 
+    def marginal_rows(self, evidence: Evidence, positions: Ints) -> Floats:
+        """The beliefs of variables with the same states, one row each, observed ones as point masses."""
+        found, codes = self.beliefs(evidence), evidence.codes
+        free = np.isin(positions, found.wiring.free)
+        made = np.zeros((len(positions), self._scope(positions[:1].tolist())[0].num_states))
+        if free.any():
+            made[free] = found.rows(np.searchsorted(found.wiring.free, positions[free]))
+        for row in np.flatnonzero(~free).tolist():
+            made[row, codes[int(positions[row])]] = 1.0
+        return made
+
     def _scope(self, targets: Sequence[int]) -> list[Discrete]:
         """The targets, which are discrete wherever a model is wired."""
         return [cast(Discrete, self.problem.variables[v]) for v in targets]
@@ -136,16 +159,13 @@ class PreparedPropagation(Generic[B]):
     def _joint(self, found: B, places: list[int], targets: Sequence[int]) -> Floats:
         """The marginal of a factor's belief over some of its variables, in their order."""
         wiring = found.wiring
-        inside = np.isin(wiring.plugs.scope, places)
-        counts = np.bincount(wiring.factors, inside, minlength=wiring.num_factors)
-        covering = np.flatnonzero(counts == len(places))
-        if not len(covering):
+        f = wiring.home(places)
+        if f is None:
             names = listing([self.problem.variables[v].name for v in targets])
             raise NotApplicable(
                 f"{type(self._passes).__name__} has joint beliefs within one factor, and no factor covers {names}. "
                 "Use CliqueTree(), or ask for each of them alone."
             )
-        f = int(min(covering, key=lambda g: len(wiring.scope(int(g)))))
         scope = wiring.scope(f).tolist()
         belief = found.factor(f).sum(axis=tuple(a for a, i in enumerate(scope) if i not in places))
         kept = [i for i in scope if i in places]
@@ -156,6 +176,12 @@ class PreparedPropagation(Generic[B]):
         found = self.beliefs(evidence)
         info = {"passes": found.num_passes, "residual": found.residual, "is_forest": found.is_forest}
         return RunReport(self._passes.guarantees(found), found.status, info)
+
+    def max_beliefs(self, evidence: Evidence) -> Beliefs:
+        """The beliefs of max-product messages at some evidence."""
+        if not can(self._passes, PassesMaxima):
+            self._refuse("sends no maxima between single factors")
+        return self._passes.propagate_maxima(Wiring.of(self.problem, evidence))
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """Refused: assignments are found by `map_assignment(..., method=)`."""

@@ -84,6 +84,10 @@ class TreeReweighted:
                 step /= 2.0
         return best
 
+    def propagate_maxima(self, wiring: Wiring) -> Beliefs:
+        """The beliefs where passes of maxima end."""
+        return propagated(self._passing(wiring, is_max=True), wiring, as_until(self.until, MAX_BUDGET))
+
     def assign(self, task: AssignmentTask) -> Found:
         """The best of the assignments decoded from the messages, with their upper bound."""
         passing = self._passing(task.wiring, is_max=True)

@@ -528,5 +528,7 @@ def run_briefly(
     out: Any,
 ) -> float:
     """The same for a short program, while other Python threads wait."""
-    copied = rows, copies, fixed, codes, old, dirty
-    return run(w, store, *copied, ops, groups, exponents, flags, spans, maximize, cancel, roots, reads, out)
+    return run(
+        w, store, rows, copies, fixed, codes, old, dirty, ops, groups, exponents, flags, spans, maximize, cancel, roots,
+        reads, out,
+    )  # fmt: skip

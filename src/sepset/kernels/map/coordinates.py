@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.propagation.wires import Wires, conditional
@@ -34,3 +36,27 @@ def sweep(wires: Wires, unary: Floats, factors: Ints, order: Ints, codes: Ints, 
             codes[i] = best
             changes += 1
     return changes
+
+
+@kernel(work=_sweep_work, borrows=True)
+def tied(
+    wires: Wires, unary: Floats, factors: Ints, codes: Ints, rounding: float, out: Floats, cancel: Bytes
+) -> int:  # fmt: skip
+    """The number of variables that have another possible state of the same value, given the states of all others.
+
+    Args:
+        rounding: the difference, relative to the size of a value if that is above one, that counts as none.
+        out: room for one number per state.
+    """
+    count = 0
+    for i in range(len(wires.cards)):
+        if cancel[0]:
+            return count
+        conditional(wires, unary, factors, i, codes, out)
+        own = out[codes[i]]
+        least = own - rounding * max(1.0, abs(own))
+        for x in range(wires.cards[i]):
+            if x != codes[i] and out[x] >= least and out[x] > -np.inf:
+                count += 1
+                break
+    return count

@@ -339,8 +339,30 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
     return float(values[counted] @ weights[counted] / total) if total > 0 else float("nan")
 
 
+class Risks(Answers[Loss, R]):
+    """Risks by loss.
+
+    Attributes:
+        risks: by loss.
+    """
+
+    risks: Mapping[Loss, R]
+
+    def __getitem__(self, loss: Loss) -> R:
+        return of_loss(self.risks, loss)
+
+    def __iter__(self) -> Iterator[Loss]:
+        return iter(self.risks)
+
+    def __len__(self) -> int:
+        return len(self.risks)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self.risks.values()))})"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Answers[Loss, Risk], Assessment):
+class Evaluation(Risks[Risk], Assessment):
     """The risk of one model under several losses, by loss.
 
     >>> from sepset.cpds.table import TableCPD
@@ -352,18 +374,6 @@ class Evaluation(Answers[Loss, Risk], Assessment):
     """
 
     risks: Mapping[Loss, Risk]
-
-    def __getitem__(self, loss: Loss) -> Risk:
-        return of_loss(self.risks, loss)
-
-    def __iter__(self) -> Iterator[Loss]:
-        return iter(self.risks)
-
-    def __len__(self) -> int:
-        return len(self.risks)
-
-    def __repr__(self) -> str:
-        return f"Evaluation({', '.join(map(repr, self.risks.values()))})"
 
     def _shown(self) -> Shown:
         rows = [(r.name, f"{r.mean:.6g}", f"{r.standard_error:.2g}", f"{len(r.rows):,}") for r in self.risks.values()]

@@ -5,7 +5,7 @@ A *procedure* is anything that makes a model from a dataset: a `Learner`, or a f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
@@ -20,10 +20,10 @@ from sepset.data.sources import as_dataset
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG
 from sepset.inference.method import Method
-from sepset.inference.result import Answers, Guarantee, Guarantees, Result
+from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.assessment import Assessment
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, evaluate, of_loss, weighted_mean
+from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, Risks, evaluate, weighted_mean
 from sepset.learning.evaluation.splits import KFold, Splitter
 from sepset.learning.fit import LearningMethod, fit
 from sepset.models.bayesnet import BayesNet
@@ -140,7 +140,7 @@ class ValidatedRisk:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Validation(Answers[Loss, ValidatedRisk], Assessment):
+class Validation(Risks[ValidatedRisk], Assessment):
     """The risks of a procedure on rows it was not trained on, by loss.
 
     Attributes:
@@ -159,18 +159,6 @@ class Validation(Answers[Loss, ValidatedRisk], Assessment):
     def risk(self) -> ValidatedRisk:
         """The first loss."""
         return next(iter(self.risks.values()))
-
-    def __getitem__(self, loss: Loss) -> ValidatedRisk:
-        return of_loss(self.risks, loss)
-
-    def __iter__(self) -> Iterator[Loss]:
-        return iter(self.risks)
-
-    def __len__(self) -> int:
-        return len(self.risks)
-
-    def __repr__(self) -> str:
-        return f"Validation({', '.join(map(repr, self.risks.values()))})"
 
     def _shown(self) -> Shown:
         trained = ["training mean"] if self.risk.trained else []

@@ -445,8 +445,11 @@ def _values(dataset: Dataset, is_real: Bools) -> Floats:
 
 
 def _weights(dataset: Dataset) -> AnyArray:
+    """Whole numbers where the weights are that, of 32 bits unless counts may exceed them: one compiled form serves."""
     weights = dataset.weights
     if weights is None:
         return np.ones(dataset.num_rows, np.int32)
-    whole = np.rint(weights)
-    return whole.astype(np.int64) if np.array_equal(whole, weights) and weights.sum() < 2**53 else weights
+    whole, total = np.rint(weights), weights.sum()
+    if not np.array_equal(whole, weights) or total >= 2**53:
+        return weights
+    return whole.astype(np.int32 if total < 2**31 else np.int64)

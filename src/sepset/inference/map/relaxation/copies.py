@@ -17,7 +17,8 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.inference.iterate import Until
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.relaxation.temperature import annealed
-from sepset.inference.propagation.maxproduct import decoded_codes, dual_messages
+from sepset.inference.propagation.counting import dual_messages
+from sepset.inference.propagation.maxproduct import decoded_codes
 from sepset.inference.propagation.passing import Passing, propagated
 from sepset.inference.wiring import Wiring
 
@@ -100,7 +101,7 @@ class Copies:
         beliefs = propagated(Passing(0.0, "sequential", True), model, ONCE)
         if beliefs.log_totals == -np.inf:
             return Maximum(-np.inf, np.zeros(len(self.owners), np.int64), np.zeros(len(beliefs.messages)))
-        messages = dual_messages(beliefs)
+        messages = dual_messages(beliefs, (beliefs.wiring.traversal.up > 0).astype(np.float64))
         return Maximum(bound_of(model, messages), decoded_codes(beliefs), messages)
 
     def chosen(self, codes: Ints) -> Floats:

@@ -1,0 +1,146 @@
+"""One compiled form serves writable and read-only arrays; what a kernel writes is never taken as read-only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba.core import types
+from numba.core.errors import TypingError
+
+from sepset.kernels.compile import compiled
+from sepset.kernels.forms import one_form, written_arguments
+from sepset.kernels.kernel import Kernel, Options
+
+FLOATS = types.Array(types.float64, 1, "C")
+FIXED = FLOATS.copy(readonly=True)
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: np.ndarray
+
+
+def kernel(function):
+    return Kernel(function, Options(False, False, False), None)
+
+
+@kernel
+def put(out, at, value):
+    out[at] = value
+
+
+@kernel
+def total(values):
+    found = 0.0
+    for v in values:
+        found += v
+    return found
+
+
+def reads(a, b, out):
+    size, half = len(a), a[: len(b)]
+    for i in range(size):
+        out[i] = a[i] + total(b) + half[0]
+
+
+def writes_a_slice(a, b):
+    part = a[1:]
+    part[0] += b[0]
+
+
+def writes_one_of_two(a, b, first):
+    target = a if first else b
+    target[0] = 1.0
+
+
+def writes_through_another(a, b):
+    put(a, 0, total(b))
+
+
+def writes_among_several(a, b, c):
+    given = b, 0
+    put(*given, c[0])
+    return total(a)
+
+
+def writes_a_row(a, b):
+    for row in a:
+        row[0] = b[0]
+
+
+def writes_a_field(pair, other):
+    pair.left[0] = other.right[0]
+
+
+def sorts(a, b):
+    a.sort()
+    return b[0]
+
+
+def returns(a, b):
+    return a, b[0]
+
+
+def swaps(a, b, out):
+    a, out = out, a
+    out[0] = b[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "written"),
+    [
+        (reads, {2}),
+        (writes_a_slice, {0}),
+        (writes_one_of_two, {0, 1}),
+        (writes_through_another, {0}),
+        (writes_among_several, {1, 2}),
+        (writes_a_row, {0}),
+        (writes_a_field, {0}),
+        (sorts, {0}),
+        (returns, {0}),
+        (swaps, {0, 2}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_what_is_written(function, written):
+    assert written_arguments(function) == written
+
+
+def test_without_its_source_a_function_may_write_everything(monkeypatch):
+    made: dict[str, object] = {}
+    exec("def typed_in(a, b):\n    return a[0] + b[0]\n", made)
+    assert written_arguments(made["typed_in"]) == {0, 1}
+
+    def changed(a, b):
+        return a[0] + b[0]
+
+    monkeypatch.setattr("inspect.getsource", lambda _: "def changed(b, c):\n    return b[0]\n")
+    assert written_arguments(changed) == {0, 1}
+
+
+def test_types_of_arrays_that_are_read():
+    pair = types.NamedTuple([FLOATS, FLOATS], Pair)
+    fixed = types.NamedTuple([FIXED, FIXED], Pair)
+    assert one_form(reads, (FLOATS, FIXED, FLOATS)) == (FIXED, FIXED, FLOATS)
+    assert one_form(writes_a_field, (pair, pair)) == (pair, fixed)
+    assert one_form(writes_a_field, (pair, pair), arrays_only=True) == (pair, pair)
+    assert one_form(put.function, (FLOATS, types.int64, types.float64)) == (FLOATS, types.int64, types.float64)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_one_form_serves(tmp_path, monkeypatch):
+    monkeypatch.setattr("sepset.kernels.compile.cache_directory", lambda: tmp_path)
+    shift = compiled(writes_a_slice, False, False, False, False, False)
+    fixed = np.ones(3)
+    fixed.flags.writeable = False
+    for given in (np.ones(3), fixed, np.ones(3)):
+        a = np.zeros(3)
+        shift(a, given)
+        assert a.tolist() == [0.0, 1.0, 0.0]
+    assert len(shift.overloads) == 1
+    with pytest.raises(TypingError):
+        shift(fixed, np.ones(3))
+    assert fixed.tolist() == [1.0, 1.0, 1.0]
