@@ -1,5 +1,8 @@
 """Regions grow breadth first, interpreted kernels answer like compiled ones, and cancelled ones change nothing."""
 
+import itertools
+
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -37,3 +40,21 @@ def test_cancelled_work_changes_nothing():
     count = solve(*space.model, space.region, space.free, draws, draws, codes, space.loss, 64, np.ones(1, np.uint8))
     assert count == 0
     np.testing.assert_array_equal(codes, wiring.modes)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_depths_are_distances_from_the_first_root_of_each_component(seed):
+    rng = np.random.default_rng(seed)
+    wiring = Wiring.of(random_problem(rng))
+    n = wiring.num_variables
+    graph = nx.empty_graph(n)
+    for f in range(wiring.num_factors):
+        graph.add_edges_from(itertools.combinations(wiring.scope(f).tolist(), 2))
+    roots, out = rng.permutation(n), np.zeros(n, np.int64)
+    regions.depths(wiring.wires, wiring.factors, roots, np.empty(n, np.int64), out)
+    for part in nx.connected_components(graph):
+        root = next(i for i in roots.tolist() if i in part)
+        known = nx.single_source_shortest_path_length(graph, root)
+        assert {i: int(out[i]) for i in part} == known
+    members, _ = Workspace(wiring, 4).strips(1, rng)
+    assert set(members.tolist()) <= set(np.flatnonzero(wiring.plugs.cards > 1).tolist())

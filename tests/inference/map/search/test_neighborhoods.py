@@ -1,16 +1,19 @@
 """Large neighborhoods are solved exactly, never make an assignment worse, and resume where they stopped."""
 
 import itertools
+from dataclasses import replace
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import sepset as ss
 from sepset.inference.assignment import assign
-from sepset.inference.map.search.neighborhoods import Moved, moved
+from sepset.inference.map.search.neighborhoods import Moved, combined, moved, pooled
 from sepset.inference.map.search.workspace import Workspace
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.regions import GONE
+from support.blocks import in_blocks
 from support.wired import best_value, random_binary, random_problem, task_of
 
 
@@ -23,13 +26,15 @@ def glass(side, seed=0):
     return ss.MarkovNet.ising(spin, rng.normal(size=len(spin.grid_edges())), field=0.1 * rng.normal(size=(side, side)))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@in_blocks("seed", range(100))
 def test_moves_are_best_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)
     space, cards = Workspace(wiring, int(rng.choice([2, 4, 9]))), wiring.plugs.cards
     codes = (rng.random(len(cards)) * cards).astype(np.int64)
-    state = Moved(codes, space.value(codes), codes, space.value(codes), reach=3.0, moves=int(rng.integers(2)))
+    state = Moved(
+        codes, space.value(codes), codes, space.value(codes), reach=3.0, depth=1.5, moves=int(rng.integers(8))
+    )
     for _ in range(4):
         made = moved(space, state, rng)
         assert made.value >= state.value
@@ -42,7 +47,47 @@ def test_moves_are_best_by_enumeration(seed):
         state = made
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(200))
+def test_combinations_are_best_by_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    wiring = random_wiring(rng)
+    space = Workspace(wiring, 4)
+    one, other = space.drawn(rng), space.drawn(rng)
+    parts = connected_parts(wiring, np.flatnonzero(one != other))
+    values = []
+    for taken in itertools.product((False, True), repeat=len(parts)):
+        trial = one.copy()
+        for part in itertools.compress(parts, taken):
+            trial[part] = other[part]
+        values.append(space.value(trial))
+    assert space.value(space.combined(one, other)) == pytest.approx(max(values), rel=1e-12)
+    state = Moved(one, space.value(one), one, space.value(one), pool=((space.value(other), other),))
+    met = combined(space, state)
+    assert met.value == met.top == space.value(met.codes) == pytest.approx(max(values), rel=1e-12)
+
+
+def connected_parts(wiring, members):
+    """The connected components of the given variables, by networkx."""
+    graph = nx.Graph()
+    graph.add_nodes_from(members.tolist())
+    for scope in np.split(wiring.wires.scope, wiring.wires.starts[1:-1]):
+        inside = [int(i) for i in scope if i in graph]
+        graph.add_edges_from(itertools.pairwise(inside))
+    return [sorted(part) for part in nx.connected_components(graph)]
+
+
+def test_a_full_pool_forgets_its_worst_when_nothing_is_new():
+    one = np.array([0, 1])
+    state = Moved(one, 1.0, one, 1.0)
+    for value in range(10):
+        codes = np.array([value, 0])
+        state = pooled(replace(state, codes=codes, value=float(value)))
+    assert [value for value, _ in state.pool] == [9.0, 8.0, 7.0, 6.0, 5.0]
+    again = pooled(replace(state, codes=np.array([9, 0]), value=9.0))
+    assert [value for value, _ in again.pool] == [9.0, 8.0, 7.0, 6.0]
+
+
+@in_blocks("seed", range(300))
 def test_small_models_are_solved_and_proved(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)

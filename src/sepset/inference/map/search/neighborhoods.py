@@ -2,8 +2,11 @@ r"""Large neighborhoods: the best states of many variables at once, given the ot
 
 $$\mathbf x_R \leftarrow \arg\max_{\mathbf x_R} \log \tilde P(\mathbf x_R, \mathbf x_{\setminus R})$$
 
-A region $R$ grows around a random variable. Where its elimination would take a table that is too large, variables far
-from the center are fixed at their present states. Regions grow as long as most of their variables need not be fixed.
+A region $R$ grows around a random variable, or is all of the model but every so many layers around one: strips, whose
+width is limited in planar graphs. Where its elimination would take a table that is too large, variables far from the
+center are fixed at their present states. Regions grow as long as most of their variables need not be fixed.
+
+Starts meet: of two assignments, each connected part of the variables in which they differ is taken from the better one.
 """
 
 from __future__ import annotations
@@ -28,9 +31,21 @@ FIRST, LEAST, MOST = 100.0, 16.0, 2.0**13
 MOSTLY, PACE = 0.9, 1.02
 """Regions grow by this factor after one of which this part was solved, and shrink after others."""
 
-SPREAD, WHOLE = 4.0, 8
-"""The ratio of the largest to the smallest regions of a time, and one in how many takes all variables."""
+SPREAD = 4.0
+"""The ratio of the largest to the smallest compact regions of a time."""
 
+TURNS, WHOLE, COMPACT = 8, 0, 4
+"""Of so many moves, the one of the first number takes all variables and that of the second a compact region; the others
+take strips."""
+
+DEPTH, NEARLY = 6.0, 0.97
+"""The first depth of strips; they get deeper after one of which this part was solved."""
+
+POOL = 5
+"""The number of assignments that later starts combine."""
+
+IDLE, MOST_IDLE, COVERED = 12, 100, 20000
+"""The least and the most patience of a start that others follow; in between, its moves take this many variables."""
 
 MOST_CHECKED = 2**24
 """The most entries of a table when a proof is checked, with another order of elimination."""
@@ -45,11 +60,13 @@ class Moved:
         value: its value, zeros as losses.
         best: the best assignment so far.
         top: its value.
-        reach: the size of the largest regions.
+        reach: the size of the largest compact regions.
+        depth: the depth of strips.
         idle: the number of moves in a row without improvement.
         moves: the number of moves.
         starts: the number of starts that are finished.
         is_solved: whether one move solved the whole model.
+        pool: the best results of finished starts, the best one first, with their values.
     """
 
     codes: Ints
@@ -57,10 +74,12 @@ class Moved:
     best: Ints
     top: float
     reach: float = FIRST
+    depth: float = DEPTH
     idle: int = 0
     moves: int = 0
     starts: int = 0
     is_solved: bool = False
+    pool: tuple[tuple[float, Ints], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,12 +91,15 @@ class LargeNeighborhood:
 
     Args:
         entries: the most entries of a table of the elimination.
-        patience: the number of moves in a row without improvement that end a start; by default it grows with the model.
-        restarts: the number of further starts, each from the best assignment with some region at random states.
+        patience: the number of moves in a row without improvement that end a start; by default it grows with the model
+            if there is one start only.
+        restarts: the number of further starts: the first few at random, later ones from two earlier results combined,
+            with some region at random states.
 
     Cost: a move takes time linear in the variables of its region times `entries`.
     Reference: Dechter (1999), Bucket elimination; Ahuja, Ergun, Orlin & Punnen (2002), A survey of very large-scale
-        neighborhood search techniques.
+        neighborhood search techniques; Baker (1994), for strips; Tinos, Whitley & Chicano (2015), Partition crossover
+        for pseudo-Boolean optimization.
     Guarantee: never worse than the start; exact if a region is the whole model.
     Tested by: inference/map/search/test_neighborhoods.py::test_moves_are_best_by_enumeration
 
@@ -90,7 +112,7 @@ class LargeNeighborhood:
     True
     """
 
-    entries: int = 2**10
+    entries: int = 2**12
     _: KW_ONLY
     patience: int | None = None
     restarts: int = 0
@@ -150,15 +172,54 @@ class _Moves:
         made = moved(space, state, rng)
         if made.is_solved:
             return made, Info(made.top, 0.0, is_done=True)
-        patience = self.method.patience
-        if made.idle < (100 + len(space.free) // 10 if patience is None else patience):
+        if made.idle < self._patience(space):
             return made, Info(made.top, np.inf)
+        met = combined(space, made)
+        if met.value > made.value + 1e-12 * abs(made.value):
+            return met, Info(met.top, np.inf)
         if state.starts >= self.method.restarts:
             return made, Info(made.top, 0.0, is_done=True)
-        fresh = space.shaken(made.best, int(made.reach), rng)
-        return replace(made, codes=fresh, value=space.value(fresh), idle=0, starts=made.starts + 1), Info(
-            made.top, np.inf
-        )
+        return begun(space, pooled(made), rng), Info(made.top, np.inf)
+
+    def _patience(self, space: Workspace) -> int:
+        if self.method.patience is not None:
+            return self.method.patience
+        n = len(space.free)
+        return min(MOST_IDLE, max(IDLE, COVERED // n)) if self.method.restarts else 100 + n // 10
+
+
+def combined(space: Workspace, state: Moved) -> Moved:
+    """The state after its assignment met all of the pool: each connected part of the differences is the better one.
+
+    Guarantee: never worse than either assignment.
+    Tested by: inference/map/search/test_neighborhoods.py::test_combinations_are_best_by_enumeration
+    """
+    codes = state.codes
+    for _, other in state.pool:
+        codes = space.combined(codes, other)
+    value = space.value(codes)
+    met = replace(state, codes=codes, value=value, idle=0)
+    return replace(met, best=codes, top=value) if value > met.top else met
+
+
+def pooled(state: Moved) -> Moved:
+    """The state with its assignment in the pool; if that one is known, the pool loses its worst instead."""
+    known = any(np.array_equal(codes, state.codes) for _, codes in state.pool)
+    if known:
+        return replace(state, pool=state.pool[: POOL - 1])
+    pool = sorted((*state.pool, (state.value, state.codes)), key=lambda one: -one[0])
+    return replace(state, pool=tuple(pool[:POOL]))
+
+
+def begun(space: Workspace, state: Moved, rng: np.random.Generator) -> Moved:
+    """The state at the next start: at random until the pool is full, then two of it combined, with a region shaken."""
+    if len(state.pool) < POOL:
+        codes = space.drawn(rng)
+    else:
+        one, other = rng.choice(len(state.pool), 2, replace=False)
+        codes = space.combined(state.pool[one][1], state.pool[other][1])
+        codes = space.shaken(codes, max(1, int(state.reach * rng.random())), rng)
+    return replace(state, codes=codes, value=space.value(codes), idle=0, starts=state.starts + 1)
 
 
 def moved(space: Workspace, state: Moved, rng: np.random.Generator) -> Moved:
@@ -167,23 +228,32 @@ def moved(space: Workspace, state: Moved, rng: np.random.Generator) -> Moved:
     Guarantee: the best states of the variables that were not fixed, given the others.
     Tested by: inference/map/search/test_neighborhoods.py::test_moves_are_best_by_enumeration
     """
-    is_all = state.moves % WHOLE == 0 and len(space.free) <= MOST
+    turn = state.moves % TURNS if len(space.free) <= MOST else COMPACT
+    is_all, is_strips = turn == WHOLE, turn not in (WHOLE, COMPACT)
     if is_all or not len(space.free):
         members, keys = space.everything(rng)
+    elif is_strips:
+        members, keys = space.strips(max(1, int(state.depth + rng.random())), rng)
     else:
         members, keys = space.near(max(1, int(state.reach * SPREAD ** -rng.random())), rng)
     codes, count = space.solved(state.codes, members, keys, rng)
     value = space.value(codes)
     better = value > state.value + 1e-12 * abs(state.value)
     made = replace(state, moves=state.moves + 1, idle=0 if better else state.idle + 1)
-    if not is_all:
-        pace = PACE if count >= MOSTLY * len(members) else 1.0 / PACE
-        made = replace(made, reach=min(MOST, float(max(LEAST, len(space.free))), max(LEAST, state.reach * pace)))
+    if is_strips:
+        made = replace(made, depth=_paced(state.depth, count >= NEARLY * len(members), 1.0, len(space.free)))
+    elif not is_all:
+        made = replace(made, reach=_paced(state.reach, count >= MOSTLY * len(members), LEAST, len(space.free)))
     if value >= state.value:
         made = replace(made, codes=codes, value=value)
     if made.value > made.top:
         made = replace(made, best=made.codes, top=made.value)
     return replace(made, is_solved=count == len(space.free))
+
+
+def _paced(size: float, grows: bool, least: float, count: int) -> float:
+    """The size of the next regions."""
+    return min(MOST, max(least, float(count)), max(least, size * (PACE if grows else 1.0 / PACE)))
 
 
 def _certificate(wiring: Wiring, value: float, entries: int) -> Certificate:
@@ -215,4 +285,5 @@ class _MovedCodec:
     def unpack(self, content: dict[str, Any]) -> Moved:
         made = Moved(**content)
         codes, best = (np.array(content[name], np.int64) for name in ("codes", "best"))
-        return replace(made, codes=codes, best=best)
+        pool = tuple((float(value), np.array(one, np.int64)) for value, one in content["pool"])
+        return replace(made, codes=codes, best=best, pool=pool)

@@ -13,7 +13,17 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.inference.wiring import Wiring
-from sepset.kernels.map.regions import LEVELS, WIDEST, Region, free_states, grow, soft_value, solve_region
+from sepset.kernels.map.regions import (
+    LEVELS,
+    WIDEST,
+    Region,
+    depths,
+    exchange,
+    free_states,
+    grow,
+    soft_value,
+    solve_region,
+)
 from sepset.kernels.propagation.wires import QUADRATIC, TABLE
 
 MOST_TABLES = 2**22
@@ -55,6 +65,28 @@ class Workspace:
         """All variables, in a random order."""
         return rng.permutation(self.free), rng.random(self.wiring.num_variables)
 
+    def strips(self, depth: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        """All variables but those at every so many steps from a random one: strips that are not deep.
+
+        In planar graphs the width of a strip is at most proportional to its depth.
+        """
+        n = self.wiring.num_variables
+        out = np.empty(n, np.int64)
+        depths(self.wiring.wires, self.wiring.factors, rng.permutation(n), np.empty(n, np.int64), out)
+        kept = out[self.free] % (depth + 1) != rng.integers(depth + 1)
+        return rng.permutation(self.free[kept]), rng.random(n)
+
+    def combined(self, codes: Ints, other: Ints) -> Ints:
+        """The best assignment that takes each connected part of the differences from one of the two."""
+        found, n = np.array(codes, np.int64), self.wiring.num_variables
+        seen, queue, owners = np.empty(n, np.uint8), np.empty(n, np.int64), np.empty(self.wiring.num_factors, np.int64)
+        exchange(*self.model, found, np.array(other, np.int64), self.loss, seen, queue, owners)
+        return found
+
+    def drawn(self, rng: np.random.Generator) -> Ints:
+        """An assignment at random."""
+        return (rng.random(self.wiring.num_variables) * self.wiring.plugs.cards).astype(np.int64)
+
     def solved(self, codes: Ints, members: Ints, keys: Floats, rng: np.random.Generator) -> tuple[Ints, int]:
         """The assignment with the region at its best states, and how many variables were not fixed.
 
@@ -73,7 +105,7 @@ class Workspace:
     def shaken(self, codes: Ints, size: int, rng: np.random.Generator) -> Ints:
         """The assignment with a region of this size at random states."""
         found, (members, _) = np.array(codes, np.int64), self.near(size, rng)
-        found[members] = (rng.random(len(members)) * self.wiring.plugs.cards[members]).astype(np.int64)
+        found[members] = self.drawn(rng)[members]
         return found
 
 

@@ -8,6 +8,7 @@ $$P(T \mid \mathcal D) \propto \prod_{uv \in T} \beta_{uv}, \qquad
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class TreePosterior:
     Guarantee: exact.
     Tested by: learning/structure/averaging/test_trees.py::test_against_all_trees
     """
+
+    ignores_start: ClassVar[bool] = True
 
     @property
     def takes_collinear(self) -> bool:
