@@ -240,8 +240,9 @@ def run(lab: Lab) -> list[Report]:
             found = lab.ask("sepset", search, network, columns, method, parents, fresh=True, limit=PATIENCE)
             known = isinstance(found, Found)
             gap = f", gap {found.gap:.3g}" if known else ""
-            searches.append(Comparison(case + gap, found.seconds if known else found))
-            memory.append(Comparison(case, found.memory if known else found, kind="B"))
+            goals = ("10 s", "1 GB") if method == "dynamic" else ("600 s", "8 GB")
+            searches.append(Comparison(case + gap, found.seconds if known else found, target=goals[0]))
+            memory.append(Comparison(case, found.memory if known else found, kind="B", target=goals[1]))
     for name in lab.wanted(() if lab.quick else SAMPLES):
         averaged = lab.ask("sepset", chain, name, limit=PATIENCE)
         known = isinstance(averaged, Averaged)
