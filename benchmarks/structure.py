@@ -24,6 +24,7 @@ CASES = {  # the ratio that is our goal, and the score of plain hill climbing by
     "link_2000": ("10x", None),
     "pigs_5000": ("10x", -1674695.8),
 }
+MOST = {"alarm_20000": "210400", "pigs_5000": "1674534"}  # of the default method; the true graph of ALARM has 210349.6
 
 
 @lru_cache(maxsize=1)
@@ -118,8 +119,9 @@ def run(lab: Lab) -> list[Report]:
         times.append(Comparison(name, _time(ours), {"pyagrum": _time(theirs)}, target=goal))
         peers = {"pyagrum": _score(theirs), **({} if published is None else {"bnlearn (published)": -published})}
         scores.append(Comparison(name, _score(ours), peers, kind="score"))
-        defaults.append(Comparison(f"{name}, default method", _score(best), {"pyagrum": _score(theirs)}, kind="score"))
-        times.append(Comparison(f"{name}, default method", _time(best), {"pyagrum": _time(theirs)}))
+        case, most = f"{name}, default method", MOST.get(name, "")
+        defaults.append(Comparison(case, _score(best), {"pyagrum": _score(theirs)}, kind="score", target=most))
+        times.append(Comparison(case, _time(best), {"pyagrum": _time(theirs)}))
         codings.append(Comparison(name, seconds(lab.ask("sepset", coding, name)), {}))
     note = "One thread. Rows are coded (ours) and loaded (pyAgrum's) before; the time of that is in the last table."
     return [

@@ -107,3 +107,29 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"sepset\[plot\]"):
         plotting.save(lambda ax: None, "x.png")
+
+
+def test_many_or_long_states_lie_down(axes):
+    states = tuple(f"a rather long state {k}" for k in range(9))
+    answer = ss.query(ss.BayesNet(ss.TableCPD(ss.Discrete("x", states), np.full(9, 1 / 9))), "x")
+    found = answer.plot(axes)
+    assert [label.get_text() for label in found.get_yticklabels()] == list(states)
+    assert (found.get_xlabel(), found.get_xlim()) == ("probability", (0.0, 1.0))
+    assert [bar.get_width() for bar in found.patches] == pytest.approx([1 / 9] * 9)
+
+
+def test_a_joint_of_two_is_a_heat_map_with_its_numbers(axes):
+    found = ss.query(ss.datasets.load("asia"), ["lung", "bronc"]).plot(axes)
+    assert [text.get_text() for text in found.texts] == ["0.0315", "0.0235", "0.418", "0.526"]
+    assert found.images[0].colorbar.ax.get_ylabel() == "probability"
+
+
+def test_a_real_variable_in_each_state_of_a_discrete_one(axes):
+    a, x = ss.Discrete("a", ("low", "high")), ss.Real("x")
+    model = ss.BayesNet(ss.TableCPD(a, [0.25, 0.75]), ss.LinearGaussian(x, [0.0, 4.0], covariance=[1.0, 4.0], by=a))
+    found = ss.query(model, ["a", "x"]).plot(axes)
+    for line, share in zip(found.lines, (0.25, 0.75), strict=True):
+        assert np.trapezoid(line.get_ydata(), line.get_xdata()) == pytest.approx(share, abs=1e-3)
+    assert found.get_title() == "P(a, x)"
+    with pytest.raises(ss.SepsetError, match="has a picture if"):
+        ss.query(ss.BayesNet(*model.cpds, ss.LinearGaussian(ss.Real("y"), covariance=1.0)), ["a", "x", "y"]).plot(axes)

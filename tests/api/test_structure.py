@@ -88,3 +88,24 @@ def test_other_columns_are_left_out_of_a_score() -> None:
         assert dict(one) == pytest.approx(dict(other))
     with pytest.raises(ss.SepsetError, match="no column 'z'"):
         ss.structure.score(ss.DAG.parse("a -> z"), data)
+
+
+def test_arguments_are_checked_whatever_the_method() -> None:
+    """An unknown setting, and a start of other columns or without use, are refused before the work."""
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 2, 40) for name in "abc"}
+    start = ss.DAG.parse("a -> b; c")
+    for method in (ss.ChowLiu(), ss.ExactSearch(), ss.PC(), ss.StructuralEM(), ss.HillClimb()):
+        with pytest.raises(ss.SepsetError, match=r"until=|Until"):
+            ss.learn_structure(rows, method=method, until="soon")
+        with pytest.raises(ss.SepsetError, match="missing= is 'refuse' or 'available'; found 'drop'"):
+            ss.learn_structure(rows, method=method, missing="drop")  # type: ignore[arg-type]
+    for method in (ss.ChowLiu(), ss.ExactSearch(), ss.PC()):
+        with pytest.raises(ss.SepsetError, match="from any start"):
+            ss.learn_structure(rows, method=method, start=start)
+    for averaging in (ss.structure.TianHe(), ss.structure.Exhaustive(), ss.structure.TreePosterior()):
+        with pytest.raises(ss.SepsetError, match="from any start"):
+            ss.structure_posterior(rows, method=averaging, start=start)
+    for method in (ss.HillClimb(), ss.GES(), ss.StructuralEM()):
+        with pytest.raises(ss.SepsetError, match="only one of the two has 'c'"):
+            ss.learn_structure(rows, method=method, start=ss.DAG.parse("a -> b"))

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from sepset.base.axes import axes_of, count_steps, mark_sizes
+from sepset.base.axes import axes_of, count_steps, mark_sizes, named_columns, named_rows, tick_label
 
 plt = pytest.importorskip("matplotlib.pyplot")
 figures = pytest.importorskip("matplotlib.figure")
@@ -77,3 +77,38 @@ def test_sizes_are_written_as_they_are(axes):
     mark_sizes(axes, [100, 250, 20_000])
     assert labels(axes.xaxis, axes.figure) == ["100", "250", "20,000"]
     assert axes.get_xscale() == "log"
+
+
+def test_labels_get_room_where_axes_are_alone(axes):
+    axes_of(axes)
+    assert axes.figure.get_layout_engine() is not None
+    pair = figures.Figure().subplots(1, 2)
+    axes_of(pair[0])
+    assert pair[0].figure.get_layout_engine() is None
+
+
+def test_nothing_leaves_the_figure(axes):
+    """Long names of rows and columns are cut or turned, and stay inside the figure."""
+    axes_of(axes)
+    axes.barh(range(3), [1.0, 2.0, 3.0])
+    named_rows(axes, ["a variable with an exceedingly long name = a state with one too", "b", "c"])
+    named_columns(axes, [f"a rather long state {k}" for k in range(4)])
+    axes.figure.draw_without_rendering()
+    box, whole = axes.get_tightbbox(), axes.figure.bbox
+    assert whole.x0 - 1 <= box.x0
+    assert box.x1 <= whole.x1 + 1
+    assert whole.y0 - 1 <= box.y0
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {90.0}
+
+
+def test_figures_grow_for_many_rows_on_request(axes):
+    height = axes.figure.get_figheight()
+    named_rows(axes, [str(k) for k in range(80)])
+    assert axes.figure.get_figheight() == height
+    named_rows(axes, [str(k) for k in range(80)], grow=True)
+    assert axes.figure.get_figheight() > 2 * height
+
+
+def test_labels_are_cut_and_are_not_formulas():
+    assert tick_label("over $100") == r"over \$100"
+    assert len(tick_label("x" * 100)) == 43

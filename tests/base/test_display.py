@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import pickle
+import re
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.base.display import Shown, Tabulated, html_table, html_text, rich_table, rich_text, text_table
-from support.terminal import printed
+from sepset.base.display import (
+    Shown,
+    Tabulated,
+    html_table,
+    html_text,
+    plain,
+    rich_table,
+    rich_text,
+    shortened,
+    text_table,
+)
+from support.terminal import printed, without_styles
 
 STRANGE = ["x[t]", "[/b]", "[bold]y", "<script>", "a & b"]
 
@@ -42,14 +54,46 @@ def test_plain_text_has_words_on_the_left_and_numbers_on_the_right():
 
 def test_bars_are_drawn_alike_everywhere():
     shown = Shown(("state", "value"), [["low", "0.25"], ["high", "1"]], bars=[0.25, 1.0])
-    for text in (text_table(shown), html_table(shown), printed(rich_table(shown))):
-        lines = text.replace("<tr>", "\n<tr>").splitlines()
-        assert sorted(line.count("█") for line in lines if "█" in line) == [5, 20]
+    for text in (text_table(shown), printed(rich_table(shown))):
+        assert sorted(line.count("█") for line in text.splitlines() if "█" in line) == [5, 20]
+    assert [float(width) for width in re.findall(r"width:([\d.]+)%", html_table(shown))] == [25.0, 100.0]
+
+
+def test_words_are_aligned_to_the_left_in_notebooks():
+    html = html_table(Shown(("state", "value"), [["low", "0.25"]], title="P(x)"))
+    assert re.findall(r"<(\w+) style=\"text-align:left[^\"]*\">([^<]*)<", html) == [
+        ("caption", "P(x)"),
+        ("th", "state"),
+        ("td", "low"),
+    ]
+
+
+def test_only_short_titles_keep_to_one_line():
+    assert "nowrap" in html_table(Shown((), [], title="P(x)"))
+    assert "nowrap" not in html_table(Shown((), [], title="P(x | " + "y=1, " * 40))
+
+
+def test_long_tables_are_cut_and_counted():
+    long = Shown([f"c{k}" for k in range(20)], [["0"] * 20 for _ in range(70)], caption="note", bars=[0.5] * 70)
+    cut = shortened(long)
+    assert (len(cut.rows), len(cut.head), {len(row) for row in cut.rows}, len(cut.bars)) == (50, 16, {16}, 50)
+    assert cut.caption == "note; first 50 of 70 rows; first 16 of 20 columns"
+    short = Shown(("a",), [["1"]], caption="note")
+    assert shortened(short) == short
+
+
+def test_plain_values():
+    assert plain({"a": (1, np.int64(2)), "b": {"c": np.array([np.nan, -np.inf, 0.5])}}) == {
+        "a": [1, 2],
+        "b": {"c": [None, None, 0.5]},
+    }
+    assert plain({1: "x"}) == [{"key": 1, "value": "x"}]
+    assert plain(Shown(("a",), [["1"]]))["rows"] == [["1"]]
 
 
 def test_facts_have_no_head():
     facts = Shown((), [["model", "x[t]"], ["rows", "20"]], title="Fit")
-    assert html_table(facts) == (
+    assert without_styles(html_table(facts)).replace(' style="text-align:left;white-space:nowrap"', "") == (
         "<table><caption>Fit</caption><tbody><tr><th>model</th><td>x[t]</td></tr><tr><th>rows</th><td>20</td></tr>"
         "</tbody></table>"
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 
 import pytest
 
 import sepset as ss
-from sepset.base.foreign import ARGUMENTS, CALLED_HERE, NOT_YET, hint, translated
+from sepset.base.foreign import ARGUMENTS, CALLED_HERE, MEMBERS, NOT_YET, hint, translated
 from sepset.errors import ArgumentError
 
 
@@ -115,3 +117,53 @@ def test_an_error_inside_a_method_is_its_own():
 
     with pytest.raises(TypeError, match="no such thing"):
         ss.prepare(ss.datasets.load("asia")).query(Broken())
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_models_say_how_it_is_done_here(name):
+    asia = ss.datasets.load("asia")
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; "):
+        getattr(asia, name)
+    assert not hasattr(asia, name)
+
+
+def test_other_names_have_a_plain_error():
+    with pytest.raises(AttributeError, match=r"^'BayesNet' object has no attribute 'color'$"):
+        _ = ss.datasets.load("asia").color
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model.cpd('lung')",
+        "model.cpds",
+        "model.variables.names",
+        "model['lung'].states",
+        "model['lung'].num_states",
+        "model.dag.edges",
+        "ss.graphs.markov_blanket(model.dag, 'lung')",
+        "model.sample(2, 1)",
+        "ss.draw(model).to_dot()",
+    ],
+)
+def test_the_ways_that_are_named_work(text):
+    assert eval(text, {"model": ss.datasets.load("asia"), "ss": ss})
+
+
+def test_models_with_hints_are_still_copied_and_pickled():
+    asia = ss.datasets.load("asia")
+    assert copy.deepcopy(asia) == pickle.loads(pickle.dumps(asia)) == asia
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ss.EM(n_init=3), r"EM has no n_init=; here it is restarts=\."),
+        (lambda: ss.HillClimb(tabu_length=3), r"HillClimb has no tabu_length=\."),
+        (lambda: ss.BDeu(equivalent_sample_size=3), r"BDeu has no equivalent_sample_size=; here it is sample_size=\."),
+        (lambda: ss.Bayes(prior_type="K2"), r"Bayes has no prior_type=; here it is prior=\."),
+    ],
+)
+def test_settings_of_methods_say_what_they_are_called(call, message):
+    with pytest.raises(ArgumentError, match=message):
+        call()

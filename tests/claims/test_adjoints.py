@@ -9,6 +9,7 @@ import pytest
 
 from sepset.inference.compiled.contraction import Groups, Inputs, contract
 from sepset.kernels.compiled import planning, steps
+from support.blocks import in_blocks
 from support.kernel_calls import NONE, adjacency, eliminate
 from support.small_contractions import compressed, follow, product, random_inputs, uncompile
 from support.tolerances import EXACT
@@ -50,7 +51,7 @@ def path_to_root(tensor, made, roots):
 
 
 @pytest.mark.parametrize("fold", [np.sum, np.max])
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.usefixtures("either")
 def test_kept_variables_hold_the_sum_over_the_others(seed, fold):
     rng = np.random.default_rng(seed)
@@ -64,7 +65,7 @@ def test_kept_variables_hold_the_sum_over_the_others(seed, fold):
     np.testing.assert_allclose(product(*parts, inputs.cards, kept, kept), expected, rtol=EXACT)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.usefixtures("either")
 def test_adjoints_are_derivatives(seed):
     """The sum is linear in each table: its derivative by an entry is the sum of the other tables' product there."""
@@ -83,7 +84,7 @@ def test_adjoints_are_derivatives(seed):
         np.testing.assert_allclose(found * others, expected, rtol=EXACT)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_one_adjoint_takes_no_more_steps_than_its_path_to_the_root(seed):
     rng = np.random.default_rng(seed)
     inputs = random_inputs(rng, most=6)

@@ -115,6 +115,12 @@ def run_commands(block: Block, name: str) -> None:
         assert result.exit_code == 0, f"{name}:{block.line}: {line}\n{result.output}\n{result.exception!r}"
 
 
+def close_figures() -> None:
+    """Close the plots of a block, so that the next one starts with new axes, as in a notebook."""
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 def run_document(text: str, name: str) -> None:
     document = types.ModuleType("__document__")
     sys.modules[document.__name__] = document  # where dataclasses look for the module that defines them
@@ -123,6 +129,7 @@ def run_document(text: str, name: str) -> None:
         if block.kind == "text" and block.follows and printed is not None:
             assert printed.rstrip() == block.body.rstrip(), f"{name}:{block.line}: it prints\n{printed}"
         printed = execute(block, vars(document), name) if block.kind == "python" else None
+        close_figures()
         if block.kind == "sh":
             run_commands(block, name)
 
@@ -195,6 +202,17 @@ def test_the_readme_has_a_place_for_measured_figures():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.count("<!-- bench:start -->") == text.count("<!-- bench:end -->") == 1
     assert text.index("<!-- bench:start -->") < text.index("<!-- bench:end -->")
+
+
+def test_the_readme_shows_measured_numbers():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.split("<!-- bench:start -->")[1].split("<!-- bench:end -->")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ") and not line.startswith("| |")]
+    measured = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "benchmarks" / "results").glob("*.md")}
+    suites = [next((name for name, results in measured.items() if row in results), row) for row in rows]
+    assert [suite for suite in suites if suite not in measured] == [], "rows of the README that no result has"
+    named = text.split("The suites of this table are")[1].split(". ")[0]
+    assert set(suites) <= set(re.findall(r"`(\w+)`", named)), "suites of the table that the README does not name"
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sepset.kernels.compiled import contraction as kernels, layout, loops, tiles
+from support.blocks import in_blocks
 from support.kernel_calls import NONE, run
 from support.small_contractions import compressed, product, random_table, size_of, uncompile
 from support.tolerances import EXACT
@@ -58,7 +59,7 @@ def either(request, monkeypatch):
 
 
 @pytest.mark.parametrize("maximize", [False, True])
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.usefixtures("either")
 def test_loops_in_any_order_are_an_einsum(seed, maximize):
     rng = np.random.default_rng(seed)
@@ -116,7 +117,7 @@ def test_matrix_products_are_an_einsum(batch, m, k, n, kind):
     assert w[-1] == 7.0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.usefixtures("either")
 def test_gather_copies_a_slice_with_its_axes_in_another_order(seed):
     rng = np.random.default_rng(seed)
@@ -166,7 +167,7 @@ COSTS = {
 
 @pytest.mark.parametrize("axes", ["by rank", "in any order"])
 @pytest.mark.parametrize("costs", COSTS)
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, axes, monkeypatch):
     uncompile(monkeypatch, layout)
     for name, value in COSTS[costs].items():
@@ -195,7 +196,7 @@ def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, axes, monkey
     assert w[-1] == 7.0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.parametrize("how", ["compiled", "plain"])
 def test_factors_are_laid_out_as_their_reduced_transposes(seed, how, monkeypatch):
     if how == "plain":

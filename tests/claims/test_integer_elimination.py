@@ -9,6 +9,7 @@ import pytest
 
 from sepset.kernels.compiled import planning
 from support import plain_elimination as plain
+from support.blocks import in_blocks
 from support.kernel_calls import adjacency, eliminate
 from support.small_contractions import compressed, listed, random_inputs, size_of, uncompile
 
@@ -29,7 +30,7 @@ def either(request, monkeypatch):
         uncompile(monkeypatch, planning)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.usefixtures("either")
 def test_elimination_follows_the_definition(seed):
     rng = np.random.default_rng(seed)
@@ -59,7 +60,7 @@ def test_elimination_makes_room_for_much_fill():
     assert absorbed.tolist() == [0] * n
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 @pytest.mark.usefixtures("either")
 def test_cliques_pass_on_what_later_ones_still_need(seed):
     rng = np.random.default_rng(seed)

@@ -679,7 +679,7 @@ W_FEW = ss.structure.Constraints(max_parents=2)
 @law("structure_posterior", "structure.StructurePosterior.log_predictive", "structure.StructurePosterior.predict")
 def averages(w: World) -> Any:
     rows, names = w.rows, sorted(v.name for v in w.rows.variables)
-    found = ss.structure_posterior(rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW, start=w.dag)
+    found = ss.structure_posterior(rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)
     edges = {(a, b): found.probability((a, b)) for a in names for b in names if a != b}
     three = ss.structure_posterior(rows.select(names[:3]), method=ss.structure.Exhaustive())
     target = rows.variables[names[0]]

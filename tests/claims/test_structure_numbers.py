@@ -129,3 +129,152 @@ def test_missing_cells_couple_the_parameters_of_a_family():
         assert answer.value == pytest.approx(np.log(np.exp(logs).sum()), abs=1e-9)
     assert found[0] == pytest.approx(0.0, abs=1e-12)
     assert found[2] < found[1] < -0.01
+
+
+def scorer_of(cells, weights, score):
+    return Scorer(Columns.of(cells, weights=weights), score)
+
+
+def test_five_tosses_in_a_row_and_left_out_one_by_one():
+    """Heads, tails, tails, heads, heads under a uniform prior: 1/60; each predicted from the other four: 1/72."""
+    tosses = {"coin": ["h", "t", "t", "h", "h"]}
+    assert np.exp(Scorer(Columns.of(tosses), ss.K2()).family(0, ())) == pytest.approx(1 / 60)
+    assert np.exp(Scorer(Columns.of(tosses), ss.structure.LogLikelihood()).family(0, ())) == pytest.approx(108 / 3125)
+    left_out = ss.structure.LeaveOneOut(ss.K2())
+    assert np.exp(Scorer(Columns.of(tosses), left_out).family(0, ())) == pytest.approx(1 / 72)
+
+
+def test_k2_imagines_more_rows_with_more_parents():
+    """Two imaginary rows of a binary column alone, eight given a parent of four states; BDeu always as many."""
+    for contexts, expected in ((1, 2.0), (4, 8.0)):
+        assert ss.K2().pseudo_counts((contexts, 2)).sum() == expected
+        assert ss.BDeu(2.0).pseudo_count(np.array(float(contexts)), 2) * 2 * contexts == pytest.approx(2.0)
+
+
+PAIR = {"x": [0, 0, 1, 1], "y": [0, 1, 0, 1]}
+
+
+def cells_of(p):
+    """The joint of a fair coin and its copy, which is right with probability 1/2 + p."""
+    return np.array([0.25 + p / 2, 0.25 - p / 2, 0.25 - p / 2, 0.25 + p / 2])
+
+
+def test_scores_per_row_of_k2():
+    for size, none, some, zero in ((100, -1.42798, -1.42230, -1.44204), (1_000, -1.39275, -1.37519, -1.39529)):
+        scorer = scorer_of(PAIR, size * cells_of(0.1), ss.K2())
+        assert scorer.total([(), ()]) / size == pytest.approx(none, abs=6e-6)
+        assert scorer.total([(), (0,)]) / size == pytest.approx(some, abs=6e-6)
+        assert scorer_of(PAIR, size * cells_of(0.0), ss.K2()).total([(), (0,)]) / size == pytest.approx(zero, abs=6e-6)
+
+
+@pytest.mark.parametrize(
+    ("score", "boundary"),
+    [
+        (ss.BIC(), (0.1911, 0.1069, 0.0557, 0.0415, 0.0206)),
+        (ss.K2(), (0.1366, 0.0845, 0.0469, 0.0356, 0.0183)),
+        (ss.BDeu(1.0), (0.2167, 0.1184, 0.0604, 0.0447, 0.0219)),
+    ],
+    ids=repr,
+)
+def test_the_dependence_from_which_an_edge_is_preferred(score, boundary):
+    for size, p in zip((20, 100, 500, 1_000, 5_000), boundary, strict=True):
+        gains = []
+        for near in (p - 1e-4, p + 1e-4):
+            scorer = scorer_of(PAIR, size * cells_of(near), score)
+            gains.append(scorer.family(1, (0,)) - scorer.family(1, ()))
+        assert gains[0] < 0 < gains[1]
+        table = (size * cells_of(p)).reshape(2, 2)
+        expected = np.outer(table.sum(1), table.sum(0)) / size
+        assert ((table - expected) ** 2 / expected).sum() == pytest.approx(4 * p**2 * size)  # the statistic of the test
+
+
+@pytest.mark.parametrize(("score", "limit"), [(ss.K2(), 1.3297), (ss.BDeu(1.0), -0.98857)], ids=repr)
+def test_evidence_is_a_constant_away_from_the_penalized_likelihood(score, limit):
+    gaps = []
+    for size in (100, 1_000_000):
+        evidence = scorer_of(PAIR, size * cells_of(0.1), score).total([(), (0,)])
+        gaps.append(evidence - scorer_of(PAIR, size * cells_of(0.1), ss.BIC()).total([(), (0,)]))
+    assert gaps[1] == pytest.approx(limit, abs=1e-4)
+    assert abs(gaps[0] - gaps[1]) < 0.04
+
+
+def climbed(scorer, names, kinds, edges=frozenset()):
+    """Greedy search by rescoring every graph that the kinds of moves reach, with its path of moves."""
+    path = []
+
+    def total(chosen):
+        return scorer.total([[names.index(x) for x, y in chosen if y == v] for v in names])
+
+    def is_acyclic(chosen):
+        left = set(names)
+        while free := {v for v in left if not any(y == v and x in left for x, y in chosen)}:
+            left -= free
+        return not left
+
+    while True:
+        found = {}
+        for x, y in itertools.permutations(names, 2):
+            if "add" in kinds and not {(x, y), (y, x)} & edges:
+                found[f"{x}->{y}"] = edges | {(x, y)}
+            if "delete" in kinds and (x, y) in edges:
+                found[f"-{x}->{y}"] = edges - {(x, y)}
+            if "reverse" in kinds and (x, y) in edges:
+                found[f"~{x}->{y}"] = edges - {(x, y)} | {(y, x)}
+        legal = {move: total(after) for move, after in found.items() if is_acyclic(after)}
+        best = max(legal, key=lambda move: round(legal[move], 6), default=None)
+        if best is None or legal[best] <= total(edges) + 1e-9:
+            return path, total(edges), edges
+        path.append(best)
+        edges = found[best]
+
+
+def joint_of(names, families):
+    """All states of binary columns, and their probabilities; a family gives the probability of one by its parents."""
+    states = np.array(list(itertools.product((0, 1), repeat=len(names))))
+    p = np.ones(len(states))
+    for v, (parents, ones) in families.items():
+        place = np.zeros(len(states), int)
+        for u in parents:
+            place = 2 * place + states[:, names.index(u)]
+        one = np.asarray(ones)[place]
+        p *= np.where(states[:, names.index(v)] == 1, one, 1 - one)
+    return {v: states[:, k] for k, v in enumerate(names)}, p
+
+
+def test_additions_alone_end_below_additions_and_deletions():
+    families = {
+        "a": ("", [0.5]), "b": ("a", [0.95, 0.20]), "c": ("a", [0.05, 0.85]), "d": ("bc", [0.80, 0.90, 0.30, 0.75])
+    }  # fmt: skip
+    cells, p = joint_of("abcd", families)
+    scorer = scorer_of(cells, 10_000 * p, ss.BIC())
+    path, score, _ = climbed(scorer, "abcd", ("add",))
+    assert path == ["a->c", "a->b", "a->d", "b->d", "c->d"]
+    assert score == pytest.approx(-18580.17596, abs=1e-5)
+    path, score, edges = climbed(scorer, "abcd", ("add", "delete"))
+    assert path[-1] == "-a->d"
+    assert score == pytest.approx(-18561.75528, abs=1e-5)
+    assert edges == {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}
+
+
+def test_reversals_leave_where_additions_and_deletions_stay():
+    start = frozenset({("c", "a")})
+    cells, p = joint_of("abc", {"a": ("", [0.5]), "b": ("", [0.5]), "c": ("ab", [0.75, 0.95, 0.10, 0.70])})
+    scorer = scorer_of(cells, 5_000 * p, ss.BIC())
+    path, stuck, _ = climbed(scorer, "abc", ("add", "delete"), start)
+    assert (path, stuck) == (["b->c", "b->a"], pytest.approx(-9082.279, abs=1e-3))
+    path, free, _ = climbed(scorer, "abc", ("add", "delete", "reverse"), start)
+    assert (path, free) == (["b->c", "~c->a"], pytest.approx(-9078.020, abs=1e-3))
+    assert free - stuck == pytest.approx(0.5 * np.log(5_000))
+    cells, p = joint_of("abc", {"a": ("", [0.5]), "b": ("", [0.5]), "c": ("ab", [0.10, 0.20, 0.70, 0.95])})
+    path, _, _ = climbed(scorer_of(cells, 5_000 * p, ss.BIC()), "abc", ("add", "delete", "reverse"), start)
+    assert path[0] == "b->a"  # other CPDs: stuck although reversals are allowed
+
+
+def test_the_last_of_five_columns_has_more_families_than_sets_of_three():
+    """Up to three of four predecessors: 15 sets, more than the 10 sets of three columns."""
+    task = ss.structure.parent_set_scores(
+        {name: [0, 1, 1, 0, 1, 0] for name in "abcde"},
+        variables=[ss.Discrete(name, 2) for name in "abcde"],
+        constraints=ss.structure.Constraints(max_parents=3, tiers=[[name] for name in "abcde"]),
+    )
+    assert [len(task.of(k)[0]) for k in range(5)] == [1, 2, 4, 8, 15]

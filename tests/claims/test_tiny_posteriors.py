@@ -13,6 +13,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 
 import sepset as ss
+from support.blocks import in_blocks
 from support.tolerances import CLOSE
 
 A, B, C, D = ss.Discrete("a"), ss.Discrete("b"), ss.Discrete("c", 3), ss.Discrete("d")
@@ -176,7 +177,7 @@ def random_problem(rng):
     return variables, factors, joint
 
 
-@pytest.mark.parametrize("seed", range(150))
+@in_blocks("seed", range(150))
 def test_random_networks_keep_the_logarithm_of_every_state(seed):
     """Marginals, pairs, posteriors and the k best of networks with numbers of all sizes, by enumeration in logs."""
     rng = np.random.default_rng([seed, 77])

@@ -68,7 +68,26 @@ def test_pictures(capsys, tmp_path):
     assert "99.0%" in (tmp_path / "asia.svg").read_text(encoding="utf-8")
 
 
+def test_pictures_as_draw_makes_them(capsys, tmp_path):
+    """The options are the arguments of `ss.draw`."""
+    asia, out = ss.datasets.load("asia"), tmp_path / "asia.svg"
+    for settings, arguments in (
+        ({"given": ["xray=yes"], "prior": True}, {"given": {"xray": "yes"}, "compare": {}}),
+        ({"given": ["xray=yes"], "compare": ["xray=no"]}, {"given": {"xray": "yes"}, "compare": {"xray": "no"}}),
+        ({"titles": True, "layout": answers.PicturePlaces.layers}, {"titles": True, "layout": "layers"}),
+        ({"group": ["signs=xray,dysp", "causes=smoke"]}, {"groups": {"signs": ["xray", "dysp"], "causes": "smoke"}}),
+    ):
+        answers.draw("asia", out=out, **settings)
+        assert out.read_text(encoding="utf-8").strip() == ss.draw(asia, **arguments).to_svg()
+
+
 def test_pictures_that_are_refused(tmp_path):
+    with pytest.raises(ss.errors.NotApplicable, match="Leave out one of them"):
+        answers.draw("asia", prior=True, compare=["xray=no"])
+    with pytest.raises(ss.errors.NotApplicable, match="NAME=VARIABLE,VARIABLE; found 'signs'"):
+        answers.draw("asia", group=["signs"])
+    with pytest.raises(ss.errors.ScopeError, match="lungs"):
+        answers.draw("asia", group=["signs=lungs"])
     with pytest.raises(ss.errors.FileFormatError, match="not a known format of pictures"):
         answers.draw("no such model", out=tmp_path / "asia.bmp")
     with pytest.raises(ss.errors.NotApplicable, match="Leave out --format"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -146,3 +147,19 @@ def test_columns_that_tell_nothing(csv: Path, tmp_path: Path) -> None:
     assert facts["dropped"] == ["where", "row", "x"]
     assert "Left out: 'where', 'row', 'x'." in told.stderr
     assert set(ss.read(out).variables.names) == set(frame.columns) - {"where", "row", "x"}
+
+
+def test_the_test_follows_from_the_columns(tmp_path: Path) -> None:
+    """A chain of numbers, and numbers that depend on a state: each found by the test of its kind."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = x + rng.normal(size=400)
+    kind = rng.choice(["low", "high"], 400)
+    numbers = pd.DataFrame({"x": x, "y": y, "z": y + rng.normal(size=400)})
+    mixed = pd.DataFrame({"kind": kind, "x": x + 3 * (kind == "high"), "y": rng.normal(size=400)})
+    for frame, expected in ((numbers, {("x", "y"), ("y", "z")}), (mixed, {("kind", "x")})):
+        path = tmp_path / "rows.csv"
+        frame.to_csv(path, index=False)
+        for method in ("pc", "mmhc"):
+            facts = parsed("learn", path, "-o", tmp_path / "model.json", "-m", method)
+            assert {tuple(sorted(edge)) for edge in facts["edges"]} == expected  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from support.blocks import in_blocks
 
 nx = pytest.importorskip("networkx")
 pytestmark = pytest.mark.crosscheck
@@ -23,7 +24,7 @@ def random_graph(seed, size=12):
     return rng, names, ss.DAG(names, edges), theirs
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_separation(seed):
     rng, names, dag, theirs = random_graph(seed)
     for _ in range(20):

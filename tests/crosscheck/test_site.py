@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
 import os
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -103,7 +105,47 @@ def test_nothing_is_fetched(pages):
         assert '<link rel="stylesheet" href="http' not in text, path
 
 
-def test_the_search_finds_the_reference(site):
-    index = (site / "search" / "search_index.json").read_text(encoding="utf-8")
-    for name in ("learn_structure", "CliqueTree", "mcar_test"):
-        assert name in index
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs Chromium")
+def test_the_search_works_from_a_folder(site):
+    chromium = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=60000", "--dump-dom"]
+    asked = f"{(site / 'how-to' / 'ask.html').as_uri()}?q=sensitivity"
+    page = subprocess.run([*chromium, asked], capture_output=True, text=True, timeout=300).stdout
+    assert "matching documents" in page
+    assert "Sensitivity</mark> and the value of information" in page
+
+
+def shown(page: Path) -> str:
+    """What the blocks of a page show."""
+    return "".join(page.read_text(encoding="utf-8").split('<div class="shown">')[1:])
+
+
+def test_notebooks_show_their_outputs(site):
+    assert [path for path in site.rglob("*.html") if "@@output-" in path.read_text(encoding="utf-8")] == []
+    for page in sorted((site / "theory").glob("*.html")):
+        assert page.name == "index.html" or "</svg>" in shown(page), f"{page.name} shows no plot"
+    for page in sorted((site / "tutorial").glob("[1-6]-*.html")):
+        assert "</svg>" in shown(page), f"{page.name} shows no picture"
+
+
+def test_every_card_of_the_gallery_has_a_picture(site):
+    text = (site / "gallery.html").read_text(encoding="utf-8")
+    cards = text.split("<h3")[1:]
+    assert len(cards) > 20
+    assert [card[:80] for card in cards if '<div class="shown">' not in card or 'class="highlight"' not in card] == []
+
+
+def test_plots_have_the_colors_of_the_page(site):
+    """Axes and letters are in the color of the text, so that they are legible on dark pages too."""
+    drawn = shown(site / "theory" / "elimination.html")
+    assert "currentColor" in drawn
+    assert "#010203" not in drawn
+
+
+def test_the_search_finds_the_reference_and_every_page(site):
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    places = {entry["location"].split("#")[0] for entry in entries}
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html"}
+    assert pages - places == set()
+    texts = " ".join(entry["title"] + " " + entry["text"] for entry in entries)
+    for name in ("learn_structure", "CliqueTree", "mcar_test", "Best assignments by duals", "Give evidence"):
+        assert name in texts

@@ -128,12 +128,20 @@ def test_other_objects_are_refused(frame):
         open_frame(frame)
 
 
+def test_the_name_of_several_columns_is_said():
+    frame = pd.DataFrame([[1, 2, 3, 4]], columns=["a", "b", "a", "b"])
+    with pytest.raises(DataError, match=r"^'a', 'b' are the names of several columns\. Rename or drop all but one\.$"):
+        open_frame(frame)
+    with pytest.raises(DataError, match="'a' is the name of several columns"):
+        open_frame(frame.iloc[:, :3])
+
+
 def test_names_must_be_distinct_strings():
     with pytest.raises(DataError, match="non-empty strings; found 1"):
         open_frame(pd.DataFrame({1: [0]}))
     with pytest.raises(DataError, match="non-empty strings; found ''"):
         open_frame({"": [0]})
-    with pytest.raises(DataError, match="cannot be opened"):
+    with pytest.raises(DataError, match="several columns"):
         open_frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
 
 

@@ -11,7 +11,7 @@ STUDENT = ss.datasets.load("student")
 
 
 def test_rows_are_marginals():
-    found = believed(STUDENT._sketch(), [ss.prepare(STUDENT).observe({"grade": "C"})])
+    found = believed(ss.draw(STUDENT).sketch, [ss.prepare(STUDENT).observe({"grade": "C"})])
     for box in found.boxes:
         answer = ss.query(STUDENT, box.name, given={"grade": "C"}) if box.name != "grade" else {"A": 0, "B": 0, "C": 1}
         for row in box.rows:
@@ -20,14 +20,14 @@ def test_rows_are_marginals():
 
 def test_evidence_of_all_kinds_is_marked_and_told():
     given = {"grade": {"A", "B"}, "sat": ss.Likelihood([0.9, 0.1]), "letter": None}
-    found = believed(STUDENT._sketch(), [ss.prepare(STUDENT).observe(given)])
+    found = believed(ss.draw(STUDENT).sketch, [ss.prepare(STUDENT).observe(given)])
     assert [box.name for box in found.boxes if box.observed] == ["grade", "sat"]
     assert found.caption.startswith("given grade = ")
 
 
 def test_two_cases():
     engine = ss.prepare(STUDENT)
-    found = believed(STUDENT._sketch(), [engine.observe({}), engine.observe({"grade": "C"})])
+    found = believed(ss.draw(STUDENT).sketch, [engine.observe({}), engine.observe({"grade": "C"})])
     assert found.cases == ("without evidence", "given grade = C")
     rows = {box.name: box.rows for box in found.boxes}["intelligence"]
     assert rows[1].shares == pytest.approx((0.3, 0.0789), abs=1e-4)
@@ -45,7 +45,7 @@ def test_real_variables_show_moments():
 
 def test_strengths_are_mutual_information():
     engine = ss.prepare(STUDENT)
-    found = strengthened(STUDENT._sketch(), engine, None)
+    found = strengthened(ss.draw(STUDENT).sketch, engine, None)
     values = {(found.boxes[link.source].name, found.boxes[link.target].name): link.width for link in found.links}
     information = {edge: engine.mutual_information(*edge) for edge in values}
     most = max(information.values())
@@ -57,5 +57,5 @@ def test_strengths_without_any_information():
     coin = ss.Discrete("coin", ("head", "tail"))
     other = ss.Discrete("other", ("head", "tail"))
     net = ss.BayesNet(ss.TableCPD(coin, [0.5, 0.5]), ss.TableCPD(other, [[0.5, 0.5], [0.5, 0.5]], given=coin))
-    (link,) = strengthened(net._sketch(), ss.prepare(net), None).links
+    (link,) = strengthened(ss.draw(net).sketch, ss.prepare(net), None).links
     assert link.width == NARROWEST

@@ -9,6 +9,7 @@ import oracle
 import sepset as ss
 from sepset.engine import once
 from sepset.engine.once import answer_once
+from support.blocks import in_blocks
 
 
 def random_net(seed):
@@ -20,7 +21,7 @@ def random_net(seed):
     return ss.BayesNet(*cpds), families, cards, rng
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_first_answers_are_those_of_enumeration(seed):
     net, families, cards, rng = random_net(seed)
     factors = oracle.bayes_factors(families)

@@ -11,6 +11,7 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.api.questions import sensitivity
+from support.blocks import in_blocks
 from support.random_models import markov_net, names_of, random_evidence, structured_net, table_net
 from support.tolerances import CLOSE
 
@@ -136,7 +137,7 @@ def check_structured(one, number, case, name, code, plain):
         assert one.probability(theta) == pytest.approx(truth, rel=1e-7, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_structured_cpds_are_varied_by_their_own_parameters(seed):
     rng = np.random.default_rng([seed, 54])
     case = structured_net(rng)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.documents import distribution_document, plain_value
+from sepset.inference.documents import distribution_document, plain_state
 
 STUDENT = ss.datasets.load("student")
 
@@ -60,7 +60,7 @@ def test_assignments_with_their_values():
     assert found["bound"] == best.bound
     x = ss.Real("x")
     real = ss.map_assignment(ss.BayesNet(ss.LinearGaussian(x, intercept=1.0, covariance=2.0)))
-    assert json.loads(real.to_json())["assignments"][0]["assignment"] == {"x": plain_value(real.assignment["x"])}
+    assert json.loads(real.to_json())["assignments"][0]["assignment"] == {"x": plain_state(real.assignment["x"])}
 
 
 def test_states_beside_reals_have_moments_each():

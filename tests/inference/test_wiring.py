@@ -17,6 +17,7 @@ from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Real
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
@@ -28,7 +29,7 @@ def value_of(problem: Problem, codes) -> float:
     return total
 
 
-@pytest.mark.parametrize("seed", range(150))
+@in_blocks("seed", range(150))
 def test_values_are_those_of_the_problem(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng)
@@ -45,7 +46,7 @@ def test_values_are_those_of_the_problem(seed):
         assert wiring.log_value(codes) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_tables_of_factors_add_up(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

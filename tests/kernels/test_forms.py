@@ -11,7 +11,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 
 from sepset.kernels.compile import compiled
-from sepset.kernels.forms import one_form, written_arguments
+from sepset.kernels.forms import one_form, serves, written_arguments
 from sepset.kernels.kernel import Kernel, Options
 
 FLOATS = types.Array(types.float64, 1, "C")
@@ -128,6 +128,38 @@ def test_types_of_arrays_that_are_read():
     assert one_form(writes_a_field, (pair, pair)) == (pair, fixed)
     assert one_form(writes_a_field, (pair, pair), arrays_only=True) == (pair, pair)
     assert one_form(put.function, (FLOATS, types.int64, types.float64)) == (FLOATS, types.int64, types.float64)
+
+
+def calls_itself(a, b, k):
+    if k:
+        calls_itself(b, a, k - 1)
+
+
+def test_a_function_that_calls_itself_may_write():
+    assert written_arguments(calls_itself) >= {0, 1}
+
+
+def test_what_serves():
+    pair, fixed = (types.NamedTuple([t, t], Pair) for t in (FLOATS, FIXED))
+    assert serves((FIXED, FLOATS), (FLOATS, FLOATS))
+    assert serves((FIXED, FLOATS), (FIXED, FLOATS))
+    assert not serves((FIXED, FLOATS), (FLOATS, FIXED))
+    assert not serves((FIXED,), (FLOATS, FLOATS))
+    assert serves((fixed,), (pair,))
+    assert serves((fixed,), (fixed,), arrays_only=True)
+    assert not serves((fixed,), (pair,), arrays_only=True)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_form_on_disk_serves_without_the_source(tmp_path, monkeypatch):
+    monkeypatch.setattr("sepset.kernels.compile.cache_directory", lambda: tmp_path)
+    for is_first in (True, False):
+        shift = compiled(writes_a_slice, False, False, False, False, False)
+        a = np.zeros(3)
+        shift(a, np.ones(3))
+        assert a.tolist() == [0.0, 1.0, 0.0]
+        assert bool(shift.stats.cache_hits) is not is_first
+        monkeypatch.setattr("sepset.kernels.forms.one_form", None)
 
 
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")

@@ -12,3 +12,8 @@ def printed(value: object, width: int = 200) -> str:
     stream = io.StringIO()
     Console(file=stream, width=width, color_system=None).print(value)
     return stream.getvalue()
+
+
+def without_styles(html: str) -> str:
+    """HTML without the alignment of its cells."""
+    return html.replace(' style="text-align:left"', "")

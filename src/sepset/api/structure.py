@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from sepset.base.checks import generator
+from sepset.base.checks import generator, one_of
 from sepset.base.foreign import translated
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.data.sources import Weights
@@ -23,7 +23,15 @@ from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer, ShapesCPDs
-from sepset.learning.structure.learned import G, Learned, StructureMethod, StructureTask, takes_collinear, takes_missing
+from sepset.learning.structure.learned import (
+    G,
+    Learned,
+    StructureMethod,
+    StructureTask,
+    check_start,
+    takes_collinear,
+    takes_missing,
+)
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
@@ -129,6 +137,7 @@ def learn_structure(
     >>> learn_structure(rows).graph.edges
     (('rain', 'wet'),)
     """
+    one_of("missing", missing, ("refuse", "available"))
     handled = takes_missing(method)
     given = None if variables is None else Variables(variables)
     columns = Columns.of(
@@ -153,6 +162,7 @@ def learn_structure(
         checkpoint,
     )
     task.allowed  # noqa: B018  # contradictory constraints are refused before any work
+    check_start(task, chosen)
     found = chosen.learn(task)
     if found.shapes is None and isinstance(task.score, ShapesCPDs):
         return replace(found, shapes=task.score)
@@ -311,4 +321,5 @@ def structure_posterior(
         checkpoint,
     )
     task.allowed  # noqa: B018  # contradictory constraints are refused before any work
+    check_start(task, method)
     return method.average(task)

@@ -10,12 +10,52 @@ from sepset.base.extras import require
 
 
 def axes_of(ax: Any = None) -> Any:
-    """The given axes, or the current ones.
+    """The given axes, or the current ones; labels get the room they need where the axes are alone in their picture.
 
-    >>> axes_of("these")
-    'these'
+    >>> import matplotlib.figure
+    >>> axes = matplotlib.figure.Figure().subplots()
+    >>> axes_of(axes) is axes
+    True
     """
-    return require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+    axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+    figure = axes.figure
+    if is_alone(axes) and figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+    return axes
+
+
+def is_alone(axes: Any) -> bool:
+    """Whether axes are the only ones of their picture, and in a grid, so that they can be moved."""
+    found = getattr(axes.figure, "axes", [])
+    can_move = getattr(axes.figure, "set_layout_engine", None) is not None and axes.get_subplotspec() is not None
+    return len(found) == 1 and can_move
+
+
+def tick_label(name: object) -> str:
+    """A name as a label next to an axis, cut if it is long; dollar signs are not formulas.
+
+    >>> tick_label("a variable with an exceedingly long name = state")
+    'a variable with an exceedingly long name...'
+    """
+    text = str(name)
+    return plain(text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 3] + "...")
+
+
+def is_crowded(labels: Sequence[str]) -> bool:
+    """Whether labels would overlap side by side below an axis.
+
+    >>> is_crowded(["yes", "no"]), is_crowded(["rather long"] * 6)
+    (False, True)
+    """
+    return len(labels) * (2 + max(map(len, labels), default=0)) > WIDEST_TITLE
+
+
+def named_columns(axes: Any, names: Sequence[str]) -> None:
+    """Name the columns of a chart from left to right, turned where they would overlap."""
+    labels = [tick_label(name) for name in names]
+    turned = is_crowded(labels)
+    size = 10 if len(labels) <= 20 else max(4, 240 // len(labels))
+    axes.set_xticks(range(len(labels)), labels, rotation=90 if turned else 0, fontsize=size)
 
 
 def count_steps(axes: Any) -> None:
@@ -34,10 +74,19 @@ def mark_sizes(axes: Any, sizes: Sequence[int]) -> None:
     axes.minorticks_off()
 
 
-def named_rows(axes: Any, names: Sequence[str]) -> None:
-    """Name the rows of a horizontal bar chart from the top down, in smaller letters where there are many."""
+def named_rows(axes: Any, names: Sequence[str], *, grow: bool = False) -> None:
+    """Name the rows of a horizontal bar chart from the top down, in smaller letters where there are many.
+
+    Args:
+        axes: matplotlib axes.
+        names: one per row.
+        grow: whether the picture gets higher instead, if the axes are alone in it.
+    """
     size = 10 if len(names) <= 14 else max(4, 160 // len(names))
-    axes.set_yticks(range(len(names)), list(names), fontsize=size)
+    if grow and len(names) > 25 and is_alone(axes):
+        size = 8
+        axes.figure.set_figheight(max(axes.figure.get_figheight(), min(100.0, 0.17 * len(names) + 1.0)))
+    axes.set_yticks(range(len(names)), [tick_label(name) for name in names], fontsize=size)
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
@@ -80,6 +129,9 @@ def entitle(axes: Any, title: str) -> None:
     """Put a title above the axes, in as many lines as it needs."""
     axes.set_title("\n".join(textwrap.wrap(plain(title), WIDEST_TITLE)), fontsize="medium")
 
+
+LONGEST_LABEL = 43
+"""The largest number of characters in a label next to an axis."""
 
 WIDEST_TITLE = 64
 """The largest number of characters in a line of a title."""

@@ -6,14 +6,30 @@ Names and states given by users are text, never markup: `x[t]` is shown as it is
 from __future__ import annotations
 
 import html
+import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Group as RichGroup
     from rich.table import Table as RichTable
     from rich.text import Text as RichText
+
+UNTOLD = ("state", "task")
+"""The attributes that are not told in plain values: those from which a method resumes."""
+
+MOST_ROWS, MOST_COLUMNS = 50, 16
+"""The most rows and columns of a table that are shown."""
+
+LONG_TITLE = 80
+"""The number of characters above which a title is wrapped to the width of its table."""
+
+LEFT = 'style="text-align:left"'
+"""The style of cells with words."""
 
 FULL_BAR = 20
 """The number of characters in a bar for the value one."""
@@ -44,9 +60,9 @@ class Tabulated(ABC):
 
     >>> class Answer(Tabulated):
     ...     def _shown(self):
-    ...         return Shown(["of"], [["x[t]"]])
+    ...         return Shown(["x[t]"], [["0.5"]], words=0)
     >>> Answer()._repr_html_()
-    '<table><thead><tr><th>of</th></tr></thead><tbody><tr><td>x[t]</td></tr></tbody></table>'
+    '<table><thead><tr><th>x[t]</th></tr></thead><tbody><tr><td>0.5</td></tr></tbody></table>'
     """
 
     __slots__ = ()
@@ -56,13 +72,109 @@ class Tabulated(ABC):
         """The table."""
 
     def __str__(self) -> str:
-        return text_table(self._shown())
+        return text_table(shortened(self._shown()))
 
     def __rich__(self) -> RichGroup:
-        return rich_table(self._shown())
+        return rich_table(shortened(self._shown()))
 
     def _repr_html_(self) -> str:
-        return html_table(self._shown())
+        return html_table(shortened(self._shown()))
+
+
+class Plain:
+    """An object whose attributes can be read as plain values: names, numbers, and lists and dictionaries of them.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Answer(Plain):
+    ...     value: float
+    >>> Answer(0.5).to_json()
+    '{"value": 0.5}'
+    """
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The attributes in plain values, as `to_json` writes them; models and methods are described in words."""
+        found = {part.name: getattr(self, part.name) for part in fields(self)}  # type: ignore[arg-type]
+        return {name: plain(value) for name, value in found.items() if _is_told(name, value)}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The attributes as JSON; numbers that are not finite are null."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+
+class Report(Tabulated, Plain):
+    """A result that shows itself as a table and can be read as plain values."""
+
+    __slots__ = ()
+
+
+def _is_told(name: str, value: object) -> bool:
+    return not (callable(value) or name.startswith("_") or name in UNTOLD)
+
+
+def plain(value: Any) -> Any:
+    """The value as names, numbers, and lists and dictionaries of them; null for what is not finite.
+
+    >>> plain({"a": [1.0, math.inf]}), plain({(1, 2): "x"})
+    ({'a': [1.0, None]}, [{'key': [1, 2], 'value': 'x'}])
+    """
+    if isinstance(value, Plain):
+        return value.to_dict()
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if (listed := getattr(value, "tolist", None)) is not None:  # of NumPy, which need not be loaded
+        return plain(listed())
+    if isinstance(value, Mapping):
+        if all(isinstance(key, str) for key in value):
+            return {key: plain(one) for key, one in value.items()}
+        return [{"key": plain(key), "value": plain(one)} for key, one in value.items()]
+    if isinstance(value, tuple) and (names := getattr(value, "_fields", ())):
+        return {name: plain(one) for name, one in zip(names, value, strict=True)}
+    return [plain(one) for one in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
+
+
+class Worded:
+    """An object whose text is all there is to show: notebooks and Rich show it as it is printed.
+
+    >>> class Answer(Worded):
+    ...     def __str__(self):
+    ...         return "a < b"
+    >>> Answer()._repr_html_()
+    '<code>a &lt; b</code>'
+    """
+
+    __slots__ = ()
+
+    def __rich__(self) -> RichText:
+        return rich_text(str(self))
+
+    def _repr_html_(self) -> str:
+        text = str(self)
+        return f"<pre>{html.escape(text)}</pre>" if "\n" in text else html_text(text)
+
+
+def shortened(shown: Shown) -> Shown:
+    """The first rows and columns of a table, with a caption that counts what there is.
+
+    >>> long = Shown(("x", "value"), [[str(k), "0"] for k in range(60)])
+    >>> len(shortened(long).rows), shortened(long).caption
+    (50, 'first 50 of 60 rows')
+    """
+    rows, head, counts = shown.rows, shown.head, [shown.caption]
+    if len(rows) > MOST_ROWS:
+        counts.append(f"first {MOST_ROWS} of {len(rows):,} rows")
+        rows = rows[:MOST_ROWS]
+    if len(head) > MOST_COLUMNS:
+        counts.append(f"first {MOST_COLUMNS} of {len(head):,} columns")
+        head, rows = head[:MOST_COLUMNS], [row[:MOST_COLUMNS] for row in rows]
+    caption = "; ".join(filter(None, counts))
+    return shown._replace(head=head, rows=rows, caption=caption, bars=shown.bars[: len(rows)])
 
 
 def rich_table(shown: Shown) -> RichGroup:
@@ -97,14 +209,33 @@ def rich_text(text: str, style: str = "") -> RichText:
 
 
 def html_table(shown: Shown) -> str:
-    """The table for a notebook."""
-    names, cells = _with_bars(shown)
-    caption = f"<caption>{html.escape(shown.title)}</caption>" if shown.title else ""
-    head = f"<thead><tr>{_cells(names, 'th')}</tr></thead>" if names else ""
-    first = "td" if names else "th"
-    rows = (f"<tr>{_cells(row[:1], first)}{_cells(row[1:], 'td')}</tr>" for row in cells)
+    """The table for a notebook, whose own style aligns everything to the right unless told otherwise."""
+    wrap = "" if len(shown.title) > LONG_TITLE else ";white-space:nowrap"
+    caption = f'<caption style="text-align:left{wrap}">{html.escape(shown.title)}</caption>' if shown.title else ""
+    names = [*shown.head, *([""] if shown.head and shown.bars else [])]
+    cells = (_cell("th", name, _is_word(shown, place)) for place, name in enumerate(names))
+    head = f"<thead><tr>{''.join(cells)}</tr></thead>" if names else ""
+    bars = [_html_bar(share) for share in shown.bars] or [""] * len(shown.rows)
+    body = "".join(f"<tr>{_html_row(shown, row)}{bar}</tr>" for row, bar in zip(shown.rows, bars, strict=True))
     foot = f"<p>{html.escape(shown.caption)}</p>" if shown.caption else ""
-    return f"<table>{caption}{head}<tbody>{''.join(rows)}</tbody></table>{foot}"
+    return f"<table>{caption}{head}<tbody>{body}</tbody></table>{foot}"
+
+
+def _html_row(shown: Shown, row: Sequence[str]) -> str:
+    first = "td" if shown.head else "th"
+    tags = (first if place == 0 else "td" for place in range(len(row)))
+    cells = enumerate(zip(tags, row, strict=True))
+    return "".join(_cell(tag, text, _is_word(shown, place)) for place, (tag, text) in cells)
+
+
+def _cell(tag: str, text: str, is_word: bool) -> str:
+    return f"<{tag}{' ' + LEFT if is_word else ''}>{html.escape(text)}</{tag}>"
+
+
+def _html_bar(share: float) -> str:
+    """A cell with a bar whose full length is one."""
+    bar = f'<div style="background:#3b82c4;height:0.8em;width:{100 * share:.4g}%"></div>'
+    return f'<td><div style="background:#8884;width:9em">{bar}</div></td>'
 
 
 def html_text(text: str) -> str:
@@ -152,7 +283,3 @@ def _with_bars(shown: Shown) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
         return shown.head, shown.rows
     drawn = ("█" * round(FULL_BAR * share) for share in shown.bars)
     return (*shown.head, ""), [(*row, bar) for row, bar in zip(shown.rows, drawn, strict=True)]
-
-
-def _cells(texts: Sequence[str], tag: str) -> str:
-    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 CALLED_HERE = {
     "BayesianNetwork": "BayesNet",
@@ -128,11 +129,78 @@ ARGUMENTS = {
     "n_jobs": "threads",
     "verbose": "progress",
     "show_progress": "progress",
+    "n_init": "restarts",
+    "max_iter": "until",
+    "max_indegree": "constraints",
+    "equivalent_sample_size": "sample_size",
+    "ess": "sample_size",
+    "iss": "sample_size",
+    "prior_type": "prior",
+    "cardinality": "states",
+    "card": "states",
+    "ebunch": "edges",
+    "variable": "child",
+    "values": "table",
     "estimator": "method",
     "algorithm": "method",
     "sample_weight": "weights",
 }
 """The names of arguments in other libraries, and here."""
+
+
+MEMBERS = {
+    "query": "ask with sepset.query(model, ...)",
+    "posterior": "ask with sepset.query(model, ...)",
+    "cpt": "the CPD of a variable is model.cpd(name)",
+    "get_cpds": "the CPDs are model.cpds, and that of a variable is model.cpd(name)",
+    "add_cpds": "models do not change: give all CPDs to BayesNet([...])",
+    "add_edge": "models do not change: a new one is made by BayesNet([...])",
+    "add_node": "models do not change: a new one is made by BayesNet([...])",
+    "addArc": "models do not change: a new one is made by BayesNet([...])",
+    "nodes": "the names are model.variables.names",
+    "names": "the names are model.variables.names",
+    "states": "the states of a variable are model[name].states",
+    "get_cardinality": "the number of states of a variable is model[name].num_states",
+    "edges": "the edges are model.dag.edges",
+    "arcs": "the edges are model.dag.edges",
+    "fit": "learn parameters with sepset.fit(model, data, ...)",
+    "predict": "predict with sepset.predict(model, data, targets=...)",
+    "predict_probability": "predict with sepset.predict(model, data, targets=...)",
+    "map_query": "ask with sepset.map_assignment(model, ...)",
+    "markov_blanket": "it is sepset.graphs.markov_blanket(model.dag, name)",
+    "get_markov_blanket": "it is sepset.graphs.markov_blanket(model.dag, name)",
+    "check_model": "models are checked when they are made",
+    "simulate": "draw rows with model.sample(num_rows, seed)",
+    "save": "write a file with sepset.write(model, path)",
+    "plot": "draw with sepset.draw(model)",
+    "draw": "draw with sepset.draw(model)",
+    "to_daft": "draw with sepset.draw(model)",
+    "to_graphviz": "draw with sepset.draw(model).to_dot()",
+    "copy": "models do not change, so that none needs a copy",
+}
+"""The attributes of models in other libraries, and how it is done here."""
+
+
+class Hinting:
+    """An object whose error about a missing attribute says how it is done here.
+
+    >>> class Model(Hinting):
+    ...     pass
+    >>> Model().map_query
+    Traceback (most recent call last):
+    ...
+    AttributeError: 'Model' object has no attribute 'map_query'; ask with sepset.map_assignment(model, ...).
+    """
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            advice = f"; {MEMBERS[name]}." if name in MEMBERS else ""
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{advice}", name=name, obj=self
+            )
 
 
 def hint(name: str) -> str:
@@ -169,6 +237,12 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
         raise ArgumentError(reason)
 
     return called
+
+
+def takes_names(cls: type[T]) -> type[T]:
+    """The class, whose error about the settings of a new object says what they are called here."""
+    cls.__init__ = translated(cls.__init__)  # type: ignore[method-assign]  # of this class alone
+    return cls
 
 
 def was_called(error: TypeError) -> bool:

@@ -113,6 +113,13 @@ SEARCHES = {
 """The search of each name, loaded when it is chosen."""
 
 
+class PicturePlaces(StrEnum):
+    """Where nodes are drawn."""
+
+    layers = "layers"
+    file = "file"
+
+
 class PictureFormat(StrEnum):
     """The formats in which a picture is printed."""
 
@@ -185,6 +192,11 @@ def draw(
     strengths: bool = False,
     out: Path | None = None,
     form: PictureFormat | None = None,
+    compare: Texts = None,
+    prior: bool = False,
+    titles: bool = False,
+    layout: PicturePlaces | None = None,
+    group: Texts = None,
 ) -> None:
     """Print a picture of a model, or write it to a file in the format of its suffix."""
     from sepset.api.pictures import draw as picture_of
@@ -196,13 +208,36 @@ def draw(
         require_picture(out)
     model = load(file)
     evidence = evidence_of(model, given, likelihood, soft) or None
-    found = picture_of(model, given=evidence, beliefs=beliefs or None, strengths=strengths)
+    other = {} if prior else evidence_of(model, compare) or None
+    if prior and compare:
+        raise NotApplicable("--prior compares with no evidence, --compare with other evidence. Leave out one of them.")
+    found = picture_of(
+        model,
+        given=evidence,
+        compare=other,
+        beliefs=beliefs or None,
+        strengths=strengths,
+        titles=titles,
+        layout=None if layout is None else layout.value,
+        groups=_groups(group),
+    )
     if out is not None:
         found.save(out)
         return
     columns = max(40, shutil.get_terminal_size((100, 24)).columns)
     texts = {PictureFormat.svg: found.to_svg, PictureFormat.dot: found.to_dot, PictureFormat.mermaid: found.to_mermaid}
     print(texts[form]() if form in texts else found.to_text(columns))
+
+
+def _groups(texts: Texts) -> dict[str, list[str]] | None:
+    """`NAME=VARIABLE,VARIABLE` as the variables of each group."""
+    found: dict[str, list[str]] = {}
+    for text in texts or ():
+        name, equals, members = text.partition("=")
+        if not (name and equals and members):
+            raise NotApplicable(f"A group is written NAME=VARIABLE,VARIABLE; found {text!r}.")
+        found.setdefault(name, []).extend(members.split(","))
+    return found or None
 
 
 def best(

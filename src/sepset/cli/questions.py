@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sepset.cli import answers
-from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat
+from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat, PicturePlaces
 from sepset.cli.application import AsJson, File, Seed, Target, app
 from sepset.cli.completion import findings, variables
 
@@ -118,9 +118,22 @@ def draw(
     form: Annotated[
         PictureFormat | None, typer.Option("--format", help="The format to print; text by default.")
     ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option("--compare", help="Other evidence to compare with. Repeatable.", autocompletion=findings),
+    ] = None,
+    prior: Annotated[bool, typer.Option("--prior", help="Compare with the beliefs without evidence.")] = False,
+    titles: Annotated[bool, typer.Option("--titles", help="Show the titles of variables below their names.")] = False,
+    layout: Annotated[
+        PicturePlaces | None, typer.Option("--layout", help="In layers, or where the model's file has the nodes.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option("--group", help="A group in a color: NAME=VARIABLE,VARIABLE. Repeatable.")
+    ] = None,
 ) -> None:
     """A picture of a model, with beliefs if there is evidence: printed as text, or written to a file."""
-    answers.draw(file, given, likelihood, soft, beliefs, strengths, out, form)
+    shown = {"compare": compare, "prior": prior, "titles": titles, "layout": layout, "group": group}
+    answers.draw(file, given, likelihood, soft, beliefs, strengths, out, form, **shown)  # type: ignore[arg-type]
 
 
 @app.command()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -79,6 +80,11 @@ LINES = {
             "--strengths": Option("strengths", "flag"),
             **dict.fromkeys(("--out", "-o"), Option("out", "path")),
             "--format": Option("form", "picture"),
+            "--compare": Option("compare", "texts"),
+            "--prior": Option("prior", "flag"),
+            "--titles": Option("titles", "flag"),
+            "--layout": Option("layout", "places"),
+            "--group": Option("group", "texts"),
         },
     ),
     "sample": Line(
@@ -165,10 +171,15 @@ def _value(kind: str, text: str, least: int) -> Any:
         if not (text.isascii() and text.isdigit()) or int(text) < least:
             raise NotPlain
         return int(text)
-    if kind in ("method", "assignment", "picture"):
-        from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat
+    if kind in ("method", "assignment", "picture", "places"):
+        from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat, PicturePlaces
 
-        named = {"method": MethodName, "assignment": AssignmentMethod, "picture": PictureFormat}[kind]
+        named: type[StrEnum] = {
+            "method": MethodName,
+            "assignment": AssignmentMethod,
+            "picture": PictureFormat,
+            "places": PicturePlaces,
+        }[kind]
         if text not in list(named):
             raise NotPlain
         return named(text)

@@ -102,13 +102,13 @@ def learn(
     from sepset.io.files import write
 
     require_model_file(out)
-    chosen = _method(method, level, penalty)
     rows, dropped = _informative(read_rows(data, None, weights, missing), is_dropping=drop_uninformative)
+    chosen = _method(method, level, penalty, _test(rows))
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
         rows,
         score=_score(score, sample_size),
-        constraints=_constraints(require, forbid, tiers, max_parents),
+        constraints=_constraints(require, [*(forbid or ()), *_without_cpds(method, rows)], tiers, max_parents),
         variables=[hidden_variable(text) for text in hidden] if hidden else None,
         seed=seed,
         until=None if steps is None else Until(steps=steps, tolerance=None),
@@ -126,7 +126,7 @@ UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
 """The methods whose result is a Markov network."""
 
 
-def _method(search: Search, level: float, penalty: float | None) -> StructureMethod[Any] | None:
+def _method(search: Search, level: float, penalty: float | None, test: Any) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
@@ -147,8 +147,8 @@ def _method(search: Search, level: float, penalty: float | None) -> StructureMet
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
         Search.ges: GES,
-        Search.pc: lambda: PC(level=level),
-        Search.mmhc: lambda: MMHC(candidates=MMPC(level=level)),
+        Search.pc: lambda: PC(test=test, level=level),
+        Search.mmhc: lambda: MMHC(candidates=MMPC(test=test, level=level)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
         Search.graphical_lasso: lambda: GraphicalLasso(charge),
@@ -159,6 +159,29 @@ def _method(search: Search, level: float, penalty: float | None) -> StructureMet
     }
     made: StructureMethod[Any] | None = known[search]()
     return made
+
+
+def _test(rows: Dataset) -> Any:
+    """The test that the kinds of columns ask for."""
+    from sepset.learning.structure.independence.discrete import G
+    from sepset.learning.structure.independence.gaussian import FisherZ
+    from sepset.learning.structure.independence.mixedtest import ConditionalGaussianTest
+    from sepset.variables.variable import Discrete
+
+    have_states = [isinstance(v, Discrete) for v in rows.variables]
+    if all(have_states):
+        return G()
+    return ConditionalGaussianTest() if any(have_states) else FisherZ()
+
+
+def _without_cpds(search: Search, rows: Dataset) -> list[tuple[str, str]]:
+    """Edges from numbers to states, which tests may direct so, and for which networks have no CPD."""
+    from sepset.variables.variable import Discrete
+
+    if search is not Search.pc:
+        return []
+    states = [v.name for v in rows.variables if isinstance(v, Discrete)]
+    return [(v.name, name) for v in rows.variables if not isinstance(v, Discrete) for name in states]
 
 
 def _informative(rows: Dataset, *, is_dropping: bool) -> tuple[Dataset, tuple[str, ...]]:
@@ -212,7 +235,7 @@ def _score(name: Score, sample_size: float | None) -> FamilyScore:
 
 
 def _constraints(
-    require: list[str] | None, forbid: list[str] | None, tiers: str | None, max_parents: int | None
+    require: list[str] | None, forbid: list[Any], tiers: str | None, max_parents: int | None
 ) -> Constraints:
     from sepset.learning.structure.constraints import Constraints
 
@@ -221,7 +244,7 @@ def _constraints(
         raise ScopeError(f"--tiers is written as 'a,b; c; d'; found {tiers!r}.")
     return Constraints(
         required=require or (),
-        forbidden=forbid or (),
+        forbidden=forbid,
         tiers=[group for group in groups if group],
         max_parents=max_parents,
     )

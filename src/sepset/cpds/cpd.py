@@ -17,6 +17,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.display import Plain, Worded
 from sepset.base.frozen import changed
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
@@ -52,7 +53,7 @@ class ParameterBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextIndependence:
+class ContextIndependence(Worded, Plain):
     r"""A context $\mathbf c$, and the parents $\mathbf Y$ that drop out in it.
 
     $$P(x \mid \mathbf c, \mathbf y, \mathbf z) = P(x \mid \mathbf c, \mathbf z)$$

@@ -21,7 +21,7 @@ from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.decomposition import Concave, Decomposition, defined_last
-from sepset.factors.labels import conditional, name_of
+from sepset.factors.labels import MOST_SHOWN, conditional, cut, name_of
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
 
@@ -37,9 +37,6 @@ MOST_ENTRIES = 2**20
 
 MOST_TABLED = 2**26
 """The largest factors that are built with evidence."""
-
-MOST_SHOWN = 20
-"""The largest number of rows in a display."""
 
 TOLERANCE = 1e-9
 """The largest difference between one and the sum of a row of probabilities."""
@@ -270,8 +267,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def _shown(self) -> Shown:
         cells = [(*map(str, states), *(f"{v:.6g}" for v in values)) for states, values in self._grid(MOST_SHOWN)]
-        total = num_entries(self.parents)
-        more = f"first {MOST_SHOWN} of {total} rows" if total > MOST_SHOWN else ""
+        more = cut(num_entries(self.parents), "rows")
         return Shown(self._titles(), cells, self.label, more, words=len(self.parents))
 
     @property

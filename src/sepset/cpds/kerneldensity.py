@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
+from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import least_squares
@@ -36,7 +37,7 @@ from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, S
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
 from sepset.factors.decomposition import Decomposition
-from sepset.factors.labels import conditional
+from sepset.factors.labels import MOST_SHOWN, conditional
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.table import Table
 from sepset.semiring import SUM, Semiring
@@ -46,7 +47,7 @@ from sepset.variables.variable import Discrete, Vector
 
 @registered("kernel")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class KernelCPD:
+class KernelCPD(Tabulated):
     r"""The density of a real child given its parents, with a Gaussian kernel on each row of data.
 
     It can be sampled, scored and learned. Exact inference takes it wherever its real parents are observed, or nothing
@@ -417,6 +418,13 @@ class KernelCPD:
         """The same variables with other rows and widths, which are not checked."""
         own = {"child": self.child, "given": self.given, "by": self.by, "block": self.block}
         return made(KernelCPD, **own, width=width, samples=samples)
+
+    def _shown(self) -> Shown:
+        """The rows in each joint state of the discrete parents, and the widths of the kernels."""
+        width = self.width
+        widths = "to be chosen" if width is None else ", ".join(f"{w:.4g}" for w in width.ravel()[:MOST_SHOWN].tolist())
+        facts = [("rows", f"{self.num_rows:,}"), ("widths", widths)]
+        return Shown((), facts, repr(self))
 
     def __repr__(self) -> str:
         return f"{conditional((self.child,), self.parents, 'KernelCPD')[:-1]}; {self.num_rows} rows)"

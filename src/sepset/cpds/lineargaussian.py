@@ -7,6 +7,8 @@ Reference: Koller & Friedman, definitions 5.15 and 5.16.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias, TypeGuard
@@ -16,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import one_of
+from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import LinearFit, least_squares
@@ -31,9 +34,19 @@ from sepset.data.scatter import Scatter, Scatters, check_range
 from sepset.errors import DataError, ModelError, NotApplicable, NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, Scope, axis_of, check_scope, find, num_entries
 from sepset.factors.canonical import Cholesky
-from sepset.factors.coordinates import check_finite, columns, entries, matrix, places, shaped, states_of, width
+from sepset.factors.coordinates import (
+    check_finite,
+    columns,
+    coordinate_names,
+    entries,
+    matrix,
+    places,
+    shaped,
+    states_of,
+    width,
+)
 from sepset.factors.decomposition import Decomposition
-from sepset.factors.labels import conditional
+from sepset.factors.labels import MOST_SHOWN, conditional, cut
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
 from sepset.variables.matching import Match
@@ -45,7 +58,7 @@ Shared: TypeAlias = Literal["covariance"] | None
 
 @registered("linear_gaussian")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class LinearGaussian:
+class LinearGaussian(Tabulated):
     r"""The density of a real child, linear in its real parents: one regression for each state of its discrete ones.
 
     A zero variance is a deterministic relation, which every question about a network obeys. It has no canonical form,
@@ -402,6 +415,26 @@ class LinearGaussian:
     def parameters(self) -> RegressionParameters:
         """The regressions, with all operations that learning needs."""
         return SharedCovarianceParameters(self) if self.shared else RegressionParameters(self)
+
+    def _shown(self) -> Shown:
+        """One row per joint state of the discrete parents and coordinate: intercept, coefficients and deviation."""
+        names, total = coordinate_names((self.child,)), num_entries(self.by)
+        states = itertools.islice(itertools.product(*(v.states for v in self.by)), MOST_SHOWN)
+        rows = [
+            (*map(str, row), *([name] if len(names) > 1 else []), *(f"{v:.6g}" for v in self._numbers(d, k)))
+            for d, row in enumerate(states)
+            for k, name in enumerate(names)
+        ]
+        words = [*(v.name for v in self.by), *(["coordinate"] if len(names) > 1 else [])]
+        head = (*words, "intercept", *coordinate_names(self.given), "deviation")
+        return Shown(head, rows, repr(self), cut(total, "rows"), words=len(words))
+
+    def _numbers(self, entry: int, place: int) -> list[float]:
+        """The intercept, the coefficients and the deviation of a coordinate in a joint state."""
+        size, num = self.child.size, num_entries(self.by)
+        a, B = self.intercept.reshape(num, size), self.coefficients.reshape(num, size, -1)
+        deviation = math.sqrt(float(self.covariance.reshape(num, size, size)[entry, place, place]))
+        return [float(a[entry, place]), *B[entry, place].tolist(), deviation]
 
     def __repr__(self) -> str:
         plain = conditional((self.child,), self.parents, "LinearGaussian")

@@ -467,7 +467,9 @@ class Dataset(Frozen, Tabulated):
         part = self.select(names).head(SHOWN_ROWS)
         rows = [[*("" if cell is None else str(cell) for cell in row.values()), *more] for row in part.rows()]
         head = [*names, *more]
-        return Shown(head, rows if head else (), repr(self), "\n".join(self.notes), words=len(head))
+        cut = f"first {SHOWN_ROWS} of {self.num_rows:,} rows" if head and self.num_rows > SHOWN_ROWS else ""
+        notes = "\n".join(filter(None, (cut, *self.notes)))
+        return Shown(head, rows if head else (), repr(self), notes, words=len(head))
 
 
 def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTypeLike) -> AnyArray:

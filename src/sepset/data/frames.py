@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,10 @@ def opened_frame(frame: Any) -> Any:
             "a mapping from names to columns, or the path of a file."
         ) from None
     except nw.exceptions.NarwhalsError as error:
+        names = [str(name) for name in getattr(frame, "columns", ())]
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            which = "is the name" if len(twice) == 1 else "are the names"
+            raise DataError(f"{listing(twice)} {which} of several columns. Rename or drop all but one.") from None
         raise DataError(f"The frame cannot be opened: {error}") from error
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frozen import read_only
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -20,7 +20,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MissingPatternsResult(Tabulated):
+class MissingPatternsResult(Report):
     r"""The sets of cells that are observed together, with how many rows have each; the most frequent first.
 
     Attributes:
@@ -93,7 +93,8 @@ class MissingPatternsResult(Tabulated):
         return [(f"{n:,}", *row) for n, row in zip(self.num_rows.tolist(), marks.tolist(), strict=False)]
 
     def _shown(self) -> Shown:
-        return Shown(("rows", *self.names), self._cells(), repr(self), "? is missing")
+        more = f"? is missing; first {SHOWN} of {len(self)} patterns" if len(self) > SHOWN else "? is missing"
+        return Shown(("rows", *self.names), self._cells(), repr(self), more)
 
 
 def missing_patterns(data: object, variables: Iterable[VariableLike] | None = None) -> MissingPatternsResult:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints, Objects
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown, Worded
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.base.text import brief
@@ -34,7 +34,7 @@ from sepset.variables.variable import Discrete, VariableLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Classification(Tabulated, Result):
+class Classification(Report, Result):
     """The posterior of a class in every row.
 
     Attributes:
@@ -93,7 +93,7 @@ class Classification(Tabulated, Result):
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier:
+class Classifier(Worded):
     r"""A Bayesian network asked for one variable in rows that observe the others.
 
     Naive Bayes, trees of features, or any other network: only the CPDs that mention the class are read.

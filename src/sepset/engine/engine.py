@@ -13,6 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
+from sepset.base.display import Worded
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
@@ -70,7 +71,7 @@ BOUNDS = (Guarantee.UPPER_BOUND, Guarantee.LOWER_BOUND)
 """Guarantees that a difference of two answers does not have."""
 
 
-class Engine(RowQuestions):
+class Engine(RowQuestions, Worded):
     """Answers questions about one model with one method; immutable, and safe to share between threads.
 
     >>> import sepset as ss

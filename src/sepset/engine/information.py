@@ -13,7 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import number, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
@@ -34,7 +34,7 @@ Names = VariableLike | Iterable[VariableLike]
 
 
 @dataclass(frozen=True, eq=False)
-class InformationValues(Result, Answers[str, float], Tabulated):
+class InformationValues(Result, Answers[str, float], Report):
     r"""The expected information about the targets from each candidate, in nats, the most informative first.
 
     $$I(T; C \mid \mathbf e) = H(T \mid \mathbf e) - \sum_c P(c \mid \mathbf e)\, H(T \mid c, \mathbf e)$$

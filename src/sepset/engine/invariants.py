@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.checks import generator
-from sepset.base.display import Shown, Tabulated, text_table
+from sepset.base.display import Plain, Report, Shown, Worded, text_table
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.membership import without
 from sepset.errors import BrokenInvariant, ModelError
@@ -39,7 +39,7 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Check(Worded, Plain):
     """One invariant: the largest deviation found, and the largest allowed."""
 
     name: str
@@ -53,7 +53,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReport(Tabulated):
+class CheckReport(Report):
     """The invariants that were checked, all of which held."""
 
     checks: tuple[Check, ...]

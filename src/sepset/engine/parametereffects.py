@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.axes import axes_of, entitle, tornado
 from sepset.base.checks import fraction, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Plain, Report, Shown, Worded, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
 from sepset.engine.refitting import Refitted
@@ -23,7 +23,7 @@ from sepset.variables.variable import Discrete, State, VariableLike
 
 
 @dataclass(frozen=True, slots=True)
-class ParameterSensitivity:
+class ParameterSensitivity(Worded, Plain):
     r"""How a posterior depends on one parameter: $p(\theta) = (a \theta + b) / (c \theta + d)$.
 
     Attributes:
@@ -126,7 +126,7 @@ FLAT_FITTED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
+class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
     """Every parameter that has an effect on one posterior, each once, the steepest first.
 
     Of a row of two probabilities, which sum to one, the smaller is listed (of equal ones the one with a positive
@@ -155,6 +155,20 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Tabulated):
     findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
     _columns: Columns = field(kw_only=True, repr=False)
     _listed: Ints = field(kw_only=True, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The posterior and its parameters in plain values, as `to_json` writes them."""
+        given = {} if not self.findings.evidence else {"given": str(self.findings)}
+        head = {"target": self.target, "state": plain(self.state), "probability": self.probability, **given}
+        rest = {"left_out": plain(self.left_out), "num_without_effect": self.num_without_effect}
+        return {**head, "parameters": [self._plain(one) for one in self], **rest}
+
+    def _plain(self, one: ParameterSensitivity) -> dict[str, Any]:
+        low, high = one.range
+        return {"parameter": str(one), **plain({"value": one.value, "derivative": one.derivative})} | {
+            "lowest": plain(low),
+            "highest": plain(high),
+        }
 
     def __len__(self) -> int:
         return len(self.derivatives)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind
 from sepset.base.text import listing, nearest
 from sepset.data.dataset import Dataset
@@ -27,7 +27,7 @@ from sepset.variables.variable import Discrete, Real, VariableLike, Vector
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(Tabulated, Result):
+class Prediction(Report, Result):
     r"""The posteriors $P(Y \mid \mathbf e[m])$ of each target in every row.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.base.display import Shown, Tabulated, html_table
+from sepset.base.display import Shown, Tabulated, html_table, shortened
 from sepset.base.foreign import translated
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
@@ -176,6 +176,14 @@ class View(Frozen, Sketched, Tabulated):
         told = ", ".join(f"{name}={finding!r}" for name, finding in self.given.items())
         return found._replace(title=f"given {told}" if told else "without findings")
 
+    def to_dict(self) -> dict[str, Any]:
+        """The marginals given the findings in plain values, as `to_json` writes them."""
+        return self.marginals().to_dict()
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The marginals given the findings as JSON."""
+        return self.marginals().to_json(indent)
+
     def _sketch(self) -> Sketch:
         from sepset.engine.beliefs import believed
 
@@ -184,12 +192,12 @@ class View(Frozen, Sketched, Tabulated):
         return believed(model._sketch() if isinstance(model, Sketched) else plain, [self])
 
     def _repr_html_(self) -> str:
-        return with_picture(html_table(self._shown()), len(self.engine.model), self)
+        return with_picture(html_table(shortened(self._shown())), len(self.engine.model), self)
 
     def __repr__(self) -> str:
         findings = ", ".join(f"{name}={finding!r}" for name, finding in list(self.given.items())[:6])
         more = f", ... {len(self.given)} findings" if len(self.given) > 6 else ""
-        return f"Observed({self.engine.model!r}; {findings or 'nothing'}{more})"
+        return f"View({self.engine.model!r}; {findings or 'nothing'}{more})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return View, (self.engine, dict(self.given))

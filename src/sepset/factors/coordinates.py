@@ -122,6 +122,15 @@ def columns(scope: Sequence[Vector], values: Floats) -> Columns:
     return result
 
 
+def coordinate_names(scope: Sequence[Vector]) -> list[str]:
+    """The names of the coordinates: that of a `Real`, and with a place those of a `Vector`.
+
+    >>> coordinate_names((Real("x"), Vector("p", 2)))
+    ['x', 'p[0]', 'p[1]']
+    """
+    return [v.name if isinstance(v, Real) else f"{v.name}[{place}]" for v in scope for place in range(v.size)]
+
+
 def point(scope: Sequence[Vector], values: Floats) -> Any:
     """One value per variable: bare for a scope of one variable, else by name; a float for a `Real`.
 

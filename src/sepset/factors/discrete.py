@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.base.axes import axes_of
+from sepset.base.axes import axes_of, is_crowded, named_columns, named_rows, plain
 from sepset.base.checks import fraction, generator
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import frame
@@ -18,12 +18,9 @@ from sepset.base.text import joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
-from sepset.factors.labels import FEW, one_line, short
+from sepset.factors.labels import FEW, MOST_SHOWN, cut, one_line, short
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike, listed
-
-MOST_SHOWN = 20
-"""How many entries a display lists."""
 
 
 class DiscreteFactor(Frozen, Tabulated):
@@ -228,13 +225,10 @@ class DiscreteFactor(Frozen, Tabulated):
         dense = np.zeros(self.shape)
         codes, values = self.cells()
         dense[tuple(codes.T)] = values
-        axes.set_xlabel(last.name)
-        axes.set_xticks(range(last.num_states), [str(s) for s in last.states])
         if len(self.scope) == 1:
-            axes.bar(range(last.num_states), dense)
-            axes.set_ylabel("value")
+            _bar_chart(axes, dense, last, grow=ax is None)
         else:
-            _heat_map(axes, dense, self.scope[0])
+            _heat_map(axes, dense, self.scope[0], last)
         return axes
 
     def to_frame(self, kind: str = "pandas") -> Any:
@@ -268,9 +262,8 @@ class DiscreteFactor(Frozen, Tabulated):
         entries = list(self._entries(MOST_SHOWN))
         cells = [(*map(str, states), f"{value:.6g}") for states, value in entries]
         bars = self._bars([value for _, value in entries]) if len(self.scope) == 1 else ()
-        more = f"first {MOST_SHOWN} of {self.size} entries" if self.size > MOST_SHOWN else ""
         head = (*(v.name for v in self.scope), "value")
-        return Shown(head, cells, short(self), more, words=len(self.scope), bars=bars)
+        return Shown(head, cells, short(self), cut(self.size, "entries"), words=len(self.scope), bars=bars)
 
     def _bars(self, values: list[float]) -> list[float]:
         """Each value as a share of one, or of the largest if that is more."""
@@ -281,8 +274,33 @@ class DiscreteFactor(Frozen, Tabulated):
         return short(self)
 
 
-def _heat_map(axes: Any, dense: Floats, first: Discrete) -> None:
-    image = axes.imshow(dense, aspect="auto")
-    axes.set_yticks(range(first.num_states), [str(s) for s in first.states])
-    axes.set_ylabel(first.name)
-    axes.figure.colorbar(image, ax=axes)
+def _bar_chart(axes: Any, values: Floats, variable: Discrete, *, grow: bool) -> None:
+    """Upright bars; lying ones where the names of the states need more room."""
+    names = [str(state) for state in variable.states]
+    if not is_crowded(names):
+        axes.bar(range(len(names)), values)
+        named_columns(axes, names)
+        axes.set(xlabel=plain(variable.name), ylabel="value")
+    else:
+        axes.barh(range(len(names)), values)
+        named_rows(axes, names, grow=grow)
+        axes.set(ylabel=plain(variable.name), xlabel="value")
+
+
+def _heat_map(axes: Any, dense: Floats, rows: Discrete, columns: Discrete) -> None:
+    """Colors from zero, with the numbers in them where there are few."""
+    image = axes.imshow(dense, aspect="auto", cmap="Blues", vmin=min(0.0, float(dense.min(initial=0.0))))
+    named_columns(axes, [str(state) for state in columns.states])
+    named_rows(axes, [str(state) for state in rows.states])
+    axes.set(xlabel=plain(columns.name), ylabel=plain(rows.name), ylim=(rows.num_states - 0.5, -0.5))
+    axes.figure.colorbar(image, ax=axes, label="value")
+    if dense.size > MOST_NUMBERS:
+        return
+    middle = (image.norm.vmin + image.norm.vmax) / 2.0
+    for (row, column), value in np.ndenumerate(dense):
+        color = "white" if value > middle else "black"
+        axes.text(column, row, f"{value:.3g}", ha="center", va="center", color=color)
+
+
+MOST_NUMBERS = 48
+"""The largest number of entries of a heat map that are written into it."""

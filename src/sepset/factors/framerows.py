@@ -79,7 +79,10 @@ def _framed(series: Any, label: str) -> Any:
             f"{label} takes a series of pandas, whose values have labels; found {type(series).__module__}."
         )
     if series.index.nlevels > 1:
-        return series.rename("probability").reset_index()
+        name = "probability"
+        while name in series.index.names:
+            name += "_"
+        return series.rename(name).reset_index()
     return series.to_frame().T
 
 

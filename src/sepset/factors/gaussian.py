@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import fill, made
 from sepset.base.text import listing
 from sepset.errors import ModelError, NotClosed, ScopeError
@@ -20,6 +21,7 @@ from sepset.factors.coordinates import (
     check_symmetric,
     columns,
     continuous_scope,
+    coordinate_names,
     findings,
     matrix,
     places,
@@ -28,7 +30,7 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.labels import conditional, short
+from sepset.factors.labels import MOST_SHOWN, conditional, cut, short
 from sepset.factors.moments import Gaussian, check_covariances
 from sepset.factors.table import NUMBER
 from sepset.semiring import MAX, SUM, Semiring
@@ -39,9 +41,12 @@ if TYPE_CHECKING:
 
 ALL = np.zeros(1, np.int64)
 
+MOST_COLUMNS = 8
+"""The largest number of columns of an information matrix that are shown."""
+
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class CanonicalGaussian:
+class CanonicalGaussian(Tabulated):
     r"""A factor $C(\mathbf x; K, h, g) = \exp(-\tfrac12 \mathbf x^\top K \mathbf x + h^\top \mathbf x + g)$ over reals.
 
     $K$ is symmetric and may be singular or indefinite: conditionals and quotients are not normalizable, and need not be
@@ -307,6 +312,15 @@ class CanonicalGaussian:
     def to_distribution(self, kept: Iterable[VariableLike]) -> Gaussian:
         """The normalized marginal over `kept`, in that order."""
         return self.to_moments().marginal(kept)
+
+    def _shown(self) -> Shown:
+        """One row per coordinate of the canonical form, and its constant."""
+        names = coordinate_names(self.scope)
+        limit, few = slice(MOST_SHOWN), slice(MOST_COLUMNS)
+        cells = zip(names[limit], self.h[limit].tolist(), self.K[limit, few].tolist(), strict=True)
+        rows = [(name, f"{h:.6g}", *(f"{k:.6g}" for k in row)) for name, h, row in cells]
+        more = "; ".join(filter(None, (f"g = {self.g:.6g}", cut(len(names), "coordinates"))))
+        return Shown(("variable", "h", *(f"K {name}" for name in names[few])), rows, short(self), more)
 
     def __repr__(self) -> str:
         return short(self)

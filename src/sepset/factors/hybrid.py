@@ -2,6 +2,8 @@ r"""Tables of Gaussians: factors over discrete and continuous variables together
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.axes import axes_of, plain
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import log_sum
 from sepset.base.text import listing, readable
@@ -30,6 +35,7 @@ from sepset.factors.canonical import Cholesky, Forms, merged, shares
 from sepset.factors.coordinates import (
     check_finite,
     check_symmetric,
+    coordinate_names,
     entries,
     findings,
     places,
@@ -39,18 +45,24 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, check_definite, integrates, log_number
-from sepset.factors.labels import conditional, short
+from sepset.factors.labels import MOST_SHOWN, conditional, cut, moment_names, moment_numbers, one_line, short
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import NUMBER, Table, TableConditional
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
+
+FEW_ROWS = 3
+"""The largest number of joint states in a line."""
+
+MOST_CURVES = 12
+"""The largest number of joint states in a picture."""
 
 AGREEMENT = 1e-12
 """Entries whose $K$ and $h$ differ by less than this, relative to the largest, are one Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class CanonicalTable:
+class CanonicalTable(Tabulated):
     r"""A factor $\phi(d, \mathbf x) = C(\mathbf x; K_d, h_d, g_d)$: one canonical form for each joint state $d$.
 
     A `Table` is the case without reals ($g = \ln\phi$), a `CanonicalGaussian` the case without discrete variables; an
@@ -366,6 +378,89 @@ class CanonicalTable:
             return mixture.to_gaussian() if mixture.num_components == 1 else mixture
         rest = self.marginalize([v for v in self.scope if v not in discrete and v not in continuous])
         return rest.normalize().align(names)  # type: ignore[return-value]  # discrete variables are left
+
+    def _moments(self) -> tuple[Floats, Floats] | None:
+        """The probability of each joint state, and the means and deviations in it; None if a form is improper.
+
+        States of probability zero have no moments: theirs are NaN.
+        """
+        alive = np.flatnonzero(self.forms.alive)
+        if not alive.size or not np.isfinite(self.log_total):
+            return None
+        forms = self.forms.take(alive)
+        mean, covariance, log_mass = forms.moments(forms.block(np.arange(forms.size)))
+        rows = np.full((len(self.forms.g), 2 * width(self.continuous)), np.nan)
+        rows[alive] = moment_numbers(mean, covariance)
+        shares = np.zeros(len(rows))
+        shares[alive] = np.exp(log_mass - log_sum(log_mass, 0))
+        return shares, rows
+
+    def _rows(self) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The titles and rows of a table: states, then probability and moments; constants of improper forms."""
+        found, names = self._moments(), coordinate_names(self.continuous)
+        if found is None:
+            titles, numbers = ["g"], self.forms.g[:, None]
+        else:
+            titles, numbers = ["probability", *moment_names(names)], np.column_stack(found)
+        states = itertools.product(*(v.states for v in self.discrete))
+        rows = [(*row, *values) for row, values in zip(states, numbers.tolist(), strict=True)]
+        return [*(v.name for v in self.discrete), *titles], rows
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per joint state: its probability, and the means and deviations in it.
+
+        >>> from sepset.variables.variable import Real
+        >>> f = CanonicalTable.from_moments((Discrete("d", 2), Real("x")), [0.0, 3.0], [1.0, 4.0], np.log([0.5, 0.5]))
+        >>> f.to_frame().round(6).to_dict("records")[1]
+        {'d': 1, 'probability': 0.5, 'x mean': 3.0, 'x deviation': 2.0}
+        """
+        titles, rows = self._rows()
+        columns: dict[str, list[Any]] = {}
+        for title, column in zip(titles, zip(*rows, strict=True), strict=True):
+            columns[title + "_" * (title in columns)] = list(column)
+        return frame(columns, kind)
+
+    def in_words(self) -> str:
+        """The first joint states with their probabilities and moments in one line.
+
+        >>> from sepset.variables.variable import Real
+        >>> f = CanonicalTable.from_moments((Discrete("d", 2), Real("x")), [0.0, 3.0], [1.0, 4.0], np.log([0.5, 0.5]))
+        >>> f.in_words()
+        '0: probability 0.5, x mean 0, x deviation 1; 1: probability 0.5, x mean 3, x deviation 2'
+        """
+        titles, rows = self._rows()
+        first, some = len(self.discrete), rows[:FEW_ROWS]
+        parts = [
+            " ".join(map(one_line, row[:first])) + ": " + ", ".join(f"{t} {v:.4g}" for t, v in moments if v == v)
+            for row, moments in ((row, list(zip(titles[first:], row[first:], strict=True))) for row in some)
+        ]
+        return "; ".join([*parts, *(["..."] if len(rows) > FEW_ROWS else [])])
+
+    def plot(self, ax: Any = None) -> Any:
+        """The density of one real coordinate in each joint state, times its probability, on matplotlib axes."""
+        found = self._moments()
+        if found is None or width(self.continuous) != 1 or len(found[0]) > MOST_CURVES:
+            raise ScopeError(
+                f"A table of Gaussians has a picture if it is of one real number in at most {MOST_CURVES} joint "
+                f"states and can be normalized; {self!r} is not. Ask about fewer variables."
+            )
+        axes, (shares, moments) = axes_of(ax), found
+        live = shares > 0
+        reach = 4.0 * moments[live, 1]
+        grid = np.linspace((moments[live, 0] - reach).min(), (moments[live, 0] + reach).max(), 400)
+        for entry in np.flatnonzero(live):
+            mean, deviation = moments[entry]
+            curve = shares[entry] * np.exp(-0.5 * ((grid - mean) / deviation) ** 2) / (deviation * math.sqrt(math.tau))
+            axes.plot(grid, curve, label=plain(states_of(self.discrete, int(entry))))
+        axes.set(xlabel=plain(coordinate_names(self.continuous)[0]), ylabel="density times probability")
+        axes.legend(fontsize="small")
+        return axes
+
+    def _shown(self) -> Shown:
+        titles, rows = self._rows()
+        first = len(self.discrete)
+        cells = [(*map(str, row[:first]), *("" if v != v else f"{v:.6g}" for v in row[first:])) for row in rows]
+        return Shown(titles, cells[:MOST_SHOWN], short(self), cut(len(rows), "joint states"), words=first)
 
     def __repr__(self) -> str:
         return short(self)

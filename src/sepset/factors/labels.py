@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
+from sepset.base.arraytypes import Floats
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -29,6 +32,34 @@ def short(factor: Any) -> str:
 
 FEW = 6
 """The largest number of values in a line."""
+
+
+MOST_SHOWN = 20
+"""The largest number of rows in a table."""
+
+
+def cut(total: int, things: str) -> str:
+    """The caption of a table that shows the first rows only.
+
+    >>> cut(50, "entries"), cut(3, "entries")
+    ('first 20 of 50 entries', '')
+    """
+    return f"first {MOST_SHOWN} of {total} {things}" if total > MOST_SHOWN else ""
+
+
+def moment_names(names: Sequence[str]) -> list[str]:
+    """The titles of the means and deviations of coordinates.
+
+    >>> moment_names(["x", "y"])
+    ['x mean', 'x deviation', 'y mean', 'y deviation']
+    """
+    return [f"{name} {moment}" for name in names for moment in ("mean", "deviation")]
+
+
+def moment_numbers(means: Floats, covariances: Floats) -> list[list[float]]:
+    """The mean and the deviation of every coordinate in turn, one row per Gaussian."""
+    deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+    return np.stack([means, deviations], axis=2).reshape(len(means), -1).tolist()
 
 
 def one_line(state: object) -> str:

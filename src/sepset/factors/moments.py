@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.axes import axes_of
 from sepset.base.checks import fraction, generator
-from sepset.base.extras import require
+from sepset.base.display import Shown, Tabulated
+from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.base.text import listing
@@ -23,6 +25,7 @@ from sepset.factors.coordinates import (
     check_symmetric,
     columns,
     continuous_scope,
+    coordinate_names,
     findings,
     places,
     point,
@@ -30,15 +33,19 @@ from sepset.factors.coordinates import (
     states_of,
     width,
 )
-from sepset.factors.labels import FEW, short, with_numbers
+from sepset.factors.labels import FEW, MOST_SHOWN, cut, moment_names, moment_numbers, short, with_numbers
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 MODE_STEPS = 1000
 """The most ascent steps that the mode of a mixture takes."""
 
 
+MOST_CORRELATED = 6
+"""The largest number of coordinates whose correlations are shown."""
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class Gaussian:
+class Gaussian(Tabulated):
     r"""The normal distribution $N(\mu; \Sigma)$ over real variables; $\Sigma$ may be singular.
 
     Args:
@@ -174,6 +181,28 @@ class Gaussian:
         """The density over one coordinate, or its contours over two, on matplotlib axes."""
         return self._as_mixture().plot(ax)
 
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per coordinate: its name, mean and deviation.
+
+        >>> from sepset.variables.variable import Real
+        >>> Gaussian(Real("x"), 1.5, covariance=4.0).to_frame().to_dict("records")
+        [{'variable': 'x', 'mean': 1.5, 'deviation': 2.0}]
+        """
+        deviations = np.sqrt(np.diagonal(self.covariance))
+        columns = {"mean": self.mu.tolist(), "deviation": deviations.tolist()}
+        return frame({"variable": coordinate_names(self.scope), **columns}, kind)
+
+    def _shown(self) -> Shown:
+        """One row per coordinate: its mean and deviation, and its correlations with the others."""
+        names, deviations = coordinate_names(self.scope), np.sqrt(np.diagonal(self.covariance))
+        joint = names if 1 < len(names) <= MOST_CORRELATED else []
+        scale = np.outer(deviations, deviations)
+        ratios = np.divide(self.covariance, scale, out=np.zeros_like(scale), where=scale > 0)
+        moments = zip(names, self.mu.tolist(), deviations.tolist(), ratios.tolist(), strict=True)
+        rows = [(n, f"{m:.6g}", f"{s:.6g}", *(f"{r:.4g}" for r in c[: len(joint)])) for n, m, s, c in moments]
+        head = ("variable", "mean", "deviation", *(f"correlation with {name}" for name in joint))
+        return Shown(head, rows[:MOST_SHOWN], short(self), cut(len(names), "coordinates"))
+
     def _as_mixture(self) -> GaussianMixture:
         return GaussianMixture(self.scope, [1.0], means=self.mu[None], covariances=self.covariance[None])
 
@@ -182,7 +211,7 @@ class Gaussian:
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class GaussianMixture:
+class GaussianMixture(Tabulated):
     r"""The mixture $\sum_i w_i N(\mu_i; \Sigma_i)$ over real variables.
 
     Args:
@@ -357,7 +386,7 @@ class GaussianMixture:
         """The density over one coordinate, or its contours over two, on matplotlib axes."""
         if self.means.shape[1] not in (1, 2):
             raise ScopeError(f"Only one or two coordinates have a picture; {self!r} has {self.means.shape[1]}.")
-        axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
+        axes = axes_of(ax)
         reach = 4.0 * np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2))
         ends = zip((self.means - reach).min(axis=0), (self.means + reach).max(axis=0), strict=True)
         if self.means.shape[1] == 1:
@@ -373,6 +402,22 @@ class GaussianMixture:
         axes.set_xlabel(self.scope[0].name)
         axes.set_ylabel(self.scope[-1].name)
         return axes
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per component: its weight, and the mean and deviation of every coordinate."""
+        rows = np.array(moment_numbers(self.means, self.covariances))
+        titles = moment_names(coordinate_names(self.scope))
+        return frame({"weight": self.weights.tolist(), **dict(zip(titles, rows.T.tolist(), strict=True))}, kind)
+
+    def _shown(self) -> Shown:
+        """One row per component."""
+        first = slice(MOST_SHOWN)
+        moments = moment_numbers(self.means[first], self.covariances[first])
+        weights = self.weights[first].tolist()
+        rows = [(f"{w:.6g}", *(f"{v:.6g}" for v in row)) for w, row in zip(weights, moments, strict=True)]
+        head = ("weight", *moment_names(coordinate_names(self.scope)))
+        more = filter(None, (self.in_words(), cut(self.num_components, "components")))
+        return Shown(head, rows, short(self), "; ".join(more), words=0)
 
     def __repr__(self) -> str:
         names = short(self).removesuffix(")")

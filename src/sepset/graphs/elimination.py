@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from sepset.base.display import Plain, Worded
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, StateError
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
@@ -23,7 +24,7 @@ Cards: TypeAlias = Mapping[str, int] | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class GraphElimination:
+class GraphElimination(Worded, Plain):
     r"""The result of eliminating the nodes of a graph in `order`.
 
     $$\mathbf C_i = \{X_i\} \cup \mathrm{Nb}_i, \qquad

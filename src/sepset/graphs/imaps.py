@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from sepset.base.checks import one_of
-from sepset.base.display import html_text
+from sepset.base.display import Plain, Worded
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.base import name_of, required_graph, unique_names
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, UndirectedGraph
@@ -36,7 +36,7 @@ _LIMIT = 5_000_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Independence:
+class Independence(Worded, Plain):
     """The statement $(X \\perp Y \\mid \\mathbf Z)$."""
 
     x: str
@@ -49,9 +49,6 @@ class Independence:
 
     def __repr__(self) -> str:
         return str(self)
-
-    def _repr_html_(self) -> str:
-        return html_text(str(self))
 
 
 def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Independence, ...]:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sepset.base.display import Plain, Worded
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.clusters import ClusterGraph, scope_of
@@ -113,7 +114,7 @@ def _packed(items: list[tuple[Scope, int]], bound: int) -> list[tuple[set[str], 
 
 
 @dataclass(frozen=True, slots=True)
-class RegionGraph:
+class RegionGraph(Worded, Plain):
     r"""Regions ordered by inclusion, with counting numbers.
 
     Attributes:

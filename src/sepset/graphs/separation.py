@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias, TypeVar, overload
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Ints
-from sepset.base.display import html_text
+from sepset.base.display import Plain, Worded
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import name_of, required_graph
@@ -42,7 +42,7 @@ Irrelevant: TypeAlias = Mapping[str, Iterable[Node]] | Callable[[str, Context], 
 
 
 @dataclass(frozen=True, slots=True)
-class Trail(Sequence[str]):
+class Trail(Sequence[str], Worded, Plain):
     """An active trail: its nodes in order, and what makes it active. It prints with its arrows.
 
     Args:
@@ -68,9 +68,6 @@ class Trail(Sequence[str]):
     def __str__(self) -> str:
         steps = itertools.chain.from_iterable(zip(self.arrows, map(quoted, self.nodes[1:]), strict=True))
         return " ".join([quoted(self.nodes[0]), *steps])
-
-    def _repr_html_(self) -> str:
-        return html_text(str(self))
 
     @property
     def explanation(self) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.errors import ImpossibleEvidence, NotApplicable
@@ -42,7 +43,7 @@ TIED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Worded, Plain):
     """Something that was proved about an assignment, and how to check it without trusting the method.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, overload
 
 from sepset.base.axes import ABOVE, BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import listing
 from sepset.errors import ScopeError
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(Sequence[Change], Tabulated):
+class Comparison(Sequence[Change], Report):
     r"""The probability of every state in two answers; variables in the order of their distance, the largest first.
 
     $$d(P, Q) = \tfrac12 \sum_x |Q(x) - P(x)|$$
@@ -70,7 +70,8 @@ class Comparison(Sequence[Change], Tabulated):
     def __repr__(self) -> str:
         first = next(iter(self.distances), None)
         most = "" if first is None else f"; largest {first}: {self.distances[first]:.4g}"
-        return f"Comparison({len(self.distances)} variables{most})"
+        count = len(self.distances)
+        return f"Comparison({count} variable{'s' * (count != 1)}{most})"
 
     def _shown(self) -> Shown:
         rows = [

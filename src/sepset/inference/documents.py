@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.variables.variable import Discrete
+from sepset.base.display import plain
+from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:
     from sepset.inference.result import MarginalsResult, QueryResult, Result
@@ -46,40 +47,45 @@ def distribution_document(distribution: Any) -> dict[str, Any]:
     reals = [v for v in distribution.scope if not isinstance(v, Discrete)]
     if len(reals) == len(distribution.scope) > 0:
         return _moments(distribution)
-    if not reals:
-        return {"probabilities": _rows(distribution)}
-    rows = _rows(distribution.marginalize(reals))
-    return {"probabilities": [row | _moments_in(distribution, row) for row in rows]}
+    table = distribution.marginalize(reals) if reals else distribution
+    return {"probabilities": [_row(distribution, table, row, p) for row, p in _entries(table)]}
 
 
-def _rows(table: Any) -> list[dict[str, Any]]:
+def _entries(table: Any) -> Iterator[tuple[list[State], float]]:
     """The states and the probability of each entry."""
     codes, values = table.cells()
-    names = [v.name for v in table.scope]
     rows = ([v.states[code] for v, code in zip(table.scope, row, strict=True)] for row in codes.tolist())
-    pairs = zip(rows, values.tolist(), strict=True)
-    return [{**dict(zip(names, row, strict=True)), "probability": p} for row, p in pairs]
+    return zip(rows, values.tolist(), strict=True)
 
 
-def _moments_in(distribution: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The moments of the real variables in a joint state of the discrete ones; nothing if it has no probability."""
-    if not row["probability"]:
-        return {}
-    states = {v.name: row[v.name] for v in distribution.scope if isinstance(v, Discrete)}
-    return _moments(distribution.condition(states).to_moments())
+def _row(distribution: Any, table: Any, states: list[State], probability: float) -> dict[str, Any]:
+    """A joint state with its probability, and the moments of the real variables in it if it is possible.
+
+    Names of variables come first: where one is `probability`, the number is called `probability_`.
+    """
+    row = {v.name: plain_state(state) for v, state in zip(table.scope, states, strict=True)}
+    numbers: dict[str, Any] = {"probability": probability}
+    if table is not distribution and probability:
+        found = distribution.condition({v.name: state for v, state in zip(table.scope, states, strict=True)})
+        numbers |= _moments(found.to_moments())
+    for title, number in numbers.items():
+        while title in row:
+            title += "_"
+        row[title] = number
+    return row
 
 
 def _moments(distribution: Any) -> dict[str, Any]:
-    mean, variance = (np.asarray(moment).tolist() for moment in (distribution.mean(), distribution.variance()))
+    mean, variance = (plain(moment) for moment in (distribution.mean(), distribution.variance()))
     return {"mean": mean, "variance": variance}
 
 
 def _findings(given: Mapping[str, Any]) -> dict[str, Any]:
     """The findings, with weights as a row for each state."""
     return {
-        name: [{"state": state, "weight": weight} for state, weight in value.items()]
+        name: [{"state": plain_state(state), "weight": weight} for state, weight in value.items()]
         if isinstance(value, dict)
-        else value
+        else plain_state(value)
         for name, value in given.items()
     }
 
@@ -90,13 +96,14 @@ def about_document(result: Result) -> dict[str, Any]:
     return {"guarantees": guarantees, "status": result.status.value}
 
 
-def plain_value(value: Any) -> Any:
-    """A state or number of Python for one of NumPy, and a list for an array.
+def plain_state(state: Any) -> Any:
+    """A state or number as JSON can hold it: in words if it is not finite, a list for an array.
 
-    >>> plain_value(np.float64(0.5)), plain_value(np.arange(2)), plain_value("yes")
-    (0.5, [0, 1], 'yes')
+    >>> plain_state(np.float64(0.5)), plain_state(float("inf")), plain_state(np.arange(2)), plain_state("yes")
+    (0.5, 'inf', [0, 1], 'yes')
     """
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    found = state.tolist() if isinstance(state, np.ndarray | np.generic) else state
+    return str(found) if isinstance(found, float) and not math.isfinite(found) else plain(found)
 
 
 def _finite(value: float | None) -> float | None:

@@ -13,15 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, SepsetError
-from sepset.inference.documents import about_document, plain_value
+from sepset.inference.documents import about_document, plain_state
 from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
+
+MOST_TOLD = 20
+"""The most variables of one assignment in a line."""
 
 
 class Certified(Protocol):
@@ -88,7 +91,7 @@ class Assignment(Answers[str, Any]):
 
 
 @dataclass(frozen=True)
-class MapResult(Tabulated, Result):
+class MapResult(Report, Result):
     """The most probable assignments, best first.
 
     Attributes:
@@ -186,7 +189,7 @@ class MapResult(Tabulated, Result):
         ('C', True)
         """
         pairs = zip(self.assignments, self.log_values, strict=True)
-        listed = [{"assignment": {k: plain_value(v) for k, v in a.items()}, "log_value": value} for a, value in pairs]
+        listed = [{"assignment": {k: plain_state(v) for k, v in a.items()}, "log_value": value} for a, value in pairs]
         bound = self.bound if math.isfinite(self.bound) else None
         return {"assignments": listed, "bound": bound, **about_document(self)}
 
@@ -201,10 +204,17 @@ class MapResult(Tabulated, Result):
             rows = [(name, str(self.assignment[name])) for name in itertools.islice(self.assignment, MOST_SHOWN)]
             more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""
             return Shown(("variable", "state"), rows, title, more, words=2)
-        listed = [(f"#{rank + 1}", f"{p:.6g}", self._difference(rank)) for rank, p in enumerate(self.probabilities)]
-        return Shown(("rank", "probability", "assignment"), listed, title, "each with what differs from the first", 3)
+        few = enumerate(self.probabilities[:MOST_SHOWN])
+        listed = [(f"#{rank + 1}", f"{p:.6g}", self._difference(rank)) for rank, p in few]
+        count = len(self.assignments)
+        more = f"; first {MOST_SHOWN} of {count} assignments" if count > MOST_SHOWN else ""
+        return Shown(
+            ("rank", "probability", "assignment"), listed, title, f"each with what differs from the first{more}", 3
+        )
 
     def _difference(self, rank: int) -> str:
         """The states of an assignment that differ from the best one; of the best one, all."""
         found, best = self.assignments[rank], self.assignment
-        return ", ".join(f"{name}={s}" for name, s in found.items() if rank == 0 or s != best[name])
+        told = [f"{name}={s}" for name, s in found.items() if rank == 0 or s != best[name]]
+        more = [f"... {len(told)} variables"] if len(told) > MOST_TOLD else []
+        return ", ".join([*told[:MOST_TOLD], *more])

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.base.display import Shown, Tabulated, text_table
+from sepset.base.display import Report, Shown, text_table
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import TooLarge
@@ -30,7 +30,7 @@ RECURSIVE_ENTRIES = 10**10
 
 
 @dataclass(frozen=True)
-class EliminationPlan(Tabulated):
+class EliminationPlan(Report):
     """The plan of a question: the relevant factors, an elimination order, and its cost in entries and bytes.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
@@ -161,7 +160,7 @@ class InWords(Protocol):
 
 
 @dataclass(frozen=True)
-class QueryResult(Result, Tabulated):
+class QueryResult(Result, Report):
     """A joint distribution over the targets; indexing, `values` and `scope` are its own.
 
     Attributes:
@@ -198,6 +197,8 @@ class QueryResult(Result, Tabulated):
     @property
     def values(self) -> Floats:
         """The probabilities, one axis per target."""
+        for variable in self.scope:
+            states_of(variable)
         return np.asarray(self.distribution.values)
 
     def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
@@ -254,15 +255,14 @@ class QueryResult(Result, Tabulated):
         """
         return answer_document(self)
 
-    def to_json(self, indent: int | None = None) -> str:
-        """The answer as JSON: targets, evidence, probabilities or moments, and guarantees."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the distribution, its probabilities from zero to one, under the question."""
         axes = self.distribution.plot(ax)
         if len(self.scope) == 1 and isinstance(self.scope[0], Discrete):
-            axes.set(ylabel="probability", ylim=(0.0, 1.0))
+            side = "y" if axes.get_ylabel() == "value" else "x"
+            axes.set(**{f"{side}label": "probability", f"{side}lim": (0.0, 1.0)})
+        for image in axes.images:
+            image.colorbar.set_label("probability")
         entitle(axes, self.title)
         return axes
 
@@ -320,7 +320,10 @@ class QueryResult(Result, Tabulated):
         found = self.distribution
         if isinstance(found, Tabulated):
             table = found._shown()
-            return table._replace(title=self.title, head=(*table.head[:-1], "probability"))
+            if table.head[-1] != "value":
+                return table._replace(title=self.title)
+            bars = [float(row[-1]) for row in table.rows]
+            return table._replace(title=self.title, head=(*table.head[:-1], "probability"), bars=bars)
         told = found.in_words() if isinstance(found, InWords) else repr(found)
         return Shown((), [(", ".join(v.name for v in self.scope), told)], self.title)
 
@@ -375,7 +378,7 @@ class Answers(Mapping[K, V]):
             return default
 
 
-class MarginalsResult(Answers[str, Any], Tabulated):
+class MarginalsResult(Answers[str, Any], Report):
     """The marginal of every variable, by name or variable; computed when read.
 
     By an array of variables, the probabilities of all its elements: an array with one more axis, for the states.
@@ -495,10 +498,6 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         """
         return marginals_document(self)
 
-    def to_json(self, indent: int | None = None) -> str:
-        """The answers as JSON: evidence, the probabilities or moments of every variable, and guarantees."""
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
-
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per variable and state: its probability; of a real variable, mean and deviation.
 
@@ -536,7 +535,7 @@ class MarginalsResult(Answers[str, Any], Tabulated):
         axes = axes_of(ax)
         rows = [(f"{name} = {state}", p) for name in self for state, p in _probabilities_of(self[name])]
         axes.barh(range(len(rows)), [p for _, p in rows], color=BELOW)
-        named_rows(axes, [label for label, _ in rows])
+        named_rows(axes, [label for label, _ in rows], grow=ax is None)
         axes.set(xlim=(0.0, 1.0), xlabel="probability")
         entitle(axes, f"given {self.findings}" if self.findings.evidence else "")
         return axes
@@ -570,7 +569,7 @@ def exponential(value: float) -> float:
 
 
 @dataclass(frozen=True)
-class LogProbabilityResult(Result):
+class LogProbabilityResult(Result, Worded, Plain):
     """A logarithm of a probability (or partition function) with bounds; `float()` gives the value.
 
     >>> import sepset as ss

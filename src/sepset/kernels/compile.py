@@ -194,6 +194,13 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
         with contextlib.suppress(Exception):  # a disk that is full, a folder that cannot be written
             super().save_overload(sig, data)
 
+    def saved(self, dispatcher: Any) -> list[tuple[Any, ...]]:
+        """The types of arguments for which the kernel is on disk."""
+        with contextlib.suppress(Exception):
+            _, *here = self._index_key((), dispatcher.targetctx.codegen())
+            return [key[0] for key in self._cache_file._load_index() if list(key[1:]) == here]
+        return []
+
     def _loaded(self, sig: Any, target_context: Any) -> Any:
         """The kernel on disk; None if there is none or it cannot be used, whatever the reason."""
         with contextlib.suppress(Exception):
@@ -244,5 +251,5 @@ def compiled(function: F, reassociate: bool, inline: bool, borrows: bool, holds:
         kept = dispatcher._cache = _KernelCache(dispatcher.py_func)
         kept.is_own = function.__module__.startswith("sepset.kernels.")
         dispatcher.compile = partial(kept.compiled, dispatcher.compile)
-        dispatcher.compile = OneForm(dispatcher, dispatcher.compile)
+        dispatcher.compile = OneForm(dispatcher, dispatcher.compile, partial(kept.saved, dispatcher))
     return dispatcher  # type: ignore[no-any-return]

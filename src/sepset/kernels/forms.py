@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -39,19 +40,21 @@ class OneForm:
     Attributes:
         dispatcher: the function.
         compile_it: compiles or loads the code for given types.
+        saved: the types for which there is code on disk: the source is read only if none of them serve.
     """
 
-    def __init__(self, dispatcher: Any, compile_it: Callable[[Any], Any]) -> None:
-        self.dispatcher, self.compile_it = dispatcher, compile_it
+    def __init__(
+        self, dispatcher: Any, compile_it: Callable[[Any], Any], saved: Callable[[], Iterable[tuple[Any, ...]]]
+    ) -> None:
+        self.dispatcher, self.compile_it, self.saved = dispatcher, compile_it, saved
         self._served: set[tuple[Any, ...]] = set()
 
     def __call__(self, signature: Any) -> Any:
         """The code, which the function runs for arguments of these types from then on."""
         given = tuple(normalize_signature(signature)[0])
         with global_compiler_lock:
-            is_inner = len(ConfigStack()) > 0  # where the caller is compiled, tuples are passed as they are
-            shared = one_form(self.dispatcher.py_func, given, arrays_only=is_inner)
-            if shared == given or given in self.dispatcher.overloads:
+            shared = given if given in self.dispatcher.overloads else self._shared(given)
+            if shared == given:
                 return self.compile_it(signature)
             try:
                 code = self.compile_it(shared)
@@ -61,6 +64,22 @@ class OneForm:
                 self.dispatcher._insert([a._code for a in given], code, False)
                 self._served.add(given)
             return code
+
+    def _shared(self, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The types whose code serves: of code that is there, or to be compiled."""
+        is_inner = len(ConfigStack()) > 0  # where the caller is compiled, tuples are passed as they are
+        for known in itertools.chain(self.dispatcher.overloads, self.saved()):
+            if serves(known, given, arrays_only=is_inner):
+                return tuple(known)
+        return one_form(self.dispatcher.py_func, given, arrays_only=is_inner)
+
+
+def serves(known: Sequence[Any], given: Sequence[Any], *, arrays_only: bool = False) -> bool:
+    """Whether code for known types runs with arguments of the types given: some that it reads may be writable."""
+    return len(known) == len(given) and all(
+        k == g or ((isinstance(g, types.Array) or not arrays_only) and k == read_only(g))
+        for k, g in zip(known, given, strict=True)
+    )
 
 
 def one_form(function: Any, given: tuple[Any, ...], *, arrays_only: bool = False) -> tuple[Any, ...]:
@@ -88,7 +107,7 @@ def written_arguments(function: Any) -> frozenset[int]:
     if source is None:
         return frozenset(range(len(names)))
     views = _views(source)
-    found = set(_written(source, function.__globals__)) & (arrays(function) | set(names))
+    found = set(_written(source, function)) & (arrays(function) | set(names))
     while new := {whole for name in found for whole in views.get(name, ()) if whole not in found}:
         found |= new
     return frozenset(at for at, name in enumerate(names) if name in found)
@@ -102,7 +121,7 @@ def arrays(function: Any) -> frozenset[str]:
     for node in () if source is None else ast.walk(source):
         if isinstance(node, ast.Subscript | ast.Attribute):
             found |= set(_wholes(node))
-        elif isinstance(node, ast.Call) and (callee := _callee(node, function.__globals__)) is not None:
+        elif isinstance(node, ast.Call) and (callee := _callee(node, function)) is not None:
             inner = [name in arrays(callee) for name in _arguments(callee)]
             found |= {name for is_array, a in zip(inner, node.args, strict=False) if is_array for name in _wholes(a)}
     return frozenset(found)
@@ -148,7 +167,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return list(zip(target.elts, values, strict=True))
 
 
-def _written(tree: ast.FunctionDef, known: dict[str, Any]) -> Iterator[str]:
+def _written(tree: ast.FunctionDef, function: Any) -> Iterator[str]:
     """The names whose entries are set, which are returned whole, or which are passed to what may set entries."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -159,17 +178,17 @@ def _written(tree: ast.FunctionDef, known: dict[str, Any]) -> Iterator[str]:
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
             yield from (part.id for part in parts if isinstance(part, ast.Name))
         elif isinstance(node, ast.Call):
-            yield from _given_away(node, known)
+            yield from _given_away(node, function)
 
 
-def _given_away(call: ast.Call, known: dict[str, Any]) -> Iterator[str]:
+def _given_away(call: ast.Call, function: Any) -> Iterator[str]:
     """The names that a call may write to."""
     if isinstance(call.func, ast.Attribute):
         if call.func.attr in WRITERS:
             yield from _wholes(call.func.value)
         return
-    callee = _callee(call, known)
-    if callee is None and isinstance(call.func, ast.Name) and (call.func.id in READERS or call.func.id not in known):
+    callee, name = _callee(call, function), getattr(call.func, "id", "")
+    if callee is None and (name in READERS or name not in function.__globals__):
         return  # a local name is that of a number's type
     known_places = next((at for at, a in enumerate(call.args) if isinstance(a, ast.Starred)), len(call.args))
     for at, argument in enumerate(call.args):
@@ -177,10 +196,11 @@ def _given_away(call: ast.Call, known: dict[str, Any]) -> Iterator[str]:
             yield from _wholes(argument)
 
 
-def _callee(call: ast.Call, known: dict[str, Any]) -> Any:
-    """The kernel that is called, as it is written; None for other functions."""
-    found = known.get(call.func.id) if isinstance(call.func, ast.Name) else None
-    return found.function if isinstance(found, Kernel) else getattr(found, "py_func", None)
+def _callee(call: ast.Call, function: Any) -> Any:
+    """The kernel that is called, as it is written; None for other functions, and for the function itself."""
+    found = function.__globals__.get(call.func.id) if isinstance(call.func, ast.Name) else None
+    written = found.function if isinstance(found, Kernel) else getattr(found, "py_func", None)
+    return None if written is function else written
 
 
 def _wholes(expression: ast.expr) -> Iterator[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sepset.base.display import Tabulated, text_table
+from sepset.base.display import Report, text_table
 from sepset.engine.engine import Engine
 from sepset.inference.result import Guarantee, Guarantees, Result
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment(Tabulated, Result):
+class Assessment(Report, Result):
     """A result of evaluation.
 
     A guarantee is about the numbers given for these rows, draws or rounds, not about other data.

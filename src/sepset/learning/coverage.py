@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.cpds.counts import SHOWN
@@ -75,7 +75,7 @@ class BlockFragmentation:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoverageResult(Tabulated):
+class CoverageResult(Report):
     r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
 
     The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.

@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable
 from sepset.data.columns import levels_of
@@ -31,7 +31,7 @@ Kind: TypeAlias = Literal["quantile", "width", "entropy"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discretization(Tabulated):
+class Discretization(Report):
     """The cuts of some columns; they apply to further rows as to those they were made from.
 
     Attributes:
@@ -61,7 +61,7 @@ class Discretization(Tabulated):
 
     def _shown(self) -> Shown:
         rows = [(v.name, str(v.num_states), ", ".join(map(str, v.states))) for v in self.variables]
-        return Shown(("column", "states", "intervals"), rows, words=1)
+        return Shown(("column", "states", "intervals"), rows, words=3)
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{name}[{len(cuts) + 1}]" for name, cuts in self.cuts.items())

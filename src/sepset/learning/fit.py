@@ -12,7 +12,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.data.counts import Counts
@@ -36,7 +36,7 @@ F = TypeVar("F", bound="FitResult", covariant=True)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FitResult(Tabulated, IterativeResult):
+class FitResult(Report, IterativeResult):
     r"""A fitted network, how well it fits, and how it was found.
 
     Attributes:

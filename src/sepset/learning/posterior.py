@@ -17,7 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, number
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
@@ -40,7 +40,7 @@ COLUMNS = ("variable", "given", "parameter", "mean", "sd", "low", "high")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Tabulated):
+class Posterior(Report):
     r"""The distribution over the parameters of a network.
 
     Attributes:
@@ -255,7 +255,7 @@ class Posterior(Tabulated):
             yield block.name, part.kind, str(part.num_contexts)
 
     def _shown(self) -> Shown:
-        return Shown(("parameters", "distribution", "contexts"), list(self._rows()), repr(self))
+        return Shown(("parameters", "distribution", "contexts"), list(self._rows()), repr(self), words=2)
 
 
 def _states(given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:

@@ -9,8 +9,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from sepset.base.display import Shown, Tabulated, html_table
+from sepset.base.display import Shown, Tabulated, html_table, shortened
 from sepset.base.equality import same_value
+from sepset.base.foreign import Hinting
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.errors import ModelError
@@ -75,7 +76,7 @@ def is_cpd(value: object) -> bool:
     return offers(value, "child", "parents", "auxiliaries", "factors", "sample", "log_probability")
 
 
-class NamedModel(Frozen, Sketched, Tabulated):
+class NamedModel(Frozen, Sketched, Tabulated, Hinting):
     """Shared parts of the models: lookup by name, a cached problem, immutability, equality, and printing.
 
     Models are equal if they are of one class and have the same variables in the same order and the same numbers; their
@@ -157,7 +158,7 @@ class NamedModel(Frozen, Sketched, Tabulated):
     def _repr_html_(self) -> str:
         from sepset.graphs.pictures.picture import with_picture
 
-        return with_picture(html_table(self._shown()), len(self), self)
+        return with_picture(html_table(shortened(self._shown())), len(self), self)
 
     @abstractmethod
     def to_networkx(self) -> Any:

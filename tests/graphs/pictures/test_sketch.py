@@ -48,18 +48,18 @@ def test_other_boxes_and_links():
 )
 def test_sketches_of_everything(drawn, boxes, links):
     assert isinstance(drawn, Sketched)
-    found = drawn._sketch()
+    found = ss.draw(drawn).sketch
     assert (len(found.boxes), len(found.links)) == (boxes, links)
 
 
 def test_factors_and_sepsets_have_shapes_of_their_own():
-    kinds = [box.kind for box in ss.datasets.load("misconception").factor_graph()._sketch().boxes]
+    kinds = [box.kind for box in ss.draw(ss.datasets.load("misconception").factor_graph()).sketch.boxes]
     assert kinds == ["variable"] * 4 + ["factor"] * 4
-    tree = ss.graphs.tree_decomposition(ss.UndirectedGraph.parse("a - b - c"))._sketch()
+    tree = ss.draw(ss.graphs.tree_decomposition(ss.UndirectedGraph.parse("a - b - c"))).sketch
     assert [(box.name, box.kind) for box in tree.boxes][-1] == ("b", "sepset")
 
 
 def test_titles_of_a_network():
     asia = ss.datasets.load("asia")
     titled = ss.BayesNet(*asia.cpds, drawing=ss.models.Drawing({"tub": "Tuberculosis"}))
-    assert {box.name: box.title for box in titled._sketch().boxes}["tub"] == "tub: Tuberculosis"
+    assert {box.name: box.title for box in ss.draw(titled).sketch.boxes}["tub"] == "tub: Tuberculosis"

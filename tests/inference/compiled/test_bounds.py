@@ -8,6 +8,7 @@ import pytest
 import sepset as ss
 from sepset.inference.compiled import question as questions
 from sepset.inference.compiled.bounds import least_entries
+from support.blocks import in_blocks
 from support.random_contractions import Network, eliminated, random_network, rows
 from support.tolerances import EXACT
 
@@ -24,7 +25,7 @@ def bound(network, kept=()):
     return least_entries(inputs, cards, groups), questions.contract(inputs, cards, groups, kept=last)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_no_contraction_is_below_the_bound(seed):
     rng = np.random.default_rng(seed)
     network = random_network(rng, num=8, num_factors=int(rng.integers(0, 16)), arity=4)

@@ -10,9 +10,10 @@ import pytest
 import oracle
 from sepset.inference import costs
 from sepset.inference.exact.direct import Part, direct_joint
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_joints_are_those_of_enumeration(seed):
     """Random factors with zeros, empty scopes and one-state variables, in any order."""
     rng = np.random.default_rng(seed)

@@ -19,6 +19,7 @@ from sepset.inference.exact.dtree import (
     make_dtree,
     useful,
 )
+from support.blocks import in_blocks
 
 SHAPES = (elimination_parents, balanced_parents)
 
@@ -67,7 +68,7 @@ def plain_steps(tree, kept):
     return count
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_factor_lies_on_one_path_and_contexts_are_what_subtrees_mention(seed, shape):
     rng = np.random.default_rng(seed)
@@ -88,7 +89,7 @@ def test_every_factor_lies_on_one_path_and_contexts_are_what_subtrees_mention(se
         assert tree.sizes[node] == math.prod(cards[tree.names[v]] for v in tree.contexts[node])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_steps_are_counted_as_the_recursion_takes_them(seed, shape):
     rng = np.random.default_rng([seed, 1])

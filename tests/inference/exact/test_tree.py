@@ -15,6 +15,7 @@ from sepset.inference.exact.elimination import eliminate
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.plan import interaction_graph
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.random_gaussians import hybrid_net, linear_net
 from support.random_models import markov_net, random_case
 from support.tolerances import CLOSE, EXACT
@@ -180,7 +181,7 @@ def check_gaussian_answers(engine, values, place, mu, sigma, log_density, rng):
     np.testing.assert_allclose([part.assignment[n] for n in some], mu[[place[n] for n in some]], rtol=0, atol=CLOSE)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_hybrid_networks_meet_the_enumerated_mixture(seed):
     # map-and-hybrid H2 and H18: discrete marginals, means, covariances and log p(e), through a strong root.
     rng = np.random.default_rng([seed, 5])

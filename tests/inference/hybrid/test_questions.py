@@ -16,6 +16,7 @@ from sepset.inference import costs
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.exact_gaussians import joint_of, network, random_findings, random_lines
 from support.random_gaussians import hybrid_net
 from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS
@@ -74,7 +75,7 @@ def test_ill_conditioned_networks_meet_exact_arithmetic(part):
             assert float(log) == pytest.approx(after.log_density, abs=limit), seed
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_joints_modes_and_residuals_meet_exact_arithmetic(seed):
     rng = np.random.default_rng([seed, 1])
     lines = random_lines(rng, 5, certain=0.0)
@@ -136,7 +137,7 @@ def enumerated(families, cards, nodes, given):
     return out
 
 
-@pytest.mark.parametrize("seed", range(48))
+@in_blocks("seed", range(48))
 def test_hybrids_meet_the_enumerated_mixture(seed):
     rng = np.random.default_rng([seed, 2])
     families, cards, nodes = oracle.random_clg(rng, int(rng.integers(1, 4)), int(rng.integers(1, 4)))

@@ -14,6 +14,7 @@ from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.residuals import residual
 from sepset.inference.result import Guarantee
+from support.blocks import in_blocks
 from support.exact_gaussians import Line, joint_of, network, random_findings, random_lines
 
 
@@ -33,7 +34,7 @@ def measured(posterior):
 
 
 @pytest.mark.parametrize("certain", [0.0, 0.3])
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_sound_answers_have_residuals_of_rounding(seed, certain):
     for posterior in posteriors(seed, certain):
         assert measured(posterior) < 1e-6

@@ -9,10 +9,11 @@ import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map import beam
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value, random_problem, task_of
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_wide_beams_are_exact(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

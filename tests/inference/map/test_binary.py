@@ -11,10 +11,11 @@ from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
+from support.blocks import in_blocks
 from support.wired import random_binary
 
 
-@pytest.mark.parametrize("seed", range(200))
+@in_blocks("seed", range(200))
 def test_energies_are_those_of_the_model(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_binary(rng, zeros=0.25 * (seed % 2)))
@@ -27,7 +28,7 @@ def test_energies_are_those_of_the_model(seed):
         assert other.value(np.array(codes, np.int64)) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@in_blocks("seed", range(200))
 def test_states_are_exchanged_exactly_if_that_makes_it_submodular(seed):
     rng = np.random.default_rng(seed)
     energy = BinaryEnergy.of(Wiring.of(random_binary(rng, zeros=0.1 * (seed % 2))), ss.MinCut())

@@ -8,6 +8,7 @@ import pytest
 import sepset as ss
 from sepset.inference.wiring import Wiring
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 
 
 def random_net(rng: np.random.Generator, *, zeros: float = 0.0) -> ss.MarkovNet:
@@ -21,7 +22,7 @@ def random_net(rng: np.random.Generator, *, zeros: float = 0.0) -> ss.MarkovNet:
     return ss.MarkovNet(*parts)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_no_single_change_is_better(seed):
     rng = np.random.default_rng(seed)
     net = random_net(rng)

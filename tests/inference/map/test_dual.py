@@ -9,10 +9,11 @@ import pytest
 from sepset.factors.potentials import Potts, TruncatedLinear
 from sepset.inference.map.dual import bound_of, dual_certificate
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import random_pairs, random_problem
 
 
-@pytest.mark.parametrize("seed", range(150))
+@in_blocks("seed", range(150))
 def test_any_messages_give_an_upper_bound(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))
@@ -40,7 +41,7 @@ def test_any_messages_give_an_upper_bound(seed):
         assert not dual_certificate(wiring, messages, bound - 1e-3 * max(1.0, abs(bound))).check()
 
 
-@pytest.mark.parametrize("seed", range(150))
+@in_blocks("seed", range(150))
 def test_states_that_are_ruled_out_are_impossible(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

@@ -7,10 +7,11 @@ import pytest
 
 import sepset as ss
 from sepset.inference.map.fusion import choices, fused, move_energy, submodular_choice, truncated
+from support.blocks import in_blocks
 from support.wired import random_pairs
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_fusions_are_best_by_enumeration(seed):
     """Proposals that differ by a convex function of the state, with variables that are offered their own state."""
     rng = np.random.default_rng([seed, 3])
@@ -28,7 +29,7 @@ def test_fusions_are_best_by_enumeration(seed):
     assert wiring.log_value(fused(wiring, keep, take, ss.AlphaExpansion())) == pytest.approx(max(values), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_blocks("seed", range(80))
 def test_energies_of_choices_and_fusions_that_never_hurt(seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, tables=True, zeros=0.15 * (seed % 2))

@@ -13,6 +13,7 @@ from sepset.inference.map.layers import Layers
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
+from support.blocks import in_blocks
 from support.wired import best_value, task_of
 
 CONVEX = [TruncatedLinear(0.7), TruncatedQuadratic(0.4), TruncatedLinear(0.0), TruncatedQuadratic(0.1)]
@@ -48,7 +49,7 @@ def random_ordered(rng, *, impossible=0.0, turned=True):
     return Wiring.of(Problem(Variables(variables), tuple(blocks)))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@in_blocks("seed", range(150))
 def test_energies_of_layers_are_those_of_the_model(seed):
     rng = np.random.default_rng(seed)
     wiring = random_ordered(rng, impossible=0.2 * (seed % 2))
@@ -61,7 +62,7 @@ def test_energies_of_layers_are_those_of_the_model(seed):
         assert layers.energy.value(above.astype(np.int64)) == pytest.approx(-wiring.log_value(codes), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_cuts_are_best_assignments(seed):
     rng = np.random.default_rng([seed, 1])
     wiring = random_ordered(rng, impossible=0.25 * (seed % 3 == 0))

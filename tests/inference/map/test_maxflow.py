@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 import sepset as ss
 from sepset.inference.map.maxflow import FlowGraph
+from support.blocks import in_blocks
 
 
 def random_graph(rng, n, m, *, integer=False, infinite=0.0):
@@ -34,7 +35,7 @@ def capacity(graph, sink_side):
     return total
 
 
-@pytest.mark.parametrize("seed", range(200))
+@in_blocks("seed", range(200))
 def test_flows_equal_cuts_and_enumeration(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(0, 8))
@@ -51,7 +52,7 @@ def test_flows_equal_cuts_and_enumeration(seed):
         assert all((cut.sink_side | ~side).all() for side in best)  # every other source side contains this one
 
 
-@pytest.mark.parametrize("seed", range(100))
+@in_blocks("seed", range(100))
 def test_flows_of_other_capacities_change_nothing_but_the_work(seed):
     rng = np.random.default_rng([seed, 1])
     n, m = int(rng.integers(1, 30)), int(rng.integers(0, 80))

@@ -9,10 +9,11 @@ from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.maxflow import FlowGraph
 from sepset.inference.wiring import Wiring
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.wired import best_value, random_binary
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_cuts_are_best_assignments(seed):
     rng = np.random.default_rng(seed)
     problem = random_binary(rng, submodular=True, zeros=0.15 * (seed % 2), integer=seed % 3 == 0)

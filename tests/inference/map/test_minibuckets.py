@@ -8,10 +8,11 @@ import pytest
 from sepset.inference.map.minibuckets import MiniBuckets
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.branching import branch_values
+from support.blocks import in_blocks
 from support.wired import best_value, random_problem
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_bounds_of_partial_assignments_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng)).consistent

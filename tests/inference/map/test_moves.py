@@ -10,6 +10,7 @@ import sepset as ss
 from sepset.factors.potentials import TruncatedQuadratic
 from sepset.inference.map import moves
 from sepset.inference.map.fusion import fused, move_energy
+from support.blocks import in_blocks
 from support.wired import METRICS, random_pairs, task_of
 
 
@@ -18,7 +19,7 @@ def choices(wiring, keep, take):
         yield np.where(chosen, take, keep)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@in_blocks("seed", range(120))
 def test_moves_are_best_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng)
@@ -49,7 +50,7 @@ def test_a_frustrated_triangle_is_solved_from_equal_states():
         assert found.log_value == pytest.approx(np.log(4.0))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_no_move_of_the_result_is_better(seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, potentials=[*METRICS, TruncatedQuadratic(0.4)])
@@ -80,7 +81,7 @@ def test_potts_expansions_are_within_twice_the_smallest_energy(seed):
     assert -ss.map_assignment(net, method=ss.AlphaExpansion()).log_value <= 2.0 * smallest + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_local_optima_have_no_better_single_change(seed):
     """Also where moves are not submodular, and cuts leave some of their choices open."""
     rng = np.random.default_rng([seed, 2])

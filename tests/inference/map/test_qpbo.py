@@ -10,10 +10,11 @@ from sepset.inference.assignment import AssignmentTask, assign
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.qpbo import roof_dual
 from sepset.variables.evidence import Evidence
+from support.blocks import in_blocks
 from support.wired import local_polytope, random_binary
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_bounds_and_persistent_states_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     task = AssignmentTask(random_binary(rng, zeros=0.1 * (seed % 2), integer=seed % 3 == 0), Evidence(), rng=rng)
@@ -35,7 +36,7 @@ def test_bounds_and_persistent_states_by_enumeration(seed):
         assert found.log_values[0] == pytest.approx(max(values), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_the_bound_is_the_linear_program_over_the_local_polytope(seed):
     rng = np.random.default_rng(seed)
     wiring = AssignmentTask(random_binary(rng, one_state=0.0), Evidence()).wiring

@@ -16,6 +16,7 @@ from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
+from support.blocks import in_blocks
 from support.wired import best_value, task_of
 
 
@@ -69,7 +70,7 @@ def test_products_are_minima_over_auxiliaries(degree, number):
         assert least == pytest.approx(number * float(codes[:degree].all()), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_minima_over_auxiliaries_are_the_energies(seed):
     rng = np.random.default_rng(seed)
     problem = random_groups(rng, n=4)
@@ -82,7 +83,7 @@ def test_minima_over_auxiliaries_are_the_energies(seed):
         assert least == pytest.approx(-wiring.log_value(codes), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_moves_of_groups_have_the_energies_of_their_choices(seed):
     rng = np.random.default_rng([seed, 1])
     wiring = Wiring.of(random_groups(rng, states=3, kinds="gt", n=4))
@@ -97,7 +98,7 @@ def test_moves_of_groups_have_the_energies_of_their_choices(seed):
     assert wiring.log_value(found) >= wiring.log_value(keep)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_blocks("seed", range(80))
 def test_friendly_groups_and_convex_counts_are_cut_exactly(seed):
     rng = np.random.default_rng([seed, 2])
     wiring = Wiring.of(random_groups(rng, kinds="gc", friendly=True, n=6))
@@ -107,7 +108,7 @@ def test_friendly_groups_and_convex_counts_are_cut_exactly(seed):
     assert found.certificate.check()
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_submodular_tables_of_three_are_cut_exactly(seed):
     rng = np.random.default_rng([seed, 3])
     grid = np.indices((2, 2, 2)).sum(axis=0)
@@ -123,7 +124,7 @@ def test_submodular_tables_of_three_are_cut_exactly(seed):
     assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@in_blocks("seed", range(100))
 def test_roof_duality_of_larger_factors(seed):
     rng = np.random.default_rng([seed, 4])
     wiring = Wiring.of(random_groups(rng))
@@ -136,7 +137,7 @@ def test_roof_duality_of_larger_factors(seed):
         assert wiring.log_value(np.where(found.persistent, found.codes[0], codes)) >= value - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_expansions_of_groups_are_best_by_enumeration(seed):
     rng = np.random.default_rng([seed, 5])
     wiring = Wiring.of(random_groups(rng, states=3, kinds="g", n=5))

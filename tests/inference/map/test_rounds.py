@@ -7,13 +7,14 @@ import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.rounds import PassedCodec
+from support.blocks import in_blocks
 from support.wired import METRICS, best_value, random_pairs, task_of
 
 METHODS = [ss.TRWS(), ss.MPLP()]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_every_interruption_leaves_a_bound_and_its_proof(method, seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, potentials=METRICS, tables=seed % 2 == 0)

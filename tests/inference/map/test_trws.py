@@ -7,12 +7,13 @@ import sepset as ss
 from sepset.factors.potentials import Potts, TruncatedLinear, TruncatedQuadratic
 from sepset.inference.assignment import assign
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import METRICS, best_value, local_polytope, random_binary, random_pairs, task_of
 
 KINDS = [*METRICS, Potts(-0.7), TruncatedLinear(-0.4, 2.0), TruncatedQuadratic(0.3, 3.0), TruncatedQuadratic(-0.2)]
 
 
-@pytest.mark.parametrize("seed", range(200))
+@in_blocks("seed", range(200))
 def test_bounds_fall_and_are_never_below_the_best_value(seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, potentials=KINDS, tables=seed % 2 == 0, zeros=0.2 * (seed % 4 == 0))
@@ -30,7 +31,7 @@ def test_bounds_fall_and_are_never_below_the_best_value(seed):
         assert found.log_values[0] == pytest.approx(best, abs=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_binary_bounds_are_those_of_the_linear_program(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_binary(rng, one_state=0.0))
@@ -38,7 +39,7 @@ def test_binary_bounds_are_those_of_the_linear_program(seed):
     assert found.bound == pytest.approx(local_polytope(wiring), abs=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_trees_are_exact(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))

@@ -12,6 +12,7 @@ from sepset.inference.propagation.maxproduct import loss
 from sepset.inference.propagation.passing import BUDGET, Passing, propagated
 from sepset.inference.wiring import Wiring
 from sepset.potentials import AtLeastOne, Parity, over_scopes
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
@@ -29,7 +30,7 @@ def tied_model(rng):
     return Wiring.of(ss.MarkovNet(*tables, variables=variables).as_written())
 
 
-@pytest.mark.parametrize("seed", range(120))
+@in_blocks("seed", range(120))
 def test_agreements_by_enumeration(seed):
     beliefs = maximized(tied_model(np.random.default_rng(seed)))
     cards = beliefs.wiring.plugs.cards.tolist()

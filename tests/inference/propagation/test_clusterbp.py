@@ -9,11 +9,12 @@ from sepset.errors import ArgumentError, ImpossibleEvidence, ModelError, NotAppl
 from sepset.graphs import ClusterGraph, bethe_graph
 from sepset.inference import ClusterBP
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.random_models import random_finding
 from support.wired import best_value, random_problem
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_trees_of_clusters_are_exact(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

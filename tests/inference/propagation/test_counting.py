@@ -12,6 +12,7 @@ from sepset.inference.propagation.passing import Passing, beliefs_of
 from sepset.inference.propagation.treeweights import edge_probabilities
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Potts, over_scopes
+from support.blocks import in_blocks
 from support.wired import best_value, random_pairs, random_problem
 
 
@@ -24,7 +25,7 @@ def is_split(wiring, rhos, counts, split):
     assert variables == pytest.approx(own, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_bethe_numbers_are_convex_with_at_most_one_cycle_each(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 8))
@@ -73,7 +74,7 @@ def by_definition(beliefs, split):
     return total
 
 
-@pytest.mark.parametrize("seed", range(120))
+@in_blocks("seed", range(120))
 def test_bounds_hold_for_all_messages(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng)) if seed % 2 else random_pairs(rng, tables=True, zeros=0.1)

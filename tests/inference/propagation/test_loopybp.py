@@ -9,6 +9,7 @@ import sepset as ss
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.wiring import Wiring
 from sepset.potentials import AtLeastOne, Ising, Parity, Potts, TruncatedLinear, TruncatedQuadratic, over_scopes
+from support.blocks import in_blocks
 from support.random_models import random_finding
 
 PAIRS = [Potts(1.3), Potts(-2.0), Ising(0.7), TruncatedLinear(0.5, 1.0), TruncatedQuadratic(0.4, 3.0)]
@@ -85,7 +86,7 @@ def spin_glass(rng, rows, columns, coupling=0.6):
 
 
 @pytest.mark.parametrize("schedule", ["sequential", "synchronous"])
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_forests_are_exact(seed, schedule):
     rng = np.random.default_rng(seed)
     net = random_forest(rng, zeros=0.3 * (seed % 3 == 0))

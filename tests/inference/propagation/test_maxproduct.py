@@ -12,6 +12,7 @@ from sepset.inference.propagation.maxproduct import decoded_codes, improved, los
 from sepset.inference.propagation.passing import BUDGET, Passing, propagated
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Parity, over_scopes
+from support.blocks import in_blocks
 from support.wired import best_value
 
 
@@ -21,7 +22,7 @@ def triangle(unequal, equal):
     return ss.MarkovNet(*(ss.Table([u, v], table) for u, v in [(a, b), (b, c), (a, c)]))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_forests_are_exact_with_ties_and_proved(seed):
     rng = np.random.default_rng(seed)
     net = random_forest(rng, zeros=0.3 * (seed % 3 == 0))

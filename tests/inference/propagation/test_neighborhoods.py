@@ -10,6 +10,7 @@ from inference.propagation.test_loopybp import spin_glass
 from sepset.inference.propagation.neighborhoods import StrongLocalMaximum, cycles_of
 from sepset.inference.wiring import Wiring
 from sepset.potentials import Potts, over_scopes
+from support.blocks import in_blocks
 
 GRID = ss.Discrete.array("x", (4, 4))
 ROW, COLUMN = [(0, c) for c in range(4)], [(r, 0) for r in range(4)]
@@ -82,7 +83,7 @@ def test_no_covered_change_of_a_grid_is_better():
     assert certified >= 6
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_single_loops_are_proved_to_be_optimal(seed):
     rng = np.random.default_rng(seed)
     n, states = int(rng.integers(3, 7)), int(rng.integers(2, 4))

@@ -11,10 +11,11 @@ from sepset.inference.propagation import treereweighted
 from sepset.inference.propagation.passing import Passing, propagated
 from sepset.inference.propagation.treeweights import edge_probabilities
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value, random_pairs
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_the_bound_holds_before_and_after_convergence(seed):
     rng = np.random.default_rng(seed)
     wiring = random_pairs(rng, tables=seed % 2 == 0, zeros=0.2 * (seed % 4 == 0))

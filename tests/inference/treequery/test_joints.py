@@ -14,6 +14,7 @@ from sepset.errors import ImpossibleEvidence, NotApplicable, TooLarge
 from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.treequery.joints import TreeJoints
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.random_gaussians import hybrid_net
 from support.random_trees import calibrated
 from support.terminal import printed
@@ -34,7 +35,7 @@ def prepared_for(net, memory=8 * 2**30):
     return ss.inference.BeliefUpdate(memory=memory).prepare(net.problem())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_joints_equal_enumeration_by_either_route(seed):
     rng = np.random.default_rng([seed, 31])
     case = calibrated(rng)

@@ -16,6 +16,7 @@ from sepset.inference.treequery.merge import merged
 from sepset.inference.treequery.orders import MergeOrder, random_order
 from sepset.inference.treequery.query import tree_query
 from sepset.inference.treequery.search import choose_merge_order
+from support.blocks import in_blocks
 from support.random_trees import calibrated
 from support.tolerances import CLOSE
 
@@ -28,7 +29,7 @@ def answer(order, result, names):
     return found.normalize().align(names).values
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_every_order_gives_the_joint_of_enumeration(seed):
     rng = np.random.default_rng([seed, 19])
     case = calibrated(rng)

@@ -23,6 +23,7 @@ from sepset.inference.treequery.orders import (
 )
 from sepset.inference.treequery.query import bits, tree_query
 from sepset.inference.treequery.search import optimal_merge_order
+from support.blocks import in_blocks
 from support.random_trees import Plain, entries, random_targets, random_tree
 
 
@@ -46,7 +47,7 @@ def star(n):
     return tree_query(tree, names, cards=dict.fromkeys(["x", *names], 2))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 @pytest.mark.parametrize("absorb", [False, True])
 def test_the_cost_is_that_of_merging_sets_one_after_another(seed, absorb):
     query = drawn(seed)
@@ -93,7 +94,7 @@ def test_cliques_that_equal_their_sepset_are_free_when_absorbed(k, paid):
     assert optimal_merge_order(query).cost == 8
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 @pytest.mark.parametrize("absorb", [False, True])
 def test_greedy_orders_are_orders_and_absorption_never_costs(seed, absorb):
     query = drawn(seed, most=12)
@@ -103,7 +104,7 @@ def test_greedy_orders_are_orders_and_absorption_never_costs(seed, absorb):
         assert MergeOrder(query, order.edges, absorb=True).cost <= MergeOrder(query, order.edges, absorb=False).cost
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_the_divided_order_takes_the_smallest_pair_of_parts_at_every_level(seed):
     query = drawn(seed)
     plain, order = Plain(query), divided(query)
@@ -122,7 +123,7 @@ def test_the_divided_order_takes_the_smallest_pair_of_parts_at_every_level(seed)
         stack += query.split(part, last)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_elimination_merges_every_clique_with_a_variable_before_it_leaves(seed):
     query = drawn(seed)
     for method in (None, LeastFill(fill=False), MinWeight()):

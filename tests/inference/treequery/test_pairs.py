@@ -15,11 +15,12 @@ from sepset.graphs.clusters import ClusterTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.pairs import PairSweep
 from sepset.variables.evidence import resolve
+from support.blocks import in_blocks
 from support.random_trees import calibrated
 from support.tolerances import CLOSE
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_every_pair_is_that_of_enumeration(seed):
     case = calibrated(np.random.default_rng([seed, 29]), num=8)
     if case is None:

@@ -11,6 +11,7 @@ import pytest
 from sepset.errors import ScopeError
 from sepset.graphs.clusters import ClusterTree
 from sepset.inference.treequery.query import Subtree, bits, tree_query
+from support.blocks import in_blocks
 from support.random_trees import Plain, random_targets, random_tree
 
 SEEDS = range(60)
@@ -43,7 +44,7 @@ def arms(k):
     return ClusterTree([sorted(c) for c in clusters], edges)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_the_part_is_the_smallest_that_covers_the_query(seed):
     tree, cards, targets, query = drawn(seed, parts=False)
     wanted = {name for name in targets if cards[name] > 1}
@@ -61,7 +62,7 @@ def test_the_part_is_the_smallest_that_covers_the_query(seed):
     assert set(query.scope_names(query.targets)) == wanted
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_a_clique_keeps_its_targets_and_its_sepsets(seed):
     tree, cards, targets, query = drawn(seed)
     wide = {name for name in tree.variables if cards[name] > 1}
@@ -76,7 +77,7 @@ def test_a_clique_keeps_its_targets_and_its_sepsets(seed):
         assert len(tree.clusters[query.sources[0]]) == min(map(len, holders))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_parts_of_splits_keep_what_the_definition_says(seed):
     *_, query = drawn(seed, most=9)
     plain, seen, stack = Plain(query), set(), [query.whole]
@@ -109,7 +110,7 @@ def test_numbers_of_subtrees():
         assert query.num_subtrees == expected == (n * n + 3 * n - 6) // 2
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@in_blocks("seed", SEEDS)
 def test_subtrees_are_at_most_the_choices_of_their_leaves(seed):
     *_, query = drawn(seed, most=9)
     n, leaves = len(query.cliques), sum(len(row) == 1 for row in query.incident)

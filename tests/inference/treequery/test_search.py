@@ -15,6 +15,7 @@ from sepset.inference.treequery.search import (
     optimal_merge_order,
     refined,
 )
+from support.blocks import in_blocks
 from support.random_trees import Plain, random_targets, random_tree
 
 
@@ -30,7 +31,7 @@ def long_query(seed, n=30):
     return tree_query(tree, random_targets(rng, tree, most=8, least=3), cards=cards)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_blocks("seed", range(80))
 @pytest.mark.parametrize("absorb", [False, True])
 def test_programming_and_best_first_search_find_the_least_of_all_orders(seed, absorb):
     query = drawn(seed)
@@ -48,7 +49,7 @@ def test_the_rebuilt_published_tree():
         assert search(query).cost == 576
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 @pytest.mark.parametrize("absorb", [False, True])
 def test_the_lower_bound_is_never_above_the_optimum_of_any_part(seed, absorb):
     query = drawn(seed, most=9)
@@ -81,7 +82,7 @@ def test_without_a_table_the_recursion_triples():
     assert query.num_subtrees == 21
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_a_greedy_heuristic_finds_an_order_that_is_good_but_maybe_not_best(seed):
     query = drawn(seed, most=9)
     order = best_first_merge_order(query, heuristic=greedy_estimate)
@@ -122,7 +123,7 @@ def test_the_chosen_order_is_never_above_a_greedy_one(seed):
     assert plenty.cost <= order.cost
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_the_chosen_order_of_a_small_tree_is_optimal_or_better_through_hubs(seed):
     query = drawn(seed)
     order = choose_merge_order(query)

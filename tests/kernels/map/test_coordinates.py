@@ -1,14 +1,14 @@
 """One sweep of coordinate ascent."""
 
 import numpy as np
-import pytest
 
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.coordinates import sweep
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_a_sweep_never_lowers_the_value_and_counts_its_changes(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

@@ -5,10 +5,11 @@ import pytest
 
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.dual import dual_bound
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_without_messages_maxima_add_up(seed):
     wiring = Wiring.of(random_problem(np.random.default_rng(seed))).consistent
     if not np.isfinite(wiring.unary).all():

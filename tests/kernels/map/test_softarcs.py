@@ -1,11 +1,11 @@
 """Every move of costs leaves the cost of every assignment as it is, and the lower bound is one."""
 
 import numpy as np
-import pytest
 
 from sepset.base.threads import NEVER
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LEVEL, LOWER, UPPER
 from sepset.kernels.map.softarcs import consistent, project, propagate, pull, sweep
+from support.blocks import in_blocks
 from support.cost_networks import assignments, is_live, moved_cost, random_costs
 
 
@@ -25,7 +25,7 @@ def check(costs, state, original, upper, is_open):
             assert cost >= upper
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_the_costs_of_assignments_stay(seed):
     rng = np.random.default_rng(seed)
     costs, _ = random_costs(rng)

@@ -7,6 +7,7 @@ from sepset.base.threads import NEVER
 from sepset.kernels.map.costs import FORBIDDEN, LOWER, UPPER
 from sepset.kernels.map.softarcs import consistent
 from sepset.kernels.map.virtualarcs import contradiction, move, rise, trace, virtually_consistent
+from support.blocks import in_blocks
 from support.cost_networks import assignments, is_live, moved_cost, random_costs
 
 
@@ -27,7 +28,7 @@ def check(costs, state, original, upper):
             assert cost >= upper
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_costs_stay_and_the_bound_is_never_below_that_of_simpler_consistency(seed):
     rng = np.random.default_rng(seed)
     costs, _ = random_costs(rng)

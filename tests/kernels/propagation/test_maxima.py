@@ -10,9 +10,10 @@ from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.maxima import largest, pair_maxima, quadratic_maxima
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
+from support.blocks import in_blocks
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_blocks("seed", range(80))
 def test_messages_are_maxima_over_all_pairs(seed):
     rng = np.random.default_rng(seed)
     size, other = int(rng.integers(1, 7)), int(rng.integers(1, 7))
@@ -34,7 +35,7 @@ def test_messages_are_maxima_over_all_pairs(seed):
         assert out[0] == out[-1] == 0.0
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_envelopes_of_parabolas_are_maxima_over_all_pairs(seed):
     rng = np.random.default_rng(seed)
     size, weight = int(rng.integers(1, 40)), float(np.exp(rng.normal(0, 3)))

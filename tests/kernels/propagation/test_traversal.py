@@ -1,14 +1,14 @@
 """Spanning forests of factors."""
 
 import numpy as np
-import pytest
 
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.traversal import spanning_forest
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_factors_outside_a_forest_would_close_a_cycle(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

@@ -1,14 +1,14 @@
 """The values of wired models, one variable at a time."""
 
 import numpy as np
-import pytest
 
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import conditional, first_modes
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_conditionals_are_differences_of_values(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

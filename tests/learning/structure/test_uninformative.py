@@ -16,7 +16,9 @@ NOISE = np.random.default_rng(0).integers(0, 2, 40)
 @pytest.mark.parametrize("method", [None, ss.GES(), ss.PC(), ss.FCI(), ss.ExactSearch(), ss.StructuralEM()])
 def test_constant_columns_are_refused_by_name(method: object) -> None:
     rows = pd.DataFrame({"a": NOISE, "same": ["x"] * 40, "too": [3] * 40})
-    with pytest.raises(ss.errors.DataError, match=r"'same', 'too' is constant: it has one value in all rows.*Drop it"):
+    with pytest.raises(
+        ss.errors.DataError, match=r"'same', 'too' are constant: they have one value in all rows.*Drop them"
+    ):
         ss.learn_structure(rows, method=method)
     with pytest.raises(ss.errors.DataError, match="'same', 'too'"):
         ss.structure_posterior(rows, method=ss.PartitionMCMC(num_samples=2))

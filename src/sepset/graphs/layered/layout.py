@@ -20,6 +20,7 @@ from sepset.graphs.layered.layers import Pair, downward, layers, neighbors
 from sepset.graphs.layered.packing import packed
 from sepset.graphs.layered.places import places
 from sepset.graphs.layered.routes import Band, Curve, Point, curve, ports
+from sepset.graphs.layered.squeezing import squeezed
 from sepset.graphs.layered.straightening import straightened
 
 WIDE, LONG = 2500.0, 5.0
@@ -134,12 +135,12 @@ def _require_sparse(count: int, edges: Sequence[Pair], layer: Sequence[int]) -> 
 
 
 def _laid_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spacing: Spacing) -> Layout:
-    """The layout of a connected part; if it is a long strip, the nodes of wide layers are dealt to several."""
+    """The layout of a connected part; if it is a long strip, wide layers are dealt to several, and squeezed."""
     part = _Part(sizes, edges, spacing, layers(len(sizes), edges))
     found = part.layout()
     if found.width <= max(WIDE, LONG * found.height):
         return found
-    again = _Part(sizes, edges, spacing, part.dealt(found)).layout()
+    again = _Part(sizes, edges, spacing, part.dealt(found)).layout(is_narrow=True)
     return again if again.width < 0.8 * found.width else found
 
 
@@ -168,12 +169,14 @@ class _Part:
                 self.above[b].append(a)
         self.rows = self._rows()
 
-    def layout(self) -> Layout:
-        """The layout, whose borders are at 0."""
+    def layout(self, *, is_narrow: bool = False) -> Layout:
+        """The layout, whose borders are at 0; a narrow one has edges that are less straight."""
         rows = self.rows
         xs = places(rows, self.above, self.below, bends=self.bends, separation=self._separation)
         pieces = [pair for chain in self.chains for pair in itertools.pairwise(chain)]
         xs = straightened(rows, pieces, xs, bends=self.bends, separation=self._separation)
+        if is_narrow:
+            xs = squeezed(rows, xs, separation=self._separation)
         left = min(xs[node] - size[0] / 2.0 for node, size in enumerate(self.sizes))
         left = min([left, *(xs[item] - 6.0 for item in range(len(self.sizes), len(xs)))])
         xs = [x - left for x in xs]

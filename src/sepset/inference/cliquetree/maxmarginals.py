@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
@@ -44,7 +44,7 @@ FEW = 6
 
 
 @dataclass(frozen=True, eq=False)
-class MaxMarginalsResult(Answers[str, Table], Tabulated, Result, ABC):
+class MaxMarginalsResult(Answers[str, Table], Report, Result, ABC):
     """The max-marginal of every variable, by name or variable, and of several by a tuple of names.
 
     Those of several are known if one clique, or for messages one factor, has them. Tables are unnormalized, evidence

@@ -217,7 +217,10 @@ class TableEngine:
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
         values, found = self._within(question.states, evidence)
-        return run(question, values, found, self.compiler.supports, threads=self.compiler.planner.settings.threads)
+        settings = self.compiler.planner.settings
+        is_long = question.program.work >= costs.WORK_FOR_SUPPORTS or settings.zeros == "sparse"
+        supports = self.compiler.supports if is_long else None
+        return run(question, values, found, supports, threads=settings.threads)
 
     def _within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:
         """The factor values and the findings over these states."""
@@ -240,6 +243,9 @@ class TableEngine:
 UNSEARCHED: frozenset[Kind] = frozenset({"group", "mode", "draws"})
 """Questions whose steps keep the order of elimination: it is shared, or decides between ties and draws."""
 
+
+REPLANNED: frozenset[Kind] = frozenset({"joint", "marginals"})
+"""Questions that get a longer search after repeated uses, if they are expensive."""
 
 SUMS: frozenset[Kind] = frozenset({"joint", "marginals", "group"})
 """Questions whose answers are the same whichever states their tables leave out: no ties, and no draws."""
@@ -326,7 +332,10 @@ class Compiler:
 
     def _narrower(self, asked: AllMarginals, pattern: Pattern, evidence: Evidence) -> Pattern | None:
         """The pattern over fewer states, if a greedy order has sufficiently smaller tables over these."""
-        if asked.entries is None or not is_worth_a_look(asked.entries, self.planner.store):
+        if not self._is_quick("marginals", self.planner.relevant("marginals", (), pattern)):
+            return None
+        entries = self._entries(asked, pattern)
+        if not is_worth_a_look(entries, self.planner.store):
             return None
         fewer = self.narrowing.candidate(pattern, evidence)
         if fewer is None or fewer.states is None:
@@ -335,8 +344,14 @@ class Compiler:
         made = self._tried(other, fewer, costs.ENTRIES_PER_SINK_FOR_GROUPS)
         if made is not None:
             other.found = (), made
-        ratio = math.inf if other.entries is None else other.entries / asked.entries
+        ratio = self._entries(other, fewer) / entries
         return fewer if self.narrowing.decide(evidence, fewer.states, ratio) else None
+
+    def _entries(self, asked: AllMarginals, pattern: Pattern) -> float:
+        """The table entries of a greedy order; the same if its kernel is not compiled yet."""
+        if asked.entries is None:
+            asked.entries = self.planner.size_of_one_tree(pattern)
+        return asked.entries
 
     def asked(self, kind: Kind, targets: Positions, pattern: Pattern, evidence: Evidence | None = None) -> Question:
         """The compiled question, which is improved if it is expensive and asked repeatedly.
@@ -388,7 +403,7 @@ class Compiler:
         """The question after a longer search, if its steps are cheaper then."""
         question = self.question(kind, targets, pattern)
         try:
-            other = self._planned(kind, targets, pattern, later=True)
+            other = self._planned(kind, targets, pattern, costs.LATER_ORDER_PASSES)
         except TooLarge:
             return question
         if other.nanoseconds >= question.nanoseconds:
@@ -447,6 +462,7 @@ class Compiler:
             most=most,
             effort=costs.FIRST_ORDER_PASSES,
             search=kind not in UNSEARCHED,
+            haste=kind in REPLANNED,
         )
 
     def _bundled(self, pattern: Pattern, groups: Sequence[Positions]) -> Question | None:
@@ -457,27 +473,32 @@ class Compiler:
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         relevant = self.planner.relevant(kind, targets, pattern)
-        is_tried = kind == "marginals" and self._marginals.get(pattern, AllMarginals).entries is not None
-        if not is_tried and self._is_quick(kind, relevant):
-            question = self._attempt(kind, targets, pattern, relevant).question
+        entries = self._marginals.get(pattern, AllMarginals).entries if kind == "marginals" else None
+        if entries is None and self._is_quick(kind, relevant):
+            question, total = self._attempt(kind, targets, pattern, relevant)
             if question is not None:
                 return question
+            entries = Attempt(None, total).entries
+        is_hasty = kind in REPLANNED and (entries or 0.0) >= costs.ENTRIES_FOR_HASTE
+        effort = costs.HASTY_ORDER_PASSES if is_hasty else costs.FIRST_ORDER_PASSES
         try:
-            return self._planned(kind, targets, pattern)
+            return self._planned(kind, targets, pattern, effort)
         except TooLarge:
-            plan = self.planner.plan(kind, targets, pattern)  # one far beyond the memory is refused here again
+            plan = self.planner.plan(
+                kind, targets, pattern, effort=effort
+            )  # one far beyond the memory is refused again
             if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
                 raise
-        return self._planned(kind, targets, pattern, later=True)
+        return self._planned(kind, targets, pattern, costs.LATER_ORDER_PASSES)
 
-    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, *, later: bool = False) -> Question:
+    def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> Question:
         """The question along a new plan.
 
         Args:
-            later: search longer for the order and the tree.
+            effort: how long to search for the order, in passes; for the tree likewise.
         """
-        effort = costs.LATER_ORDER_PASSES if later else costs.FIRST_ORDER_PASSES
-        share = costs.LATER_SHARE_OF_TREE_SEARCH if later else costs.SHARE_OF_TREE_SEARCH
+        is_later = effort >= costs.LATER_ORDER_PASSES
+        share = costs.LATER_SHARE_OF_TREE_SEARCH if is_later else costs.SHARE_OF_TREE_SEARCH
         plan = self.planner.plan(kind, targets, pattern, effort=effort)
         return compile_question(
             self.planner.layout(pattern.states),

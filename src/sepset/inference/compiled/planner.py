@@ -199,14 +199,14 @@ class Planner:
         """
         most = self.most_in_one_tree(entries_per_sink)
         if most < math.inf:
-            whole = self._size_of_one_tree(pattern) if whole is None else whole
+            whole = self.size_of_one_tree(pattern) if whole is None else whole
             if whole > most:
                 cards = None if pattern.states is None else pattern.states.cards
                 observed, touched, _ = pattern
                 return target_groups(self.problem, self._ancestry, observed, touched, whole=whole, cards=cards)
         return (self.hidden(pattern),)
 
-    def _size_of_one_tree(self, pattern: Pattern) -> float:
+    def size_of_one_tree(self, pattern: Pattern) -> float:
         """Entries of the single tree: of its plan, or of one greedy order if it has not been planned."""
         try:
             if len(self.store.values) <= costs.ENTRIES_PLANNED_OUTRIGHT:

@@ -284,7 +284,9 @@ class Attempt(NamedTuple):
         return None if self.total is None else float(2.0 ** min(self.total, 1000.0))
 
 
-TIMES = np.array([pace.NANOSECONDS_PER_TRY, pace.NANOSECONDS_PER_READ, pace.NANOSECONDS_PER_ENTRY])
+PACE = pace.NANOSECONDS_PER_TRY, pace.NANOSECONDS_PER_READ, pace.NANOSECONDS_PER_ENTRY
+STEADY_TIMES = np.array([*PACE, math.inf, 0.0])
+HASTY_TIMES = np.array([*PACE, costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES])
 
 
 def compile_greedily(
@@ -305,6 +307,7 @@ def compile_greedily(
     most: float = math.inf,
     effort: float = 1.0,
     search: bool = True,
+    haste: bool = False,
 ) -> Attempt:
     """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise.
 
@@ -315,6 +318,7 @@ def compile_greedily(
         effort: how long to search for an order, in passes over its tables: if this one is found sooner, it is not
             compiled.
         search: whether one that is expensive enough for a search over contraction trees is left to that.
+        haste: whether large tables get a shorter search for their order, as they are planned again after some uses.
     """
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
@@ -335,7 +339,7 @@ def compile_greedily(
         math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS,
         free_from,
         effort,
-        TIMES,
+        HASTY_TIMES if haste else STEADY_TIMES,
         NEVER,
     )
     if not is_made:

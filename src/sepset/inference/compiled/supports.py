@@ -250,7 +250,7 @@ class Supports:
 
     def program(self, question: Question) -> SupportProgram | None:
         """The program to run instead of the dense one, or None."""
-        if question.is_shared or not (self._at_once or question.program.work >= costs.WORK_FOR_SUPPORTS):
+        if question.is_shared:
             return None
         tier = self._tiers.get(question, _Tier)
         if tier.uses < costs.USES_BEFORE_SUPPORTS:
@@ -285,7 +285,7 @@ def _cheaper(question: Question, domains: Domains) -> SupportProgram | None:
 
     A dense run computes only what depends on changed findings.
     """
-    if not (question.observed or question.touched):
+    if question.program.work < costs.WORK_FOR_SUPPORTS or not (question.observed or question.touched):
         return None
     store = domains.store_over(question.states)
     if (store.values == 0.0).mean() < costs.ZEROS_FOR_SUPPORTS:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Int32s
 from sepset.base.checks import whole
+from sepset.base.display import Plain, Worded
 from sepset.base.frozen import read_only
 from sepset.base.threads import interruptible
 from sepset.errors import ArgumentError
@@ -30,7 +31,7 @@ DUST = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class Cut(Worded, Plain):
     """A minimum cut.
 
     Attributes:

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
 from sepset.base.threads import NEVER
 from sepset.errors import ModelError
@@ -50,7 +51,7 @@ class MergeStep:
 
 
 @dataclass(frozen=True, eq=False)
-class MergeOrder:
+class MergeOrder(Worded, Plain):
     """Edges of a tree query in merge order, and the cost of merging them.
 
     Attributes:

@@ -106,7 +106,7 @@ def compile_greedily(
         free_from: the entries of all tensors from which their axes are in the order that steps read fastest.
         effort, times: it is compiled only if its order adds no edge, or if finding it took as long as so many passes
             over its tables, so that no other is looked for; with the nanoseconds of an order, a read in its search, and
-            an entry of a table.
+            an entry of a table; and the entries of tables from which fewer passes are enough, and how many.
 
     Returns whether it was compiled, and log2 of the entries of its tables; the variable of each rank with its number of
     states; the cliques; the contraction, as `trace` returns it; and what `assemble` returns.
@@ -121,7 +121,9 @@ def compile_greedily(
     scope_start, scopes, _, absorbed, _, ranked, entries = eliminate(near_start, near, order, states, np.inf, 0)
     is_made = is_ordered and entries <= most and entries <= limit
     is_perfect = is_ordered and 2 * scope_start[num] == len(near)  # no edge was added
-    worth = effort * times[2] * 2.0 ** min(total, 64.0)
+    num_entries = 2.0 ** min(total, 64.0)
+    passes = min(effort, times[4]) if num_entries >= times[3] else effort
+    worth = passes * times[2] * num_entries
     is_made = is_made and (is_perfect or times[0] + times[1] * work >= worth)
     if not is_made:
         none = hidden[:0]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
+from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, DataError
 
@@ -24,7 +25,7 @@ GRADIENT = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
-class MaximumLikelihoodResult:
+class MaximumLikelihoodResult(Worded, Plain):
     """The parameters at a local maximum of a likelihood.
 
     Attributes:

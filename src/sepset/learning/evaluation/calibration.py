@@ -13,6 +13,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import axes_of
 from sepset.base.checks import one_of, row_weights, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
 from sepset.engine.rowquestions import Names
@@ -142,6 +143,7 @@ def _quantile(p: Floats, bins: int) -> Ints:
 _BINNING: dict[str, Callable[[Floats, int], Ints]] = {"uniform": _uniform, "quantile": _quantile}
 
 
+@translated
 def calibration_curve(
     model: Model | Engine,
     data: object,

@@ -18,6 +18,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
 from sepset.errors import DataError, NotApplicable, TooLarge
@@ -87,6 +88,7 @@ class GoodnessOfFitResult(Assessment):
         return Shown(("statistic", "value"), rows, "Goodness of fit")
 
 
+@translated
 def goodness_of_fit(
     model: BayesNet,
     data: object,

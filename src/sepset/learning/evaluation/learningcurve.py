@@ -12,6 +12,7 @@ from sepset.base.arraytypes import Bools, Floats
 from sepset.base.axes import axes_of, mark_sizes
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
 from sepset.data.dataset import Dataset
@@ -110,6 +111,7 @@ class LearningCurveResult(Assessment):
         return Shown(("rows", *self.values), rows, self.measure)
 
 
+@translated
 def learning_curve(
     procedures: Mapping[str, Procedure],
     data: object,

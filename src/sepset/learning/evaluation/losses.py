@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.checks import one_of
-from sepset.base.display import Shown
+from sepset.base.display import Plain, Shown, Worded
 from sepset.base.frozen import fill, read_only
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
@@ -288,7 +288,7 @@ class QuerySuite:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Risk:
+class Risk(Worded, Plain):
     r"""The empirical risk $\sum_m w[m] L[m] / \sum_m w[m]$ with the loss of every row.
 
     Attributes:

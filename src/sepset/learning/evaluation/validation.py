@@ -13,7 +13,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import generator
-from sepset.base.display import Shown
+from sepset.base.display import Plain, Shown, Worded
+from sepset.base.foreign import translated
 from sepset.base.progress import Bar
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -73,7 +74,7 @@ def learned(procedure: Procedure, data: Dataset) -> Model:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ValidatedRisk:
+class ValidatedRisk(Worded, Plain):
     r"""A loss on rows that were not trained on, round by round.
 
     As a number it is the pooled mean: every tested row counts alike.
@@ -170,6 +171,7 @@ class Validation(Risks[ValidatedRisk], Assessment):
         return Shown(("loss", "pooled mean", "standard error", "mean of folds", "spread of folds", *trained), rows)
 
 
+@translated
 def cross_validate(
     procedure: Procedure,
     data: object,

@@ -18,8 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
+from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
+from sepset.factors.labels import MOST_SHOWN, in_rows
 from sepset.inference.method import Method
 from sepset.inference.result import Answers, Guarantee, Result
 from sepset.learning.incomplete.expectation import Expectation
@@ -42,7 +45,7 @@ LARGEST = 2_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardErrorsResult(Result, Answers[str, Floats]):
+class StandardErrorsResult(Result, Answers[str, Floats], Report):
     """The standard error of every parameter, by child; infinite where the rows do not determine it.
 
     Tables have the shape of their CPD; linear Gaussians have one row per context: intercept, coefficients, variance.
@@ -77,12 +80,19 @@ class StandardErrorsResult(Result, Answers[str, Floats]):
         """Whether the rows determine every parameter near the estimate."""
         return self.num_unknown == 0
 
+    def _shown(self) -> Shown:
+        """The errors of each child in one line."""
+        rows = [(name, in_rows(e.ravel().tolist(), e.size, e.shape[-1] if e.ndim else 1)) for name, e in self.items()]
+        more = f"first {MOST_SHOWN} of {len(rows)} variables" if len(rows) > MOST_SHOWN else ""
+        return Shown(("variable", "standard errors"), rows[:MOST_SHOWN], repr(self), more, words=2)
+
     def __repr__(self) -> str:
         rate = f"{self.missing[0]:.3g}" if len(self.missing) else "0"
         known = "" if self.is_identified else f", {self.num_unknown} directions unknown"
         return f"StandardErrorsResult({self.model!r}; largest missing share {rate}{known})"
 
 
+@translated
 def standard_errors(
     model: BayesNet,
     data: object,

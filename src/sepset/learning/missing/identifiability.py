@@ -21,7 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, generator, one_of
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
@@ -50,7 +50,7 @@ VISIBLE = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IdentifiabilityReport(Tabulated):
+class IdentifiabilityReport(Report):
     """Which parameters of a network its observable part determines, near a point.
 
     Attributes:

@@ -18,7 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import Seed, generator, one_of, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.export import frame_columns, library_of, with_cells
@@ -43,7 +43,7 @@ KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Imputation(Tabulated, Result):
+class Imputation(Report, Result):
     """Rows with their missing cells filled in, once or several times.
 
     Attributes:

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.display import Plain, Worded
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
@@ -44,7 +45,7 @@ FEWEST = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class MCARTestResult:
+class MCARTestResult(Worded, Plain):
     """How far the missingness patterns differ, and how often chance alone would make them differ so much.
 
     Attributes:

@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
+from sepset.base.display import Plain, Worded
 from sepset.base.frozen import read_only
 from sepset.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PooledEstimate:
+class PooledEstimate(Worded, Plain):
     r"""Estimates from multiply imputed data, pooled; arrays have the shape of one estimate.
 
     Attributes:

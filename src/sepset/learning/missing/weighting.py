@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import one_of
+from sepset.base.display import Plain, Worded
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -31,7 +32,7 @@ STEPS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CaseWeights:
+class CaseWeights(Worded, Plain):
     r"""The weights of complete cases, and the probabilities they come from.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator, number, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.protocols import AllButOne, HidingProtocol
@@ -26,7 +26,7 @@ from sepset.learning.recommendation.recommender import Recommender
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingScores(Tabulated, Result, Mapping[str, float]):
+class RankingScores(Report, Result, Mapping[str, float]):
     r"""How well a recommender finds hidden items, averaged over users.
 
     `scores["accuracy"]` is the half-life utility as a share of the best that is possible for these users, in percent:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import Frozen
 from sepset.base.text import listing
@@ -25,7 +25,7 @@ MOST_SHOWN = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recommendations(Tabulated, Result):
+class Recommendations(Report, Result):
     """The best items of every user that they do not have, the best first.
 
     Attributes:

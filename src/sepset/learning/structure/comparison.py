@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.checks import generator, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
@@ -53,7 +53,7 @@ class Overlap(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Recovery(Tabulated):
+class Recovery(Report):
     """How a learned graph compares with the true one; I-equivalent graphs count as equal.
 
     Attributes:

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG, UndirectedGraph
@@ -30,7 +30,7 @@ class RatedEdges(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeRecoveryResult(Tabulated):
+class EdgeRecoveryResult(Report):
     r"""How well probabilities of edges agree with a true graph.
 
     Attributes:

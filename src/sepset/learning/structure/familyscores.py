@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frozen import fixed
 from sepset.base.threads import NEVER, interruptible
 from sepset.cpds.cpd import CPD
@@ -130,6 +130,9 @@ class Scorer:
     Attributes:
         n: the number of columns.
         num_scores: how many scores of families were computed.
+        is_equivalent: whether I-equivalent structures have equal scores on these rows.
+        is_equivalent_unset: whether they have on rows in which no variable was set; with interventions, structures of
+            one interventional class then have equal scores.
 
     >>> from sepset.learning.structure.scores.likelihood import BIC
     >>> scorer = Scorer(Columns.of({"a": [0, 0, 1, 1] * 5, "b": [0, 0, 1, 1] * 5}), BIC())
@@ -144,7 +147,8 @@ class Scorer:
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
         self.log_sizes = None if prior is None else prior.log_sizes(self.n)
-        self.is_equivalent = self.same_rows and score.is_equivalent and (prior is None or prior.is_equivalent)
+        self.is_equivalent_unset = self.same_rows and score.is_equivalent and (prior is None or prior.is_equivalent)
+        self.is_equivalent = self.is_equivalent_unset and columns.intervened is None
         self._sum = count_sum(score, columns)
         self._kept: dict[tuple[int, ...], float] = {}
         self._added: OrderedDict[tuple[int, ...], Floats] = OrderedDict()
@@ -431,7 +435,7 @@ def check_missing(score: FamilyScore, columns: Columns) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyScores(Tabulated, Result, Mapping[str, float]):
+class FamilyScores(Report, Result, Mapping[str, float]):
     """The score of a structure, family by family.
 
     Attributes:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.equivalence import is_cpdag, meek_rules
@@ -25,7 +25,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class InterventionDistanceResult(Tabulated):
+class InterventionDistanceResult(Report):
     """How many effects of one variable on another a learned graph gets wrong.
 
     Attributes:
@@ -46,7 +46,8 @@ class InterventionDistanceResult(Tabulated):
     def _shown(self) -> Shown:
         span = str(self.lower) if self.lower == self.upper else f"{self.lower} to {self.upper}"
         rows = [(cause, effect) for cause, effect in self.wrong[:30]]
-        return Shown(("cause", "effect"), rows, f"structural intervention distance {span} of {self.num_pairs} pairs")
+        title = f"structural intervention distance {span} of {self.num_pairs} pairs"
+        return Shown(("cause", "effect"), rows, title, words=2)
 
 
 def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> InterventionDistanceResult:

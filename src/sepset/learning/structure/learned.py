@@ -6,12 +6,12 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from sepset.base.axes import axes_of, count_steps
-from sepset.base.display import Shown, Tabulated, html_table
+from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
@@ -23,7 +23,7 @@ from sepset.graphs.pictures.picture import Picture, with_picture
 from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Run, Until, as_until, run
-from sepset.inference.result import Guarantee, Guarantees, IterativeResult
+from sepset.inference.result import Guarantee, Guarantees, IterativeResult, Status
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.incomplete.checkpoint import fingerprint, seed_of
 from sepset.learning.structure.columns import Columns
@@ -64,6 +64,9 @@ class StructureTask:
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
+    def __post_init__(self) -> None:
+        as_until(self.until)
+
     @lazy
     def allowed(self) -> Allowed:
         """The constraints by the numbers of columns."""
@@ -100,7 +103,7 @@ class StructureTask:
         names = self.columns.names
         if set(dag.nodes) != set(names):
             differing = sorted(set(dag.nodes) ^ set(names))
-            raise ScopeError(f"start= needs one node per column; {listing(differing)} is in only one of the two.")
+            raise ScopeError(f"start= needs one node per column; only one of the two has {listing(differing)}.")
         place = {name: k for k, name in enumerate(names)}
         parents = [sorted(place[p] for p in dag.parents(name)) for name in names]
         if not self.allowed.permits(parents):
@@ -120,19 +123,36 @@ class StructureTask:
         listed = ", ".join(f"{what} {value}" for what, value in prints.items())
         return f"{method!r} with {self.score!r} on {self.columns!r} ({listed})"
 
-    def require_equivalent(self, method: str) -> None:
-        """Raise unless the score is the same for all members of an equivalence class."""
+    def require_equivalent(self, method: str, *, interventions: bool = False) -> None:
+        """Raise unless the score is the same for all members of an equivalence class.
+
+        Args:
+            method: its name.
+            interventions: whether its classes are those that interventions leave.
+        """
         if self.columns.has_missing and not self.scorer.same_rows:
             raise NotApplicable(
                 f'{method} searches equivalence classes; with missing="available" their members count different rows '
                 f"and have different scores. Use HillClimb(), or StructuralEM({method}())."
             )
-        if not self.scorer.is_equivalent:
-            which = self.score if self.score is None or not self.score.is_equivalent else self.structure_prior
+        if self.columns.intervened is not None and not interventions:
+            raise NotApplicable(
+                f"{method} needs rows without interventions: with them, equivalent structures have different scores. "
+                "Use GIES(), HillClimb(), Branching() for trees, or leave those rows out."
+            )
+        if not self.scorer.is_equivalent_unset:
             raise NotApplicable(
                 f"{method} searches equivalence classes and needs a score that is equal on all their members; "
-                f"{which!r} is not. Use BIC(), BDeu(10), or HillClimb()."
+                f"{self._unequal()}"
             )
+
+    def _unequal(self) -> str:
+        """The reason why scores of equivalent structures differ, and the way out."""
+        if self.structure_prior is not None and not self.structure_prior.is_equivalent:
+            return f"{self.structure_prior!r} is not. Use EdgePenalty(), or HillClimb()."
+        if self.score is not None and self.score.is_equivalent:
+            return f"{self.score!r} of mixed columns is not. Use HillClimb(), or discretize the columns of numbers."
+        return f"{self.score!r} is not. Use BIC(), BDeu(10), or HillClimb()."
 
 
 @runtime_checkable
@@ -179,8 +199,28 @@ def takes_collinear(method: object) -> bool:
     return isinstance(method, TakesCollinear) and method.takes_collinear
 
 
+@runtime_checkable
+class IgnoresStart(Protocol):
+    """A method that finds the same from every graph to begin with.
+
+    Attributes:
+        ignores_start: whether it does.
+    """
+
+    ignores_start: ClassVar[bool]
+
+
+def check_start(task: StructureTask, method: object) -> None:
+    """Raise where a graph to begin with is of other columns, breaks the constraints, or would not be used."""
+    if task.start is None:
+        return
+    if isinstance(method, IgnoresStart) and method.ignores_start:
+        raise NotApplicable(f"{type(method).__name__}() finds the same from any start. Leave start= out.")
+    task.start_parents()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
+class Learned(Sketched, Report, IterativeResult, Generic[G]):
     r"""A learned structure, how good it is, and how it was found.
 
     Attributes:
@@ -308,7 +348,7 @@ class Learned(Sketched, Tabulated, IterativeResult, Generic[G]):
         return self.graph._sketch()
 
     def _repr_html_(self) -> str:
-        return with_picture(html_table(self._shown()), len(self.graph), self)
+        return with_picture(html_table(shortened(self._shown())), len(self.graph), self)
 
 
 def iterated(
@@ -333,6 +373,13 @@ def iterated(
         about="" if task.checkpoint is None else task.about(method if settings is None else settings),
         codec=codec,
     )
+
+
+def part(found: Learned[G]) -> Learned[G]:
+    """The result of a search inside another one; if Ctrl-C ended it, Ctrl-C is raised again for the one around it."""
+    if found.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
 
 
 def proved(task: StructureTask, method: object, graph: G, *, score: float, over: str) -> Learned[G]:

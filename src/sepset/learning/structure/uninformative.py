@@ -61,15 +61,17 @@ class Uninformative:
     def fact(self, columns: Columns) -> str:
         """The first kind of such columns that there is, in words; empty if there is none."""
         if self.constants:
-            return (
-                f"{listing(self.constants)} is constant: it has one value in all rows, and so depends on no other "
-                "column."
-            )
+            several = len(self.constants) > 1
+            what = "are constant: they have" if several else "is constant: it has"
+            then = "depend" if several else "depends"
+            return f"{listing(self.constants)} {what} one value in all rows, and so {then} on no other column."
         if self.identifiers:
-            states = int(columns.cards[columns.variables.id(self.identifiers[0])])
+            states = max(int(columns.cards[columns.variables.id(name)]) for name in self.identifiers)
+            several = len(self.identifiers) > 1
+            what, then = ("have up to", "they depend") if several else ("has", "it depends")
             return (
-                f"{listing(self.identifiers)} has {states:,} states in {columns.total:,.0f} rows, too many to learn "
-                "what it depends on."
+                f"{listing(self.identifiers)} {what} {states:,} states in {columns.total:,.0f} rows, too many to learn "
+                f"what {then} on."
             )
         if self.copies:
             pairs = joined([f"{copy!r} of {original!r}" for copy, original in self.copies.items()], limit=3)
@@ -82,10 +84,11 @@ class Uninformative:
     def advice(self, columns: Columns) -> str:
         """The way out."""
         if self.constants:
-            name = self.constants[0]
+            name, it = self.constants[0], "it" if len(self.constants) == 1 else "them"
             if columns.is_real[columns.variables.id(name)]:
-                return "Drop it."
-            return f"Drop it; or give the states that it may have: variables=[Discrete({name!r}, ...)]."
+                return f"Drop {it}."
+            it_may = "it may" if it == "it" else "they may"
+            return f"Drop {it}; or give the states that {it_may} have: variables=[Discrete({name!r}, ...)]."
         if self.identifiers:
             return "Drop such a column, or group its states."
         return (

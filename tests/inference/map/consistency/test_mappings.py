@@ -6,6 +6,7 @@ import pytest
 import sepset as ss
 from sepset.inference.map.consistency.mappings import Mapping, difference
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.sparse import joint, sparse_wiring
 from support.wired import random_pairs, random_problem
 
@@ -37,7 +38,7 @@ def image_values(wiring, values, mapping):
     return found
 
 
-@pytest.mark.parametrize("seed", range(90))
+@in_blocks("seed", range(90))
 def test_no_assignment_becomes_worse(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng, seed % 3)

@@ -8,6 +8,7 @@ from sepset.inference.assignment import assign
 from sepset.inference.map.consistency import persistency
 from sepset.inference.map.consistency.persistency import without_needless
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.sparse import joint, sparse_wiring
 from support.wired import random_pairs, random_problem, task_of
 
@@ -20,7 +21,7 @@ def random_wiring(rng, kind):
     return sparse_wiring(rng, n=6, factors=6, ties=bool(rng.integers(2)), zeros=0.1)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_persistent_states_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring, strict = random_wiring(rng, seed % 3), seed % 2 == 0

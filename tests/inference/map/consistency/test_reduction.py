@@ -7,10 +7,11 @@ import pytest
 
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.reduction import Reduction, absorb, dominated
+from support.blocks import in_blocks
 from support.cost_networks import every, random_wiring, ranked
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_an_optimum_is_kept(seed):
     for each in range(5):
         rng = np.random.default_rng([seed, each])

@@ -7,10 +7,11 @@ import pytest
 
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.wholecosts import WholeCosts
+from support.blocks import in_blocks
 from support.cost_networks import random_wiring
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_units_bound_the_costs(seed):
     rng = np.random.default_rng(seed)
     functions = CostFunctions.of(random_wiring(rng, most=5))

@@ -5,11 +5,12 @@ import pytest
 
 from sepset.errors import TooLarge
 from sepset.inference.map.marginal.bounds import LogFactor, MixedElimination
+from support.blocks import in_blocks
 from support.marginal import random_question, scored
 
 
 @pytest.mark.parametrize("entries", [1, 8, 10**6])
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_bounds_are_never_below_the_best_score(seed, entries):
     rng = np.random.default_rng(seed)
     problem, evidence, over = random_question(rng)

@@ -6,11 +6,12 @@ import pytest
 from sepset.inference.assignment import AssignmentTask
 from sepset.inference.map.marginal.bounds import MixedElimination
 from sepset.inference.map.marginal.branching import BranchedSums, OpenCodec
+from support.blocks import in_blocks
 from support.marginal import random_question, scored
 
 
 @pytest.mark.parametrize("entries", [1, 64])
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_the_best_score_by_enumeration(seed, entries):
     rng = np.random.default_rng([seed, entries])
     problem, evidence, over = random_question(rng)

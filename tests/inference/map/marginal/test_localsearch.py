@@ -7,10 +7,11 @@ import sepset as ss
 from sepset.inference.assignment import AssignmentTask
 from sepset.inference.map.marginal.localsearch import LocalSearch, SearchedCodec, first_codes
 from sepset.inference.map.marginal.scores import Scores
+from support.blocks import in_blocks
 from support.marginal import random_question, scored
 
 
-@pytest.mark.parametrize("seed", range(50))
+@in_blocks("seed", range(50))
 def test_no_change_of_one_state_is_better(seed):
     rng = np.random.default_rng(seed)
     problem, evidence, over = random_question(rng)

@@ -8,11 +8,12 @@ import pytest
 import sepset as ss
 from sepset.inference.assignment import AssignmentTask, assign
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
+from support.blocks import in_blocks
 from support.marginal import chain, random_question, scored
 
 
 @pytest.mark.parametrize("search", ["auto", "exact", "local", "branch"])
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_every_search_by_enumeration(seed, search):
     problem, evidence, over = random_question(np.random.default_rng(seed))
     expected = scored(problem, evidence, over)

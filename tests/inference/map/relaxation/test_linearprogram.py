@@ -10,6 +10,7 @@ from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
+from support.blocks import in_blocks
 from support.planted import best_of_parts, planted_union
 from support.wired import best_value, random_binary, random_problem, task_of
 
@@ -24,7 +25,7 @@ def test_the_integer_program_is_the_enumeration(seed):
     assert found.bound == found.log_values[0]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_bounds_are_valid_and_certificates_hold(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng) if seed % 2 else random_binary(rng, zeros=0.1, integer=seed % 4 == 0))

@@ -11,6 +11,7 @@ from sepset.inference.map.relaxation.highs import linear_optimum
 from sepset.inference.map.relaxation.polytope import Polytope, projected
 from sepset.inference.map.relaxation.regions import Regions
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value, local_polytope, random_binary, random_problem
 
 
@@ -78,7 +79,7 @@ def test_whole_points_are_the_assignments(seed):
         assert wiring.constant + polytope.gains @ q == pytest.approx(wiring.log_value(codes))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_the_dual_has_the_value_of_the_optimum(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng) if seed % 2 else random_binary(rng, one_state=0.0))

@@ -7,11 +7,12 @@ import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map.relaxation.pursuit import Clustered, ClusterPursuit, _Pursuit, carried
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.planted import planted_union
 from support.wired import best_value, random_binary, random_pairs, random_problem, task_of
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_bounds_fall_and_are_never_below_the_best_value(seed):
     rng = np.random.default_rng(seed)
     made = [

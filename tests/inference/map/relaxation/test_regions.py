@@ -1,11 +1,11 @@
 """Regions: joint intersections, clusters, and values that stay."""
 
 import numpy as np
-import pytest
 
 import sepset as ss
 from sepset.inference.map.relaxation.regions import Regions, with_pairs
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import random_problem
 
 
@@ -13,7 +13,7 @@ def _same(a, b):
     return a == b or abs(a - b) < 1e-9
 
 
-@pytest.mark.parametrize("seed", range(60))
+@in_blocks("seed", range(60))
 def test_values_are_those_of_the_model(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))

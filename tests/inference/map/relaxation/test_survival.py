@@ -3,16 +3,16 @@
 import itertools
 
 import numpy as np
-import pytest
 
 from sepset.inference.iterate import Until
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.survival import surviving
+from support.blocks import in_blocks
 from support.planted import planted_union
 from support.wired import task_of
 
 
-@pytest.mark.parametrize("seed", range(40))
+@in_blocks("seed", range(40))
 def test_better_assignments_survive(seed):
     rng = np.random.default_rng(seed)
     wiring, _ = planted_union(rng, 2, most=3)

@@ -10,6 +10,7 @@ from sepset.inference.assignment import assign
 from sepset.inference.map.search import localsearch
 from sepset.inference.map.search.localsearch import _Walks
 from sepset.inference.wiring import Wiring
+from support.blocks import in_blocks
 from support.wired import best_value, random_binary, random_problem, task_of
 
 
@@ -35,7 +36,7 @@ def score(wiring, codes):
     return -sum(v == -np.inf for v in values), sum(v for v in values if v > -np.inf)
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_blocks("seed", range(80))
 def test_no_single_change_is_better(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)

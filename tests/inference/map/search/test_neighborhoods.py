@@ -13,6 +13,7 @@ from sepset.inference.map.search.neighborhoods import Moved, combined, moved, po
 from sepset.inference.map.search.workspace import Workspace
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.regions import GONE
+from support.blocks import in_blocks
 from support.wired import best_value, random_binary, random_problem, task_of
 
 
@@ -25,7 +26,7 @@ def glass(side, seed=0):
     return ss.MarkovNet.ising(spin, rng.normal(size=len(spin.grid_edges())), field=0.1 * rng.normal(size=(side, side)))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@in_blocks("seed", range(100))
 def test_moves_are_best_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)
@@ -46,7 +47,7 @@ def test_moves_are_best_by_enumeration(seed):
         state = made
 
 
-@pytest.mark.parametrize("seed", range(200))
+@in_blocks("seed", range(200))
 def test_combinations_are_best_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)
@@ -86,7 +87,7 @@ def test_a_full_pool_forgets_its_worst_when_nothing_is_new():
     assert [value for value, _ in again.pool] == [9.0, 8.0, 7.0, 6.0]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@in_blocks("seed", range(300))
 def test_small_models_are_solved_and_proved(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sepset.inference.map.search.pseudotree import PseudoTree
+from support.blocks import in_blocks
 
 
 def random_tree(rng):
@@ -12,7 +13,7 @@ def random_tree(rng):
     return scopes, PseudoTree.of(scopes, rng.integers(1, 4, n).tolist(), rng.permutation(n).tolist())
 
 
-@pytest.mark.parametrize("seed", range(80))
+@in_blocks("seed", range(80))
 def test_branches_are_independent_given_contexts(seed):
     scopes, tree = random_tree(np.random.default_rng(seed))
     node = {int(v): d + 1 for d, v in enumerate(tree.order)}

@@ -8,6 +8,7 @@ import pytest
 from sepset.inference.map.search.workspace import Workspace
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.regions import GONE
+from support.blocks import in_blocks
 from support.wired import random_binary, random_problem
 
 
@@ -23,7 +24,7 @@ def by_hand(wiring, codes, loss):
     return constant + sum(-loss if np.isinf(term) else term for term in terms)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@in_blocks("seed", range(200))
 def test_regions_are_best_by_enumeration(seed):
     rng = np.random.default_rng(seed)
     for _ in range(5):
@@ -46,7 +47,7 @@ def test_regions_are_best_by_enumeration(seed):
         assert space.value(found) == pytest.approx(best)
 
 
-@pytest.mark.parametrize("seed", range(100))
+@in_blocks("seed", range(100))
 def test_fewer_zeros_are_always_better(seed):
     rng = np.random.default_rng(seed)
     wiring = random_wiring(rng)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sepset.errors import ArgumentError
+from sepset.inference.result import Status
 from sepset.learning.structure.averaging.bootstrap import BootstrapStructures
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.exact.search import ExactSearch
@@ -38,3 +41,24 @@ def test_directions_of_a_class_are_shared():
     assert np.array_equal(directed + directed.T, shared + shared.T)
     with pytest.raises(ArgumentError, match="num_replicates="):
         BootstrapStructures(ChowLiu(), num_replicates=0)
+
+
+def test_replicates_end_resume_and_are_interrupted(tmp_path):
+    path, method = tmp_path / "replicates", BootstrapStructures(ExactSearch(), num_replicates=8)
+    whole = method.average(task())
+    few = method.average(replace(task(), until=3, checkpoint=path))
+    assert (len(few.parents), few.status, whole.status) == (3, Status.STEP_LIMIT, Status.COMPLETED)
+    resumed = method.average(replace(task(), checkpoint=path))
+    assert np.array_equal(resumed.edges, whole.edges)
+    assert np.array_equal(resumed.parents, whole.parents)
+
+    class CutShort:
+        count = 0
+
+        def learn(self, task):
+            CutShort.count += 1
+            found = ExactSearch().learn(task)
+            return replace(found, status=Status.INTERRUPTED) if CutShort.count == 3 else found
+
+    cut = BootstrapStructures(CutShort(), num_replicates=8).average(task())
+    assert (len(cut.parents), cut.status) == (2, Status.INTERRUPTED)

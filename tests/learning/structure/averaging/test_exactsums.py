@@ -100,7 +100,7 @@ def test_one_column_and_refusals():
     for method in (TianHe(), KoivistoSood()):
         assert method.average(one).edges.tolist() == [[0.0]]
     wide = Columns.of({f"x{i:02d}": [0, 1] for i in range(20)})
-    with pytest.raises(TooLarge, match="20 columns, about"):
+    with pytest.raises(TooLarge, match="20 columns, which takes about"):
         TianHe().average(StructureTask(wide, BDeu(1.0)))
     with pytest.raises(NotApplicable, match="keeps no structures"):
         _ = TianHe(num_graphs=0).average(one).graphs

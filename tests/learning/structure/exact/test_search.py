@@ -17,6 +17,23 @@ from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.scores.likelihood import AIC, BIC
 from support.score_tables import dependent_rows, random_table
 
+
+def test_ctrl_c_before_the_first_dag_gives_a_greedy_one(monkeypatch):
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sepset.learning.structure.exact.search.score_table", interrupted)
+    limits = Constraints(required=[("x3", "x0")])
+    task = StructureTask(Columns.of(dependent_rows(4, 4, 50)), BIC(), constraints=limits)
+    found = ExactSearch("astar").learn(task)
+    assert (found.status, found.bound) == (Status.INTERRUPTED, np.inf)
+    assert found.guarantees["structure"] is Guarantee.HEURISTIC
+    assert ("x3", "x0") in found.graph.edges
+    assert found.score == pytest.approx(
+        task.scorer.total([[int(p[1:]) for p in found.graph.parents(v)] for v in found.graph.nodes])
+    )
+
+
 METHODS = ("auto", "dynamic", "astar", "integer")
 
 

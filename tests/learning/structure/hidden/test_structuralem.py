@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import sepset as ss
 from sepset.errors import DataError, NotApplicable
+from sepset.inference.result import Status
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import StructureTask
 from support.incomplete_rows import completions, masked_rows, random_network
@@ -185,3 +187,33 @@ def test_what_is_refused() -> None:
     with pytest.raises(NotApplicable, match="search="):
         ss.StructuralEM(ss.HillClimb)  # type: ignore[arg-type]
     assert ss.learn_structure(rows, missing="available").dag.nodes == ("a", "b")
+
+
+def test_ctrl_c_inside_the_search_ends_the_rounds():
+    """A search inside that Ctrl-C cut short is not taken for a round; mixtures and candidates stop as well."""
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 2, 60).astype(float) for name in "abc"}
+    rows["a"][:5] = np.nan
+    states = [ss.Discrete(name, (0.0, 1.0)) for name in "abc"]
+
+    class CutShort:
+        def learn(self, task):
+            return replace(ss.HillClimb().learn(task), status=Status.INTERRUPTED)
+
+    found = ss.learn_structure(rows, method=ss.StructuralEM(CutShort()), variables=states)
+    assert (found.status, len(found.trace)) == (Status.INTERRUPTED, 0)
+    complete = {name: column[5:].astype(int) for name, column in rows.items()}
+    mixture = ss.learn_structure(complete, method=ss.structure.MixtureOfNetworks(2, CutShort()))
+    assert mixture.status is Status.INTERRUPTED
+
+
+def test_ctrl_c_among_the_candidates_ends_the_hybrid_search():
+    rng = np.random.default_rng(0)
+    rows = {name: rng.integers(0, 2, 60) for name in "abc"}
+
+    class CutShort(ss.structure.MMPC):
+        def learn(self, task):
+            return replace(super().learn(task), status=Status.INTERRUPTED)
+
+    found = ss.learn_structure(rows, method=ss.MMHC(candidates=CutShort()))
+    assert (found.status, found.graph.num_edges) == (Status.INTERRUPTED, 0)

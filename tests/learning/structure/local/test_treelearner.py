@@ -68,7 +68,7 @@ def test_displays() -> None:
     found = learn_tree(parity(), "x", candidates=["a", "b"])
     assert "4 leaves" in repr(found)
     assert "gain" in repr(found)
-    assert "(a=0, b=0)" in str(found._shown().rows)
+    assert "(a=0, b=0)" in str(found)
     assert found.guarantees["tree"] is ss.Guarantee.HEURISTIC
     exact = learn_tree(parity(), "x", score=TreeScore(search="exact"))
     assert exact.guarantees["tree"] is ss.Guarantee.EXACT

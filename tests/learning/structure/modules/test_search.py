@@ -134,7 +134,7 @@ def test_all_numbers_are_shown() -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
-        ({"a": [0, 1], "b": ["x", "y"]}, {}, "all columns need the states of 'a'; 'b' differ"),
+        ({"a": [0, 1], "b": ["x", "y"]}, {}, "all columns need the states of 'a'; they are others in 'b'"),
         ({"a": [0.5, 1.5], "b": [0.25, 0.5]}, {}, "real"),
         ({"a": [0, 1, None], "b": [0, 1, 1]}, {"missing": "available"}, "complete rows"),
         ({"a": [0, 1], "b": [0, 1]}, {"start": ss.DAG("ab")}, "no structure_prior=, start= or required"),

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
+from sepset.base.display import Plain, Worded
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.iterate import Until, as_until, deadline
 from sepset.inference.map.consistency.mappings import Mapping
@@ -25,7 +26,7 @@ SETTLED = 1e-7
 
 
 @dataclass(frozen=True)
-class Persistency:
+class Persistency(Worded, Plain):
     """An assignment, a bound, and the states that are certain: for any number of states, and factors of any size.
 
     Messages suggest an assignment. Then mappings are found that replace states by those of the assignment and make no

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class AlongOrder:
     Guarantee: exact edges.
     Tested by: learning/structure/averaging/test_alongorder.py::test_worked_numbers
     """
+
+    ignores_start: ClassVar[bool] = True
 
     order: Sequence[str]
     num_graphs: int = 1000

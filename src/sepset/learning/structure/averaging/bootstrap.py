@@ -7,15 +7,38 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
+from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.checks import whole
-from sepset.base.progress import Bar
+from sepset.errors import NotApplicable
 from sepset.graphs.equivalence import cpdag
 from sepset.graphs.graph import DAG
-from sepset.inference.result import Guarantee
+from sepset.inference.iterate import Info, Until
+from sepset.inference.result import Guarantee, Status
+from sepset.learning.structure.averaging.chains import appended
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.learned import StructureMethod, StructureTask
+from sepset.learning.structure.learned import StructureMethod, StructureTask, iterated, part
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """The sums of edges and the graphs of so many replicates."""
+
+    count: int
+    edges: Floats
+    graphs: Bytes
+
+
+class ReplicatesCodec:
+    """Replicates as plain values."""
+
+    def pack(self, state: Replicates) -> Any:
+        """The arrays by name."""
+        return {**vars(state), "graphs": state.graphs[:, : state.count]}
+
+    def unpack(self, packed: Any) -> Replicates:
+        """The replicates from their arrays."""
+        return Replicates(int(packed["count"]), np.array(packed["edges"]), np.array(packed["graphs"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +68,37 @@ class BootstrapStructures:
         whole("BootstrapStructures(num_replicates=)", self.num_replicates, least=1)
 
     def average(self, task: StructureTask) -> StructurePosterior:
-        """The confidence in every edge."""
+        """The confidence in every edge; of the replicates so far, where `until` or Ctrl-C ends them."""
+        until = Until(steps=self.num_replicates, tolerance=None)
+        found = iterated(self, task, ReplicatesCodec(), until=until).result(self, task)
+        status = Status.COMPLETED if found.status is Status.STEP_LIMIT and task.until is None else found.status
+        return replace(found, status=status)
+
+    def init(self, task: StructureTask, rng: np.random.Generator) -> Replicates:
+        """No replicates."""
         n = len(task.columns)
-        edges, graphs = np.zeros((n, n)), np.zeros((self.num_replicates, n, n), np.uint8)
-        with Bar(task.progress, "replicates") as bar:
-            for b in range(self.num_replicates):
-                again = replace(
-                    task, columns=_resampled(task.columns, task.rng), start=None, progress=False, checkpoint=None
-                )
-                dag = self.method.learn(again).dag
-                edges += self._edges(dag, task.columns.names)
-                graphs[b] = _matrix(dag.edges, task.columns.names)
-                bar.report(b + 1, self.num_replicates)
-        count = self.num_replicates
+        return Replicates(0, np.zeros((n, n)), np.zeros((1, 0, n, n), np.uint8))
+
+    def step(self, task: StructureTask, state: Replicates, rng: np.random.Generator) -> tuple[Replicates, Info]:
+        """One replicate."""
+        again = replace(
+            task, columns=_resampled(task.columns, rng), rng=rng, until=None, progress=False, checkpoint=None
+        )
+        learned = part(self.method.learn(again))
+        dag, names = learned.dag, task.columns.names
+        graphs = appended(state.graphs, state.count, _matrix(dag.edges, names)[None, None])
+        moved = Replicates(state.count + 1, state.edges + self._edges(dag, names), graphs)
+        return moved, Info(learned.score, np.inf)
+
+    def read(self, task: StructureTask, state: Replicates) -> StructurePosterior:
+        """The shares of the replicates."""
+        if not state.count:
+            raise NotApplicable(f"{self!r} was ended in its first replicate. Give it more time.")
         return StructurePosterior(
             task.columns,
-            edges / count,
-            parents=graphs,
-            weights=np.full(count, 1 / count),
+            state.edges / state.count,
+            parents=state.graphs[0, : state.count],
+            weights=np.full(state.count, 1 / state.count),
             method=self,
             task=task,
             guarantees={"edges": Guarantee.ESTIMATE, "paths": Guarantee.ESTIMATE},

@@ -205,7 +205,7 @@ class Chains:
                 if k == 0:
                     counts[1:3] += (steps, accepted)
             self._exchange(states[chain], logs[chain], counts, rng)
-        traces = _appended(state.traces, int(counts[5]), logs[:, :1])
+        traces = appended(state.traces, int(counts[5]), logs[:, :1])
         counts[5] += 1
         moved = replace(state, states=states, logs=logs, counts=counts, traces=traces)
         if counts[5] > self._dropped:
@@ -232,8 +232,8 @@ class Chains:
             state,
             edges=edges,
             counts=counts,
-            graphs=_appended(state.graphs, before, graphs),
-            log_weights=_appended(state.log_weights, before, weights),
+            graphs=appended(state.graphs, before, graphs),
+            log_weights=appended(state.log_weights, before, weights),
         )
 
     def read(self, task: StructureTask, state: ChainState) -> StructurePosterior:
@@ -290,7 +290,7 @@ class Chains:
         raise NotImplementedError
 
 
-def _appended(room: Any, count: int, values: Any) -> Any:
+def appended(room: Any, count: int, values: Any) -> Any:
     """The array with more entries on its second axis; it grows by doubling, and earlier entries never change."""
     last = count + values.shape[1]
     if last > room.shape[1]:

@@ -8,24 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
+from sepset.base.text import readable
 from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.kernels.structure import subsets
 from sepset.kernels.structure.chains import log_extensions
 from sepset.learning.structure.averaging.posterior import StructurePosterior, as_edges
-from sepset.learning.structure.exact.dynamic import check_size
+from sepset.learning.structure.exact.dynamic import check_size, needs
 from sepset.learning.structure.exact.families import check_columns, dense_families
 from sepset.learning.structure.exact.scoretable import including, without
 from sepset.learning.structure.learned import StructureTask
 
 MOST_DAG_COLUMNS = 17
 """The most columns of `TianHe`: the work grows as three to their number."""
+
+SECONDS_PER_PAIR = 5e-9
+"""Of `TianHe`, for each column and each pair of a subset and its subset."""
 
 MOST_PATH_COLUMNS = {"orders": 12, "dags": 9}
 """The most columns whose paths are summed exactly: the work grows as three, or five, to their number."""
@@ -49,6 +54,8 @@ class KoivistoSood:
     Guarantee: exact edges and paths.
     Tested by: learning/structure/averaging/test_exactsums.py::test_orders_against_enumeration
     """
+
+    ignores_start: ClassVar[bool] = True
 
     num_graphs: int = 1000
 
@@ -93,6 +100,8 @@ class TianHe:
     Tested by: learning/structure/averaging/test_exactsums.py::test_dags_against_enumeration
     """
 
+    ignores_start: ClassVar[bool] = True
+
     num_graphs: int = 1000
 
     def __post_init__(self) -> None:
@@ -103,8 +112,9 @@ class TianHe:
         n = len(task.columns)
         if n > MOST_DAG_COLUMNS:
             raise TooLarge(
-                f"TianHe() sums over pairs of subsets of {n} columns, about {3.0**n:.2g} steps; the most is "
-                f"{MOST_DAG_COLUMNS} columns. Use PartitionMCMC(), or KoivistoSood() for orders."
+                f"TianHe() sums over pairs of subsets of {n} columns, which takes about {readable(needs(n)[0])} and "
+                f"{SECONDS_PER_PAIR * n * 3.0**n:.2g} s; the most is {MOST_DAG_COLUMNS} columns. Use PartitionMCMC(), "
+                "or KoivistoSood() for orders."
             )
         made = _Sums.of(task)
         scale = made.scale()
@@ -130,7 +140,7 @@ class _Sums:
     def of(cls, task: StructureTask) -> _Sums:
         n = len(task.columns)
         check_columns(n)
-        check_size(n, 2.0**32)
+        check_size(n, 2.0**32, "Use OrderMCMC(), which converges to the same probabilities, or fewer columns.")
         scores = dense_families(task.scorer, task.allowed)
         sums = scores.copy()
         interruptible(lambda cancel: subsets.sum_subsets(sums, cancel))

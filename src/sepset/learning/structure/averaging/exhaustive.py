@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ class Exhaustive:
     Tested by: learning/structure/averaging/test_exhaustive.py::test_worked_numbers
     """
 
+    ignores_start: ClassVar[bool] = True
+
     def average(self, task: StructureTask) -> StructurePosterior:
         """The posterior over all DAGs."""
         all_parents(len(task.columns))  # refused before scores are computed
@@ -52,6 +55,8 @@ class BestStructures:
     Guarantee: exact among the k best; biased toward them.
     Tested by: learning/structure/averaging/test_exhaustive.py::test_the_best_ones_are_a_part_of_all
     """
+
+    ignores_start: ClassVar[bool] = True
 
     k: int = 100
     window: float | None = None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
@@ -65,7 +65,7 @@ class StructureAveraging(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StructurePosterior(Tabulated, IterativeResult):
+class StructurePosterior(Report, IterativeResult):
     """The posterior over structures: probabilities of edges and other features, and the structures themselves.
 
     Attributes:

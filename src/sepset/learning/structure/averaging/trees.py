@@ -8,10 +8,12 @@ $$P(T \mid \mathcal D) \propto \prod_{uv \in T} \beta_{uv}, \qquad
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.display import Plain, Worded
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.learned import StructureTask
@@ -19,7 +21,7 @@ from sepset.learning.structure.uninformative import check_collinear
 
 
 @dataclass(frozen=True, slots=True)
-class TreePosterior:
+class TreePosterior(Worded, Plain):
     r"""The posterior over undirected spanning trees of the columns, exactly.
 
     $\log\beta_{uv} = F(u \mid v) - F(u)$, which needs a score that is equal in both directions. All trees are equally
@@ -31,6 +33,8 @@ class TreePosterior:
     Guarantee: exact.
     Tested by: learning/structure/averaging/test_trees.py::test_against_all_trees
     """
+
+    ignores_start: ClassVar[bool] = True
 
     @property
     def takes_collinear(self) -> bool:

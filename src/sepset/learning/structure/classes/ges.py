@@ -141,8 +141,8 @@ class GES:
 
     def learn(self, task: StructureTask) -> Learned[MixedGraph]:
         """The class that the search ends with."""
-        task.require_equivalent(type(self).__name__)
         self._cut(task.columns)
+        task.require_equivalent(type(self).__name__, interventions=True)
         return iterated(self, task, ClassStateCodec()).result(self, task)
 
     def _cut(self, columns: Columns) -> Bools | None:

@@ -13,7 +13,7 @@ from sepset.graphs.graph import MixedGraph
 from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.essential import EssentialGraph
-from sepset.learning.structure.classes.ges import GES, ClassSearch, kept_search
+from sepset.learning.structure.classes.ges import ClassSearch, kept_search
 from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import Learned, StructureTask, iterated
@@ -86,7 +86,6 @@ class KES:
     def learn(self, task: StructureTask) -> Learned[MixedGraph]:
         """The best class of all runs."""
         task.require_equivalent("KES")
-        GES()._cut(task.columns)
         return iterated(self, task, RunsStateCodec()).result(self, task)
 
     def init(self, task: StructureTask, rng: np.random.Generator) -> RunsState:

@@ -18,7 +18,7 @@ from scipy.special import rel_entr
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import generator, whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.optimize import minimize, softmax
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
@@ -30,7 +30,7 @@ from sepset.models.rows import complete
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Conversion(Tabulated, Result):
+class Conversion(Report, Result):
     """A Markov network, and how far its conditionals are from the CPDs.
 
     Attributes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.progress import Bar
 from sepset.data.sources import Weights
@@ -21,7 +21,7 @@ from sepset.learning.structure.dependency.network import DependencyNet
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedDependencyNet(Tabulated, Result):
+class LearnedDependencyNet(Report, Result):
     """A learned dependency network.
 
     Attributes:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.table import Table
 from sepset.inference.result import Guarantee, Guarantees, Result
@@ -31,7 +31,7 @@ CONSISTENT = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Consistency(Tabulated, Result):
+class Consistency(Report, Result):
     r"""How far CPDs are from the conditionals of one joint distribution $p$, the stationary one.
 
     Attributes:

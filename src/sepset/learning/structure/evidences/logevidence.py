@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from sepset.base.checks import generator
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.cpds.parameters import AnyParameters, Parameterization
@@ -145,7 +145,7 @@ class EvidenceMethod(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogEvidenceResult(Tabulated, Result):
+class LogEvidenceResult(Report, Result):
     r"""The log evidence $\log P(\mathcal D \mid \mathcal G)$ of a structure, exact or approximate.
 
     Attributes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class CandidateGraph:
     >>> method.learn(StructureTask(Columns.of(rows), BIC())).graph
     DAG(a -> c; b -> c)
     """
+
+    ignores_start: ClassVar[bool] = True
 
     graph: UndirectedGraph
 

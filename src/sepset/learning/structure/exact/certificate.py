@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sepset.base.checks import whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, Graph
@@ -27,7 +27,7 @@ PROVABLE = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchCertificate(Tabulated):
+class SearchCertificate(Report):
     """Scores of structures on the same rows.
 
     Attributes:

@@ -20,6 +20,8 @@ from sepset.learning.structure.exact.scoretable import ScoreTable, including, wi
 SECONDS_PER_ENTRY = 2e-9
 """Seconds for each column, of each parent set, of each child."""
 
+INSTEAD = "Use ExactSearch(method='integer') or 'astar' with a limit on parents, fewer columns, or a larger max_bytes=."
+
 
 def needs(num_columns: int) -> tuple[float, float]:
     """The bytes and about the seconds that the subsets of so many columns take.
@@ -32,14 +34,19 @@ def needs(num_columns: int) -> tuple[float, float]:
     return 16.0 * entries + 9.0 * 2.0**n, SECONDS_PER_ENTRY * n * entries
 
 
-def check_size(num_columns: int, max_bytes: float) -> None:
-    """Raise unless the subsets of so many columns fit this memory; the error has estimates of memory and time."""
+def check_size(num_columns: int, max_bytes: float, instead: str = INSTEAD) -> None:
+    """Raise unless the subsets of so many columns fit this memory; the error has estimates of memory and time.
+
+    Args:
+        num_columns: how many.
+        max_bytes: the limit.
+        instead: what to do, in words.
+    """
     memory, seconds = needs(num_columns)
     if memory > max_bytes:
         raise TooLarge(
             f"Dynamic programming over the subsets of {num_columns} columns takes about {readable(int(memory))} and "
-            f"{seconds:,.3g} s; the limit is {readable(int(max_bytes))}. Use ExactSearch(method='integer') or 'astar' "
-            "with a limit on parents, fewer columns, or a larger max_bytes=."
+            f"{seconds:,.3g} s; the limit is {readable(int(max_bytes))}. {instead}"
         )
 
 

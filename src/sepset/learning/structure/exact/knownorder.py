@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
-from sepset.inference.result import Guarantee
+from sepset.inference.iterate import as_until, was_interrupted
+from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.constraints import Allowed
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.scoretable import bits
@@ -44,6 +46,8 @@ class KnownOrder:
     DAG(a; b; c)
     """
 
+    ignores_start: ClassVar[bool] = True
+
     order: Sequence[str]
     is_greedy: bool = False
 
@@ -53,17 +57,23 @@ class KnownOrder:
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best DAG along the order."""
         allowed = self.along(task)
-        choose = _greedy_parents if self.is_greedy else _best_parents
-        parents = choose(task, allowed)
+        is_greedy, status = self.is_greedy, Status.COMPLETED
+        try:
+            parents = greedy_parents(task, allowed) if is_greedy else _best_parents(task, allowed)
+        except (KeyboardInterrupt, SystemError) as error:
+            if self.is_greedy or not was_interrupted(error):
+                raise
+            parents, is_greedy, status = greedy_parents(task, allowed), True, Status.INTERRUPTED
         score = task.scorer.total(parents)
         return Learned(
             dag_of(task.columns, parents),
             columns=task.columns,
             score=score,
-            bound=math.inf if self.is_greedy else score,
+            bound=math.inf if is_greedy else score,
             num_scores=task.scorer.num_scores,
             method=self,
-            guarantees={"structure": Guarantee.HEURISTIC if self.is_greedy else Guarantee.EXACT},
+            status=status,
+            guarantees={"structure": Guarantee.HEURISTIC if is_greedy else Guarantee.EXACT},
             info={"bound over": "DAGs along the order"},
         )
 
@@ -83,11 +93,13 @@ class KnownOrder:
 
 
 def _best_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
-    table = score_table(task.scorer, allowed, pruned=True)
+    seconds = as_until(task.until).seconds
+    table = score_table(task.scorer, allowed, pruned=True, seconds=math.inf if seconds is None else seconds)
     return [list(bits(table.of(child)[0][0])) for child in range(table.num_columns)]
 
 
-def _greedy_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
+def greedy_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
+    """The parents that are added one by one while the score rises, of each column."""
     found = []
     for child in range(len(task.columns)):
         parents = np.flatnonzero(allowed.required[:, child]).tolist()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
+
+import numpy as np
 
 from sepset.base.checks import Seed, generator, number, one_of
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Until, as_until
+from sepset.inference.iterate import Until, as_until, was_interrupted
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.exact.astar import astar
 from sepset.learning.structure.exact.dynamic import best_dag, check_size, dense_scores, needs
 from sepset.learning.structure.exact.families import check_columns, dense_families, num_families, score_table
 from sepset.learning.structure.exact.integer import integer_program
+from sepset.learning.structure.exact.knownorder import KnownOrder
 from sepset.learning.structure.exact.optimum import Optimum
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of
@@ -58,6 +61,8 @@ class ExactSearch:
     (0.0, EXACT, 2)
     """
 
+    ignores_start: ClassVar[bool] = True
+
     method: ExactMethod = "auto"
     max_bytes: float = 2.0**33
 
@@ -70,15 +75,28 @@ class ExactSearch:
         n = len(task.columns)
         check_columns(n)
         method = self._method(n)
+        try:
+            return self._learned(task, self._found(task, method), method)
+        except (KeyboardInterrupt, SystemError) as error:
+            if not was_interrupted(error):
+                raise
+            return self._interrupted(task)
+
+    def _found(self, task: StructureTask, method: ExactMethod) -> Optimum:
         if method == "dynamic":
-            check_size(n, self.max_bytes)
-            found = best_dag(dense_families(task.scorer, task.allowed))
-        else:
-            until = None if task.until is None else as_until(task.until, NO_LIMIT)
-            seconds = math.inf if until is None or until.seconds is None else until.seconds
-            table = score_table(task.scorer, task.allowed, pruned=True, seconds=seconds)
-            found = self.solve(table, until=until, seed=task.rng)
-        return self._learned(task, found, method)
+            check_size(len(task.columns), self.max_bytes)
+            return best_dag(dense_families(task.scorer, task.allowed))
+        until = None if task.until is None else as_until(task.until, NO_LIMIT)
+        seconds = math.inf if until is None or until.seconds is None else until.seconds
+        table = score_table(task.scorer, task.allowed, pruned=True, seconds=seconds)
+        return self.solve(table, until=until, seed=task.rng)
+
+    def _interrupted(self, task: StructureTask) -> Learned[DAG]:
+        """A greedy search along an order, where Ctrl-C came before a first DAG."""
+        names, required = task.columns.names, np.argwhere(task.allowed.required).tolist()
+        order = DAG(names, [(names[a], names[b]) for a, b in required]).topological_order
+        found = KnownOrder(order, is_greedy=True).learn(task)
+        return replace(found, method=self, status=Status.INTERRUPTED, info={"by": "a greedy search along an order"})
 
     def solve(self, table: ScoreTable, *, until: Until | None = None, seed: Seed = 0) -> Optimum:
         """The best DAG of a score table, such as one read from a file.

@@ -3,6 +3,7 @@ r"""Trees and forests of largest score: Chow and Liu's, and branchings where the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class ChowLiu:
     >>> ChowLiu(root="b").learn(StructureTask(Columns.of(rows), BIC())).graph
     DAG(b -> a; c)
     """
+
+    ignores_start: ClassVar[bool] = True
 
     root: str | None = None
 
@@ -83,6 +86,8 @@ class Branching:
     >>> Branching().learn(StructureTask(Columns.of({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9}), K2())).graph
     DAG(a -> b)
     """
+
+    ignores_start: ClassVar[bool] = True
 
     @property
     def takes_collinear(self) -> bool:

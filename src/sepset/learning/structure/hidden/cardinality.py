@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.axes import axes_of
 from sepset.base.checks import whole
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.progress import Bar
@@ -61,7 +61,7 @@ class ScoredCardinality(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CardinalityResult(Tabulated, Result):
+class CardinalityResult(Report, Result):
     """The number of states of a hidden variable with the largest evidence, and all that were tried.
 
     Attributes:

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.learning.structure.columns import Columns
@@ -61,7 +62,9 @@ class SelectiveClustering:
         if self.name in columns.names:
             raise NotApplicable(f"{self.name!r} is a column; give the hidden variable another name=.")
         if columns.is_real.any() or columns.intervened is not None:
-            raise NotApplicable("SelectiveClustering takes discrete columns without interventions.")
+            real = [columns.names[k] for k in np.flatnonzero(columns.is_real)]
+            other = f"numbers in {listing(real)}" if real else "interventions"
+            raise NotApplicable(f"SelectiveClustering takes discrete columns without interventions; found {other}.")
         codes = np.concatenate([columns.codes, np.full((1, columns.num_rows), -1, columns.codes.dtype)])
         variables = [*columns.variables, Discrete(self.name, self.clusters)]
         rows = Dataset.from_codes(variables, codes.T).with_weights(np.asarray(columns.weights, np.float64))

@@ -100,20 +100,22 @@ class FindHidden:
         own = replace(task, until=as_until(task.until, EM_UNTIL))
         best = _fitted(own, default_network(first.dag, {v.name: v for v in task.columns.variables}))
         tried: list[TriedHidden] = []
-        trace, status = [best.value], Status.COMPLETED
-        for _ in range(self.max_hidden):
+        trace, status = [best.value], first.status
+        for _ in range(0 if status is Status.INTERRUPTED else self.max_hidden):
             found, status = self._round(own, best, tried)
             if found is None:
                 break
             best = found
             if self.is_revised and status is not Status.INTERRUPTED:
-                best = self._revised(own, best, tried)
+                best, status = self._revised(own, best, tried)
             trace.append(best.value)
             if status is Status.INTERRUPTED:
                 break
         return LearnedHidden.of(task, best, self, tried=tried, trace=trace, status=status, num_scores=first.num_scores)
 
-    def _revised(self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]) -> LogEvidenceResult:
+    def _revised(
+        self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]
+    ) -> tuple[LogEvidenceResult, Status]:
         """The best network after structural EM, from all edges and from those of hidden variables."""
         model, before = best.model, best.value
         assert model is not None
@@ -122,11 +124,14 @@ class FindHidden:
         few = [(a, b) for a, b in model.dag.directed if a not in task.columns.names or (a, b) in required]
         for what, start in (("all edges", model.dag), ("hidden edges", DAG(model.dag.nodes, few))):
             known = replace(task, columns=columns, start=start, until=None, checkpoint=None, progress=False)
-            other = _fitted(task, StructuralEM(self.search).learn(known).model)
+            learned = StructuralEM(self.search).learn(known)
+            if learned.status is Status.INTERRUPTED:
+                return best, Status.INTERRUPTED
+            other = _fitted(task, learned.model)
             gain = other.value - before
             tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, other.value, gain))
             best = other if other.value > best.value + NEGLIGIBLE else best
-        return best
+        return best, Status.COMPLETED
 
     def _round(
         self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]

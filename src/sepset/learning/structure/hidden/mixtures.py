@@ -16,8 +16,9 @@ from scipy.special import logsumexp
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
 from sepset.base.frozen import fill
+from sepset.base.text import listing
 from sepset.errors import NotApplicable
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Interrupted, Until
 from sepset.inference.result import Guarantee, Status
 from sepset.kernels.structure.familyscores import LIKELIHOOD
 from sepset.learning.estimation.estimators import MLE
@@ -27,7 +28,7 @@ from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.exact.trees import ChowLiu
 from sepset.learning.structure.familyscores import count_sum
 from sepset.learning.structure.hidden.learnedmixture import LearnedMixture
-from sepset.learning.structure.learned import StructureMethod, StructureTask, dag_of, iterated
+from sepset.learning.structure.learned import StructureMethod, StructureTask, dag_of, iterated, part
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.models.bayesnet import BayesNet
 
@@ -113,7 +114,11 @@ class MixtureOfNetworks:
         near = clusters(list(columns.codes), num, columns.num_rows, rng)
         rest = (1 - CONFIDENCE) / max(1, num - 1)
         shares = np.where(near == np.arange(num)[:, None], CONFIDENCE if num > 1 else 1.0, rest)
-        return self._searched(task, [task.start_parents()] * num, shares)
+        parents = [task.start_parents()] * num
+        try:
+            return self._searched(task, parents, shares)
+        except KeyboardInterrupt:
+            raise Interrupted(_scored(task, State(parents, shares, -math.inf))) from None
 
     def step(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
         """Responsibilities, then structures and parameters."""
@@ -123,10 +128,7 @@ class MixtureOfNetworks:
 
     def _searched(self, task: StructureTask, parents: Sequence[Parents], shares: Floats) -> State:
         graphs = [self._component(task, given, share) for given, share in zip(parents, shares, strict=True)]
-        state = State(graphs, shares, -math.inf)
-        logs = joint_logs(task, state)
-        likelihood = float(task.columns.weights @ logsumexp(logs, axis=0))
-        return replace(state, score=likelihood - _penalty(task, graphs), logs=logs)
+        return _scored(task, State(graphs, shares, -math.inf))
 
     def _component(self, task: StructureTask, parents: Parents, share: Floats) -> Parents:
         """The structure of a component: the result of the search, unless the last one scores more."""
@@ -138,7 +140,7 @@ class MixtureOfNetworks:
             progress=False,
             checkpoint=None,
         )
-        found = replace(own, start=self.search.learn(own).dag).start_parents()
+        found = replace(own, start=part(self.search.learn(own)).dag).start_parents()
         return found if own.scorer.total(found) > own.scorer.total(parents) else parents
 
     def read(self, task: StructureTask, state: State) -> LearnedMixture:
@@ -219,11 +221,26 @@ def _check(task: StructureTask, name: str) -> None:
     """Raise unless rows, score and name are such that a mixture can be learned."""
     columns = task.columns
     form = None if task.score is None else count_sum(task.score, columns)
-    if columns.is_real.any() or columns.intervened is not None or columns.has_missing:
-        raise NotApplicable("A mixture of networks is learned from complete discrete rows without interventions.")
+    if columns.is_real.any():
+        real = [columns.names[k] for k in np.flatnonzero(columns.is_real)]
+        raise NotApplicable(
+            f"A mixture of networks has discrete columns; found numbers in {listing(real)}. Discretize."
+        )
+    if columns.intervened is not None or columns.has_missing:
+        found = "missing cells" if columns.has_missing else "interventions"
+        raise NotApplicable(
+            f"A mixture of networks is learned from complete rows; found {found}. Leave those rows out."
+        )
     if form is None or form.kind != LIKELIHOOD:
         raise NotApplicable(f"A mixture is learned by a penalized likelihood such as BIC(); found {task.score!r}.")
     if task.structure_prior is not None:
         raise NotApplicable("A mixture of networks takes no structure_prior=; use BIC(penalty=...).")
     if name in columns.names:
         raise NotApplicable(f"{name!r} is a column; give the variable of the components another name=.")
+
+
+def _scored(task: StructureTask, state: State) -> State:
+    """The state with the score of its graphs and shares."""
+    logs = joint_logs(task, state)
+    likelihood = float(task.columns.weights @ logsumexp(logs, axis=0))
+    return replace(state, score=likelihood - _penalty(task, state.parents), logs=logs)

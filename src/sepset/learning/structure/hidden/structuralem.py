@@ -21,7 +21,7 @@ from sepset.learning.structure.hidden.learnedbayesnet import LearnedBayesNet
 from sepset.learning.structure.hidden.missingcells import Completions
 from sepset.learning.structure.hidden.parameters import Fitted, Parameters
 from sepset.learning.structure.hidden.starts import first_graph, never_observed, perturbed
-from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, dag_of, iterated
+from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, dag_of, iterated, part
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.search.moves import SearchedGraph
 
@@ -179,7 +179,7 @@ class StructuralEM:
         fitted = before if state.is_settled else before.better(before.after(self.em_steps))
         completions = Completions.of(task.columns, state.parents, fitted.model, own, draws=self.draws)
         expected = _expected(task, state.parents, completions, own)
-        found = self.search.learn(expected)
+        found = part(self.search.learn(expected))
         parents = _parents_of(found, expected)
         gain = expected.scorer.total(parents) - expected.scorer.total(state.parents)
         counted = replace(

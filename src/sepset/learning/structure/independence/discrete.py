@@ -60,7 +60,8 @@ def refuse_real(columns: Columns, test: str, instead: str) -> None:
     """Raise if a column has numbers."""
     real = [columns.names[i] for i in np.flatnonzero(columns.is_real)]
     if real:
-        raise DataError(f"{test} takes columns with states; {listing(real)} has numbers. {instead}")
+        verb = "has" if len(real) == 1 else "have"
+        raise DataError(f"{test} takes columns with states; {listing(real)} {verb} numbers. {instead}")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sepset.base.checks import fraction
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, ScopeError
 from sepset.graphs.base import Nodes, each, name_of
@@ -17,7 +17,7 @@ from sepset.learning.structure.independence.discrete import G_TEST
 
 
 @dataclass(frozen=True)
-class IndependenceTestResult(Tabulated):
+class IndependenceTestResult(Report):
     r"""Whether two sets of variables are independent given a third, and how sure rows make us of it.
 
     Attributes:

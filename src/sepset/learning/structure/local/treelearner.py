@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.cpds.tree import TreeCPD
@@ -22,7 +22,7 @@ from sepset.learning.structure.scores.likelihood import PenalizedLikelihood
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedTree(Tabulated, Result):
+class LearnedTree(Report, Result):
     """The decision tree of one column given others, with fitted parameters.
 
     Attributes:

@@ -291,10 +291,12 @@ def _check(task: StructureTask) -> None:
         )
     if not columns.is_complete:
         raise NotApplicable("ModuleSearch needs complete rows without interventions. Impute, or leave rows out.")
-    first, *others = columns.variables
-    differing = [v.name for v in others if not isinstance(v, Discrete) or v.states != getattr(first, "states", None)]
-    if differing or not isinstance(first, Discrete):
+    if real := [v.name for v in columns.variables if not isinstance(v, Discrete)]:
+        raise NotApplicable(f"ModuleSearch is for discrete columns; found numbers in {listing(real)}. Discretize.")
+    first, *others = (v for v in columns.variables if isinstance(v, Discrete))
+    differing = [v.name for v in others if v.states != first.states]
+    if differing:
         raise DataError(
-            f"Members of modules share CPDs, so all columns need the states of {first.name!r}; "
-            f"{listing(differing or [first.name])} differ. Give the common states by variables=, or leave them out."
+            f"Members of modules share CPDs, so all columns need the states of {first.name!r}; they are others in "
+            f"{listing(differing)}. Give the common states by variables=, or leave some out."
         )

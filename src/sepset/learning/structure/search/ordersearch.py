@@ -170,7 +170,7 @@ def at_peak(state: OrderState) -> OrderState:
 
 def improved(task: StructureTask, parents: list[list[int]]) -> tuple[list[list[int]], float]:
     """A graph that no single move improves, and its score: over classes if the score is equivalent, then over DAGs."""
-    if task.scorer.is_equivalent and task.columns.intervened is None:
+    if task.scorer.is_equivalent:
         search, phases, idle = ClassSearch(task, parents, None), GES().phases, 0
         while idle < len(phases):
             for phase in phases:

@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass, replace
 
 from sepset.graphs.graph import DAG
+from sepset.inference.result import Status
 from sepset.learning.structure.independence.boundtest import Group, Queries
 from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask
 from sepset.learning.structure.search.hillclimb import HillClimb
@@ -198,9 +199,12 @@ class MMHC:
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The structure; see `ss.learn_structure`."""
-        found = self.candidates.learn(replace(task, checkpoint=None))
+        found = self.candidates.learn(replace(task, start=None, checkpoint=None))
         near = {name: found.graph.neighbors(name) for name in found.graph.nodes}
         before = task.constraints.candidates or {}
         kept = {name: tuple(p for p in near[name] if p in before.get(name, near[name])) for name in near}
-        learned = self.search.learn(replace(task, constraints=replace(task.constraints, candidates=kept)))
-        return replace(learned, method=self, num_tests=found.num_tests)
+        own = replace(task, constraints=replace(task.constraints, candidates=kept))
+        was_interrupted = found.status is Status.INTERRUPTED
+        learned = self.search.learn(replace(own, until=0, checkpoint=None) if was_interrupted else own)
+        status = Status.INTERRUPTED if was_interrupted else learned.status
+        return replace(learned, method=self, num_tests=found.num_tests, status=status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import Any, ClassVar, Generic
 
 from sepset.base.checks import fraction, one_of, whole
 from sepset.base.progress import Bar
@@ -77,6 +77,8 @@ class ConstraintMethod(Generic[G]):
         level: pairs with a p-value above it count as independent.
         max_condition: the largest conditioning set; any by default.
     """
+
+    ignores_start: ClassVar[bool] = True
 
     test: AnyTest = G_TEST
     level: float = 0.05

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,8 @@ class Forest:
     >>> Forest().learn(StructureTask(Columns.of(rows), BIC())).graph
     UndirectedGraph(a - b; c)
     """
+
+    ignores_start: ClassVar[bool] = True
 
     gamma: float = 0.0
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import fraction, number, whole
+from sepset.base.display import Plain, Worded
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError
 from sepset.learning.evaluation.splits import Splitter
@@ -25,7 +26,7 @@ PATIENCE = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PathPoint:
+class PathPoint(Worded, Plain):
     """The estimate of a method with one penalty.
 
     Attributes:
