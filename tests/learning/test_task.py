@@ -83,9 +83,9 @@ def test_columns_of_one_name_are_refused():
     import pandas as pd
 
     twice = pd.DataFrame([["head", "tail"]], columns=["coin", "coin"])
-    with pytest.raises(DataError, match="unique column names"):
+    with pytest.raises(DataError, match="the name of several columns"):
         template_of(DAG.parse("coin"), twice)
-    with pytest.raises(DataError, match="unique column names"):
+    with pytest.raises(DataError, match="the name of several columns"):
         Task(NET, twice).complete("MLE")
 
 

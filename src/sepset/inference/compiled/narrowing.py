@@ -52,7 +52,9 @@ class Narrowing:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state, _lock=Lock())
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._lock = Lock()
 
     def pattern(self, evidence: Evidence) -> Pattern:
         """The pattern of these findings, over the states chosen for them."""

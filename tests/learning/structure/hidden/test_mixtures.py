@@ -92,7 +92,7 @@ def test_shares_keep_the_penalty_of_all_rows() -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "text"),
     [
-        ({"a": [0, 1], "x": [0.5, 1.5]}, {}, "discrete rows"),
+        ({"a": [0, 1], "x": [0.5, 1.5]}, {}, "discrete columns"),
         ({"a": [0, 1], "b": [0, 1]}, {"score": ss.BDeu(1.0)}, r"BIC\(\)"),
         ({"a": [0, 1], "component": [0, 1]}, {}, "another name"),
         ({"a": [0, 1], "b": [0, 1]}, {"structure_prior": ss.structure.EdgePenalty(1.0)}, "structure_prior"),
