@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -197,26 +197,6 @@ class TakesCollinear(Protocol):
 def takes_collinear(method: object) -> bool:
     """Whether a method learns from columns of numbers that are linear functions of others."""
     return isinstance(method, TakesCollinear) and method.takes_collinear
-
-
-@runtime_checkable
-class IgnoresStart(Protocol):
-    """A method that finds the same from every graph to begin with.
-
-    Attributes:
-        ignores_start: whether it does.
-    """
-
-    ignores_start: ClassVar[bool]
-
-
-def check_start(task: StructureTask, method: object) -> None:
-    """Raise where a graph to begin with is of other columns, breaks the constraints, or would not be used."""
-    if task.start is None:
-        return
-    if isinstance(method, IgnoresStart) and method.ignores_start:
-        raise NotApplicable(f"{type(method).__name__}() finds the same from any start. Leave start= out.")
-    task.start_parents()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -35,6 +35,7 @@ class TreePosterior(Worded, Plain):
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     @property
     def takes_collinear(self) -> bool:
