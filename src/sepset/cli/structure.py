@@ -52,21 +52,23 @@ class Score(StrEnum):
     bge = "bge"
 
 
+AnyScore = Annotated[
+    Score | None, typer.Option("--score", help="The score of structures; bic by default where one is used.")
+]
+Level = Annotated[float | None, typer.Option("--level", help="The level of the tests of pc and mmhc; 0.05 by default.")]
+
+
 @app.command()
 def learn(
     data: Rows,
     out: Out,
     method: Annotated[Search, typer.Option("--method", "-m", help="How the structure is learned.")] = Search.default,
-    score: Annotated[
-        Score | None, typer.Option("--score", help="The score of structures; bic by default where one is used.")
-    ] = None,
+    score: AnyScore = None,
     sample_size: Annotated[
         float | None,
         typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
     ] = None,
-    level: Annotated[
-        float | None, typer.Option("--level", help="The level of the tests of pc and mmhc; 0.05 by default.")
-    ] = None,
+    level: Level = None,
     penalty: Annotated[
         float | None,
         typer.Option("--penalty", help="Of graphical-lasso and neighborhoods; chosen by extended BIC by default."),

@@ -130,8 +130,7 @@ def lasso_regressions(
     residual = np.zeros(n)
     for j in range(n):
         beta = coefficients[j]
-        for k in range(n):
-            residual[k] = covariance[j, k]
+        residual[:] = covariance[j]
         for m in range(n):
             if beta[m] != 0.0:
                 for k in range(n):
