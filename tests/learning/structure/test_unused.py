@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.errors import NotApplicable
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.learning.structure.averaging.posterior import StructureAveraging
 from sepset.learning.structure.learned import StructureMethod
 from sepset.learning.structure.unused import keeps_checkpoint, uses_score
@@ -129,3 +129,25 @@ def test_what_methods_say() -> None:
     assert not keeps_checkpoint(ss.ExactSearch())
     assert uses_score(ss.MMHC())
     assert uses_score(ST.BootstrapStructures(ss.GES()))
+
+
+@pytest.mark.parametrize("method", BY_TESTS, ids=lambda m: repr(m)[:40])
+def test_tests_do_not_limit_parents(method: StructureMethod[Any]) -> None:
+    with pytest.raises(NotApplicable, match=r"found max_parents=2\. Leave it out \(max_condition="):
+        ss.learn_structure(DATA, method=method, constraints=ST.Constraints(max_parents=2))
+
+
+def test_a_hybrid_search_limits_parents() -> None:
+    found = ss.learn_structure(DATA, method=ss.MMHC(), constraints=ST.Constraints(max_parents=1))
+    assert max(len(found.graph.parents(name)) for name in NAMES) == 1
+
+
+def test_constraints_and_priors_are_what_they_are_called() -> None:
+    for method in (ss.HillClimb(), ss.ExactSearch(), ss.PC()):
+        with pytest.raises(ArgumentError, match=r"constraints= takes Constraints\(.*found 'a->b'"):
+            ss.learn_structure(DATA, method=method, constraints="a->b")  # type: ignore[arg-type]
+    for prior in (0.5, ST.EdgePenalty, "uniform"):
+        with pytest.raises(ArgumentError, match="structure_prior= takes a prior over structures such as EdgePenalty"):
+            ss.learn_structure(DATA, method=ss.HillClimb(), structure_prior=prior)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match="structure_prior= takes"):
+            ss.structure_posterior(DATA, method=ST.TianHe(), structure_prior=prior)  # type: ignore[arg-type]

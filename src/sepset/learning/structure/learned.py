@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
@@ -66,6 +66,15 @@ class StructureTask:
 
     def __post_init__(self) -> None:
         as_until(self.until)
+        if not isinstance(self.constraints, Constraints):
+            raise ArgumentError(
+                f"constraints= takes Constraints(required=, forbidden=, tiers=, ...); found {self.constraints!r}."
+            )
+        prior = self.structure_prior
+        if prior is not None and (isinstance(prior, type) or not isinstance(prior, StructurePrior)):
+            raise ArgumentError(
+                f"structure_prior= takes a prior over structures such as EdgePenalty(0.5); found {prior!r}."
+            )
 
     @lazy
     def allowed(self) -> Allowed:

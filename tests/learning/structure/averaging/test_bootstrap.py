@@ -12,7 +12,9 @@ from sepset.graphs.graph import MixedGraph
 from sepset.graphs.kinds import mixed
 from sepset.inference.result import Status
 from sepset.learning.structure.averaging.bootstrap import BootstrapStructures, member, resampled
+from sepset.learning.structure.classes.ges import GES
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.exact.trees import ChowLiu
 from sepset.learning.structure.learned import Learned, StructureTask
@@ -105,3 +107,20 @@ def test_arrows_that_close_a_cycle():
     found = member(Learned(wheel, columns=None, method=None))
     assert {frozenset(edge) for edge in found.edges} == {frozenset(edge) for edge in wheel.directed}
     assert len(set(found.edges) & set(wheel.directed)) == 3
+
+
+def test_constraints_direct_what_a_class_leaves_open():
+    """Of two dependent columns the class leaves the direction open; required, forbidden and early ones do not."""
+    rows = {"a": [0, 0, 1, 1] * 10, "b": [0, 0, 1, 1] * 9 + [0, 1, 1, 1]}
+    known = [
+        Constraints(required=["b -> a"]),
+        Constraints(forbidden=["a -> b"]),
+        Constraints(tiers=[["b"], ["a"]]),
+        Constraints(candidates={"b": []}),
+    ]
+    for constraints in known:
+        for method in (ExactSearch(), GES(), PC()):
+            own = StructureTask(Columns.of(rows), BIC(), constraints=constraints, progress=False)
+            assert BootstrapStructures(method, 5).average(own).edges.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    free = StructureTask(Columns.of(rows), BIC(), progress=False)
+    assert BootstrapStructures(GES(), 5).average(free).edges.tolist() == [[0.0, 0.5], [0.5, 0.0]]

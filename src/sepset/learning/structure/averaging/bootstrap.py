@@ -18,6 +18,8 @@ from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.chains import appended
 from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.classes.essential import EssentialGraph
+from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, iterated, part
 from sepset.learning.structure.unused import uses_score
@@ -57,7 +59,7 @@ class BootstrapStructures:
         method: any method that learns a structure from rows. If tests contradict each other so that its graph has no
             member, `graphs` has a DAG with the same adjacencies.
         num_replicates: $B$.
-        is_class: whether edges whose direction the class leaves open count half in each direction.
+        is_class: whether edges whose direction the class and the constraints leave open count half in each direction.
 
     Reference: Friedman, Goldszmidt & Wyner (1999); Scutari & Nagarajan (2013).
     Guarantee: an estimate.
@@ -96,7 +98,7 @@ class BootstrapStructures:
         learned = part(self.method.learn(again))
         dag, names = member(learned), task.columns.names
         graphs = appended(state.graphs, state.count, _matrix(dag.edges, names)[None, None])
-        moved = Replicates(state.count + 1, state.edges + self._edges(learned.graph, dag, names), graphs)
+        moved = Replicates(state.count + 1, state.edges + self._edges(learned.graph, dag, task), graphs)
         return moved, Info(0.0 if np.isnan(learned.score) else learned.score, np.inf)  # a test gives no score
 
     def read(self, task: StructureTask, state: Replicates) -> StructurePosterior:
@@ -113,12 +115,23 @@ class BootstrapStructures:
             guarantees={"edges": Guarantee.ESTIMATE, "paths": Guarantee.ESTIMATE},
         )
 
-    def _edges(self, graph: Graph, dag: DAG, names: tuple[str, ...]) -> Floats:
+    def _edges(self, graph: Graph, dag: DAG, task: StructureTask) -> Floats:
+        names = task.columns.names
         if not self.is_class:
             return _matrix(dag.edges, names)
-        found = cpdag(dag) if isinstance(graph, DAG) else mixed(graph)
+        found = _class(dag, task) if isinstance(graph, DAG) else mixed(graph)
         both = _matrix(found.undirected, names)
         return _matrix(found.directed, names) + 0.5 * (both + both.T)
+
+
+def _class(dag: DAG, task: StructureTask) -> MixedGraph:
+    """The class of a DAG, with the directions that the constraints leave."""
+    names = task.columns.names
+    if task.allowed.is_free or set(dag.nodes) != set(names):
+        return cpdag(dag)
+    place = {name: k for k, name in enumerate(names)}
+    arcs = EssentialGraph([[place[p] for p in dag.parents(name)] for name in names]).arcs
+    return constrained_graph(arcs, task.allowed, names)
 
 
 def member(learned: Learned[Any]) -> DAG:

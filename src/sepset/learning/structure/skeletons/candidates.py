@@ -222,7 +222,8 @@ class MMHC:
         until = as_until(task.until, NO_LIMIT)
         ends = deadline(until)
         alone = Until(steps=None, tolerance=None, seconds=math.inf if until.seconds is None else until.seconds)
-        found = self.candidates.learn(replace(task, start=None, checkpoint=None, until=alone))
+        known = replace(task.constraints, max_parents=None)
+        found = self.candidates.learn(replace(task, constraints=known, start=None, checkpoint=None, until=alone))
         near = {name: found.graph.neighbors(name) for name in found.graph.nodes}
         before = task.constraints.candidates or {}
         kept = {name: tuple(p for p in near[name] if p in before.get(name, near[name])) for name in near}

@@ -98,6 +98,12 @@ class ConstraintMethod(Generic[G]):
             raise NotApplicable(
                 f"{type(self).__name__} tests rows without interventions. Leave those rows out, or use a score."
             )
+        if task.constraints.max_parents is not None:
+            raise NotApplicable(
+                f"{type(self).__name__}() joins what tests do not separate, however many parents that gives; found "
+                f"max_parents={task.constraints.max_parents}. Leave it out (max_condition= limits the tests), or use a "
+                "score."
+            )
         knowledge = Knowledge(task.allowed.required, task.allowed.forbidden)
         with Bar(task.progress, "tests") as bar:
             watch = _watch(as_until(task.until, NO_LIMIT), bar)
