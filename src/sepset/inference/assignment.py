@@ -13,6 +13,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -22,10 +23,10 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
-from sepset.base.threads import interruptible
+from sepset.base.threads import OutOfTime, ending_at, interruptible
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
-from sepset.inference.iterate import Iterative, Run, Until, as_until, run
+from sepset.inference.iterate import Iterative, Run, Until, as_until, deadline, run
 from sepset.inference.result import Guarantee, Status, Told
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.coordinates import tied
@@ -109,6 +110,23 @@ def is_proved(value: float, bound: float) -> bool:
     return bound - value <= PROVED * max(1.0, abs(value))
 
 
+class Known:
+    """The best that is known about a task while its search is prepared, in case that it ends before.
+
+    Attributes:
+        codes: an assignment.
+        messages: dual messages, whose bound holds.
+    """
+
+    def __init__(self) -> None:
+        self.codes: Ints | None = None
+        self.messages: Floats | None = None
+
+    def note(self, codes: Ints, messages: Floats) -> None:
+        """Remember an assignment and messages."""
+        self.codes, self.messages = codes, messages
+
+
 @dataclass(frozen=True, eq=False)
 class AssignmentTask:
     """A question for the most probable assignment of a discrete problem.
@@ -123,6 +141,7 @@ class AssignmentTask:
         until: when to stop; None leaves that to the method.
         progress: whether a progress bar is shown.
         checkpoint: the file in which an iterative method stores its state.
+        known: filled while a search is prepared.
     """
 
     problem: Problem
@@ -134,6 +153,7 @@ class AssignmentTask:
     until: Until | int | None = None
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    known: Known = field(default_factory=Known, repr=False)
 
     @lazy
     def wiring(self) -> Wiring:
@@ -143,6 +163,8 @@ class AssignmentTask:
     def again(self, **changes: Any) -> AssignmentTask:
         """The same question with other settings, about the same wiring."""
         made = replace(self, **changes)
+        if "until" not in changes:
+            made.__dict__["end"] = self.end
         made.__dict__["wiring"] = self.wiring
         return made
 
@@ -156,15 +178,22 @@ class AssignmentTask:
         if self.k > 1:
             raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use BranchAndBound() or CliqueTree().")
 
-    def require_no_budget(self, method: object) -> None:
-        """Raise if a budget or a checkpoint is given to a method that takes one step."""
-        given = {"until=": self.until, "checkpoint=": self.checkpoint}
-        named = " and ".join(name for name, value in given.items() if value is not None)
-        if named:
+    def require_no_checkpoint(self, method: object) -> None:
+        """Raise if a checkpoint is given to a method that takes one step."""
+        if self.checkpoint is not None:
             raise NotApplicable(
-                f"{type(method).__name__} takes one step, and {named} cannot be honored. Leave it out, or use a method "
-                "of many steps such as TRWS()."
+                f"{type(method).__name__} takes one step, and checkpoint= cannot be honored. Leave it out, or use a "
+                "method of many steps such as TRWS()."
             )
+
+    @lazy
+    def end(self) -> float:
+        """When the seconds of the budget end, on the clock of `time.monotonic`; they begin with the first look."""
+        return math.inf if self.until is None else deadline(as_until(self.until))
+
+    def limited(self) -> AbstractContextManager[None]:
+        """A context in which long work ends with `OutOfTime` when the seconds of the budget do."""
+        return ending_at(self.end)
 
     def first_codes(self) -> Ints:
         """The codes to begin with: those given, else each variable's own best state."""
@@ -186,6 +215,7 @@ class AssignmentTask:
             checkpoint=self.checkpoint,
             about=self._about(method) if self.checkpoint is not None else "",
             codec=codec,
+            end=self.end,
         )
 
     def _about(self, method: object) -> str:
@@ -210,9 +240,18 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
 
     Raises `ImpossibleEvidence` if the method or arc consistency proves that every assignment has probability zero. One
     of probability zero that is not proved to be the best is heuristic, and so is one whose value is below the bound of
-    a method that takes small numbers next to large ones for rounding.
+    a method that takes small numbers next to large ones for rounding. If the time ends before a search begins, it is
+    the best that is known until then, with a bound.
     """
-    found, wiring = method.assign(task), task.wiring
+    try:
+        found = method.assign(task)
+    except (OutOfTime, KeyboardInterrupt) as cut:
+        if isinstance(cut, KeyboardInterrupt) and task.known.codes is None:
+            raise
+        from sepset.inference.map.dual import unfinished
+
+        found = unfinished(task, is_cut=isinstance(cut, KeyboardInterrupt))
+    wiring = task.wiring
     info: Mapping[str, object] = {"decoder": "search", **found.info}
     if task.over is None:
         found = replace(found, log_values=tuple(wiring.log_value(codes) for codes in found.codes))

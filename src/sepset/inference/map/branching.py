@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
-from sepset.inference.iterate import Info, Interrupted, Until, as_until
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.minibuckets import MiniBuckets
 from sepset.inference.map.mplp import MPLP
@@ -135,12 +135,12 @@ class _Search:
         first = task.again(k=1, until=until, checkpoint=None, progress=False)
         done = first.iterated(MPLP(), until=until)
         passed = MPLP().decoded(wiring, done.state)
+        task.known.note(passed.codes, passed.messages)
+        if done.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         limit = bound_of(wiring, passed.messages) if passed.bound > -np.inf else passed.bound
         messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
-        state = self.begun(task, messages, limit, passed.codes)
-        if done.status is Status.INTERRUPTED:
-            raise Interrupted(state)
-        return state
+        return self.begun(task, messages, limit, passed.codes)
 
     def begun(self, task: AssignmentTask, messages: Floats, limit: float, codes: Ints) -> Branched:
         """The search before its first node, with an assignment that is known."""

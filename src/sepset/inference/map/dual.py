@@ -10,18 +10,24 @@ up.
 from __future__ import annotations
 
 import math
+import time
 from functools import partial
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.threads import interruptible
-from sepset.inference.assignment import Certificate
+from sepset.base.threads import ending_at, interruptible
+from sepset.inference.assignment import AssignmentTask, Certificate, Found
+from sepset.inference.map.coordinates import improved
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.dual import dual_bound
 
 AGREE = 1e-9
 """The relative difference of bounds that is taken for rounding."""
+
+GRACE = 0.1
+"""The seconds in which an assignment is improved after the time has ended."""
 
 
 def bound_of(wiring: Wiring, messages: Floats) -> float:
@@ -46,6 +52,30 @@ def dual_certificate(wiring: Wiring, messages: Floats, bound: float) -> Certific
         "A reparameterization: the factors and variables, after exchanging messages, have maxima of that sum.",
         partial(_proves, wiring, messages, bound),
     )
+
+
+def unfinished(task: AssignmentTask, *, is_cut: bool = False) -> Found:
+    """The answer when a method ends before its search begins: what is known, or the start and the simplest bound.
+
+    Args:
+        is_cut: whether it was interrupted, and its time has not ended.
+    """
+    wiring, status = task.wiring, Status.INTERRUPTED if is_cut else Status.TIME_LIMIT
+    codes, messages = task.known.codes, task.known.messages
+    if codes is None:
+        with ending_at(time.monotonic() + GRACE):
+            codes = improved(wiring, task.first_codes())
+    if not wiring.has_tables:
+        return Found(codes[None], (wiring.log_value(codes),), status=status)
+    possible = wiring.consistent
+    sent = (
+        np.zeros(int(possible.wires.messages[-1]))
+        if messages is None
+        else np.where(np.isfinite(messages), messages, 0.0)
+    )
+    bound = bound_of(possible, sent)
+    proof = dual_certificate(possible, sent, bound)
+    return Found(codes[None], (wiring.log_value(codes),), bound, Guarantee.HEURISTIC, proof, status=status)
 
 
 def _proves(wiring: Wiring, messages: Floats, bound: float) -> bool:

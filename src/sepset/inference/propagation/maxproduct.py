@@ -151,18 +151,20 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     Reference: Yanover & Weiss (2004), Finding the M most probable configurations using loopy belief propagation.
     """
     task.again(k=1).require_all(method)
-    task.require_no_budget(method)
+    task.require_no_checkpoint(method)
     converged: list[bool] = []
 
     def solve(part: Wiring) -> tuple[Ints, float, Floats]:
+        converged.append(False)
         beliefs = propagated(passing, part, until)
-        converged.append(beliefs.has_converged)
+        converged[-1] = beliefs.has_converged
         if beliefs.log_totals == -math.inf:
             return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)
         codes = improved(part, decoded_codes(beliefs))
         return codes, part.log_value(codes), beliefs.logs
 
-    rows = best_first(task.wiring, task.k, solve)
+    with task.limited():
+        rows = best_first(task.wiring, task.k, solve)
     if not rows:
         return Found(task.first_codes()[None], (-math.inf,))
     values = tuple(task.wiring.log_value(codes) for codes in rows)

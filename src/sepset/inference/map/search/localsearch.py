@@ -158,7 +158,7 @@ class _Walks:
         most = LEAST_MOVES + n if patience is None else patience
         weigh_all(wiring.wires, wiring.unary, wiring.factors, codes, changes, state.moves)
         model = wiring.wires, wiring.factors, codes, changes
-        interruptible(lambda cancel: walk(*model, recent, lag, log, counters, most, cancel))
+        interruptible(lambda cancel: walk(*model, recent, lag, log, counters, most, cancel), is_partial=True)
         best = _returned(wiring, codes, log[: counters[LOGGED]]) if counters[IS_BETTER] else state.best
         moves, idle, zeros = (int(counters[which]) for which in (MOVES, IDLE, ZEROS))
         made = replace(state, codes=codes, best=best, recent=recent, lag=float(lag[0]), moves=moves, idle=idle)
