@@ -14,7 +14,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
@@ -153,10 +153,11 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     task.again(k=1).require_all(method)
     task.require_no_checkpoint(method)
     converged: list[bool] = []
+    rule = as_until(task.until, until)
 
     def solve(part: Wiring) -> tuple[Ints, float, Floats]:
         converged.append(False)
-        beliefs = propagated(passing, part, until)
+        beliefs = propagated(passing, part, rule)
         converged[-1] = beliefs.has_converged
         if beliefs.log_totals == -math.inf:
             return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)
