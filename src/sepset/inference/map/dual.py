@@ -66,7 +66,7 @@ def unfinished(task: AssignmentTask, *, is_cut: bool = False) -> Found:
         with ending_at(time.monotonic() + GRACE):
             codes = improved(wiring, task.first_codes())
     if not wiring.has_tables:
-        return Found(codes[None], (wiring.log_value(codes),), status=status)
+        return Found(codes[None], (wiring.log_value(codes),), status=status, others=math.inf)
     possible = wiring.consistent
     sent = (
         np.zeros(int(possible.wires.messages[-1]))
@@ -75,7 +75,8 @@ def unfinished(task: AssignmentTask, *, is_cut: bool = False) -> Found:
     )
     bound = bound_of(possible, sent)
     proof = dual_certificate(possible, sent, bound)
-    return Found(codes[None], (wiring.log_value(codes),), bound, Guarantee.HEURISTIC, proof, status=status)
+    value, others = wiring.log_value(codes), bound if task.k > 1 else -math.inf
+    return Found(codes[None], (value,), bound, Guarantee.HEURISTIC, proof, status=status, others=others)
 
 
 def _proves(wiring: Wiring, messages: Floats, bound: float) -> bool:

@@ -10,9 +10,10 @@ import sepset as ss
 from sepset.base.threads import NEVER
 from sepset.factors.block import FactorBlock
 from sepset.inference.assignment import assign
+from sepset.inference.map import branching
 from sepset.inference.map.consistency import bestfirst, part
 from sepset.inference.wiring import Wiring
-from support.cost_networks import random_wiring, ranked
+from support.cost_networks import every, random_wiring, ranked
 from support.wired import random_problem, task_of
 
 
@@ -70,6 +71,38 @@ def test_bounds_hold_wherever_a_search_stops(seed, monkeypatch):
         bounds.append(found.bound)
     assert (np.diff(bounds) <= 1e-9).all()
     assert assign(method, task_of(wiring)).log_values[0] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("method", [ss.inference.HybridBestFirst(sweeps=0), ss.BranchAndBound(entries=2, rounds=1)])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_known_of_several_holds_wherever_a_search_stops(method, seed, monkeypatch):
+    """Several assignments are exact only if nothing that is left could be among them."""
+    for module, names in (
+        (bestfirst, ("LEAST", "MOST")),
+        (part, ("SHORT",)),
+        (branching, ("LEAST_NODES", "MOST_NODES")),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, 1)
+    open_ones = 0
+    for each in range(5):
+        rng = np.random.default_rng([seed, each, 11])
+        wiring, k = random_wiring(rng, most=6), int(rng.integers(2, 7))
+        values = ranked(wiring)
+        for steps in (0, 1, 3, 9, 30, 90) if values[0] > -np.inf else ():
+            found = assign(method, task_of(wiring, k=k, until=ss.Until(steps=steps, tolerance=None)))
+            listed = {tuple(codes) for codes in found.codes.tolist()}
+            rest = [wiring.log_value(codes) for codes in every(wiring) if tuple(codes) not in listed]
+            assert max(rest, default=-np.inf) <= found.info["others"] + 1e-9
+            assert values[0] <= found.bound + 1e-9
+            if found.guarantee is ss.Guarantee.EXACT:
+                possible = [v for v in values[:k] if v > -np.inf]
+                np.testing.assert_allclose(found.log_values, possible, atol=1e-8)
+            else:
+                assert len(listed) < k or max(found.info["others"], found.bound) > found.log_values[-1]
+                open_ones += 1
+            assert found.certificate.check()
+    assert open_ones
 
 
 @pytest.mark.parametrize("seed", range(6))

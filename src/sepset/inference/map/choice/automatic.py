@@ -17,9 +17,10 @@ from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.pursuit import FINAL, ClusterPursuit
+from sepset.inference.map.search.localsearch import single_changes
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
-from sepset.inference.result import Status
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import QUADRATIC
 
@@ -42,9 +43,9 @@ class AutomaticSearch:
     For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
     two states, the better states of both are fused, and triplets of frustrated cycles improve the bound. For larger
     factors, `MPLP` gives bound and start. Then large neighborhoods improve the assignment. Hybrid best-first search for
-    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros it comes
-    first, with half of the time. Large groups are left to expansions, and questions for some variables to
-    `MarginalMAP`. The result says what was used.
+    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros, or several
+    assignments are asked for, it comes first, with half of the time. Large groups are left to expansions, and questions
+    for some variables to `MarginalMAP`. The result says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -62,7 +63,22 @@ class AutomaticSearch:
         """The best assignment found."""
         if task.over is not None:
             return MarginalMAP().assign(task)
-        task.require_all(self)
+        return self._one(task) if task.k == 1 else self._several(task)
+
+    def _several(self, task: AssignmentTask) -> Found:
+        """A search for the k best; if that does not end in half of the time, also the best one and changes of it."""
+        budget, found = Budget.of(task), None
+        if _fits(task.wiring):
+            half = task.again(until=budget.left(1 / 2), checkpoint=None)
+            found = _said("HybridBestFirst", assign(HybridBestFirst(), half))
+            if found.guarantee is Guarantee.EXACT or found.status is Status.INTERRUPTED:
+                return found
+        one = self._one(task.again(k=1, until=budget.rounds(1.0), checkpoint=None))
+        more = single_changes(task.wiring, one.codes[0], task.k - 1)
+        return _joined(task, replace(one, codes=np.stack([one.codes[0], *more]), others=one.bound), found)
+
+    def _one(self, task: AssignmentTask) -> Found:
+        """The best assignment found, by what the factors allow."""
         wiring = task.wiring
         if has_cut(wiring):
             return _said("MinCut", assign(MinCut(), task.again(checkpoint=None)))
@@ -195,6 +211,20 @@ def _better(one: Found, other: Found) -> Found:
     best = max(one, other, key=lambda found: found.log_values[0])
     bound = min(one, other, key=lambda found: found.bound)
     return replace(one, codes=best.codes, log_values=best.log_values, bound=bound.bound, certificate=bound.certificate)
+
+
+def _joined(task: AssignmentTask, one: Found, other: Found | None) -> Found:
+    """The k best of the assignments of both, the other's being all but those below its own bound."""
+    rows = np.concatenate([one.codes, *([] if other is None else [other.codes])])
+    rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
+    values = np.array([task.wiring.log_value(codes) for codes in rows])
+    order = np.argsort(-values, kind="stable")[: task.k]
+    left_out = np.delete(values, order).max(initial=-np.inf)
+    others = one.bound if other is None else min(one.bound, max(other.others, float(left_out)))
+    joined = one if other is None else _better(one, other)
+    name = one.info["search"] if other is None else f"HybridBestFirst, then {one.info['search']}"
+    listed = tuple(values[order].tolist())
+    return _said(str(name), replace(joined, codes=rows[order], log_values=listed, others=others))
 
 
 def _fits(wiring: Wiring) -> bool:
