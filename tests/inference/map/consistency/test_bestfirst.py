@@ -74,8 +74,7 @@ def test_bounds_hold_wherever_a_search_stops(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("method", [ss.inference.HybridBestFirst(sweeps=0), ss.BranchAndBound(entries=2, rounds=1)])
-@pytest.mark.parametrize("seed", range(4))
-def test_what_is_known_of_several_holds_wherever_a_search_stops(method, seed, monkeypatch):
+def test_what_is_known_of_several_holds_wherever_a_search_stops(method, monkeypatch):
     """Several assignments are exact only if nothing that is left could be among them."""
     for module, names in (
         (bestfirst, ("LEAST", "MOST")),
@@ -85,8 +84,8 @@ def test_what_is_known_of_several_holds_wherever_a_search_stops(method, seed, mo
         for name in names:
             monkeypatch.setattr(module, name, 1)
     open_ones = 0
-    for each in range(5):
-        rng = np.random.default_rng([seed, each, 11])
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 11])
         wiring, k = random_wiring(rng, most=6), int(rng.integers(2, 7))
         values = ranked(wiring)
         for steps in (0, 1, 3, 9, 30, 90) if values[0] > -np.inf else ():
@@ -102,7 +101,7 @@ def test_what_is_known_of_several_holds_wherever_a_search_stops(method, seed, mo
                 assert len(listed) < k or max(found.info["others"], found.bound) > found.log_values[-1]
                 open_ones += 1
             assert found.certificate.check()
-    assert open_ones
+    assert open_ones > 10
 
 
 @pytest.mark.parametrize("seed", range(6))
