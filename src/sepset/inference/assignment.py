@@ -23,7 +23,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
-from sepset.base.threads import OutOfTime, ending_at, interruptible
+from sepset.base.threads import ending_at, interruptible
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Iterative, Run, Until, as_until, deadline, run
@@ -244,18 +244,9 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
 
     Raises `ImpossibleEvidence` if the method or arc consistency proves that every assignment has probability zero. One
     of probability zero that is not proved to be the best is heuristic, and so is one whose value is below the bound of
-    a method that takes small numbers next to large ones for rounding. If the time ends before a search begins, it is
-    the best that is known until then, with a bound.
+    a method that takes small numbers next to large ones for rounding.
     """
-    try:
-        found = method.assign(task)
-    except (OutOfTime, KeyboardInterrupt) as cut:
-        if isinstance(cut, KeyboardInterrupt) and task.known.codes is None:
-            raise
-        from sepset.inference.map.dual import unfinished
-
-        found = unfinished(task, is_cut=isinstance(cut, KeyboardInterrupt))
-    wiring = task.wiring
+    found, wiring = method.assign(task), task.wiring
     info: Mapping[str, object] = {"decoder": "search", **found.info}
     if task.k > 1:
         info = {**info, "others": found.others}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.assignment import assign
 from sepset.inference.map.choice import automatic
+from sepset.inference.map.dual import assigned
 from support.cost_networks import every, random_wiring, ranked
 from support.wired import task_of
 
@@ -132,7 +132,7 @@ def test_the_k_best_by_enumeration(seed, fits, monkeypatch):
         values = [v for v in ranked(wiring) if v > -np.inf]
         if not values:
             continue
-        found = assign(automatic.AutomaticSearch(), task_of(wiring, k=k, until=20))
+        found = assigned(automatic.AutomaticSearch(), task_of(wiring, k=k, until=20))
         assert len({tuple(codes) for codes in found.codes.tolist()}) == len(found.codes) <= k
         assert list(found.log_values) == sorted(found.log_values, reverse=True)
         if fits or found.guarantee is ss.Guarantee.EXACT:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.threads import OutOfTime, ending_at
-from sepset.inference.assignment import AssignmentTask, Found, assign, best_of
+from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.map.consistency.bestfirst import HybridBestFirst
+from sepset.inference.map.dual import assigned
 from sepset.inference.map.fusion import fused
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
@@ -70,7 +71,7 @@ class AutomaticSearch:
         budget, found = Budget.of(task), None
         if _fits(task.wiring):
             half = task.again(until=budget.left(1 / 2), checkpoint=None)
-            found = _said("HybridBestFirst", assign(HybridBestFirst(), half))
+            found = _said("HybridBestFirst", assigned(HybridBestFirst(), half))
             if found.guarantee is Guarantee.EXACT or found.status is Status.INTERRUPTED:
                 return found
         one = self._one(task.again(k=1, until=budget.rounds(1.0), checkpoint=None))
@@ -81,9 +82,9 @@ class AutomaticSearch:
         """The best assignment found, by what the factors allow."""
         wiring = task.wiring
         if has_cut(wiring):
-            return _said("MinCut", assign(MinCut(), task.again(checkpoint=None)))
+            return _said("MinCut", assigned(MinCut(), task.again(checkpoint=None)))
         if not wiring.has_tables:
-            return _said("AlphaExpansion", assign(AlphaExpansion(), task))
+            return _said("AlphaExpansion", assigned(AlphaExpansion(), task))
         return self._bounded(task) if not _has_zeros(wiring) else self._proved(task)
 
     def _bounded(self, task: AssignmentTask) -> Found:
@@ -93,7 +94,7 @@ class AutomaticSearch:
     def _proved(self, task: AssignmentTask) -> Found:
         """A search for a proof; if it does not end in half of the time, the better of it and of what else there is."""
         budget = Budget.of(task)
-        first = assign(HybridBestFirst(), task.again(until=budget.left(1 / 2), checkpoint=None))
+        first = assigned(HybridBestFirst(), task.again(until=budget.left(1 / 2), checkpoint=None))
         if first.is_proved or first.status is Status.INTERRUPTED:
             return _said("HybridBestFirst", first)
         start = first.codes[0] if first.log_values[0] > -np.inf else task.start
@@ -103,7 +104,7 @@ class AutomaticSearch:
     def _in_any(self, task: AssignmentTask) -> Found:
         """Bounds by messages of any factors, then large neighborhoods, then a proof if little is left to prove."""
         budget = Budget.of(task)
-        found = _said("MPLP", assign(MPLP(), task.again(until=budget.rounds(1 / 3))))
+        found = _said("MPLP", assigned(MPLP(), task.again(until=budget.rounds(1 / 3))))
         for stage in (_moved, _closed):
             found = stage(task, found, budget) if _goes_on(found) else found
         return found
@@ -111,7 +112,7 @@ class AutomaticSearch:
     def _in_pairs(self, task: AssignmentTask) -> Found:
         """Bounds by messages, then expansions if there are more than two states, then large neighborhoods."""
         budget, is_binary = Budget.of(task), bool((task.wiring.plugs.cards <= 2).all())
-        found = _said("TRWS", assign(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
+        found = _said("TRWS", assigned(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
         for stage in (_pursued, _moved, _closed) if is_binary else (_expanded, _pursued, _moved, _closed):
             found = stage(task, found, budget) if _goes_on(found) else found
         return found
@@ -160,7 +161,7 @@ def _after(found: Found, moved: Found) -> Status:
 def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that expansions made better."""
     rest = replace(budget.left(1 / 2), tolerance=None)
-    moved = assign(AlphaExpansion(), task.again(start=found.codes[0], until=rest, checkpoint=None))
+    moved = assigned(AlphaExpansion(), task.again(start=found.codes[0], until=rest, checkpoint=None))
     try:
         with ending_at(budget.end):
             codes = fused(task.wiring, moved.codes[0], found.codes[0], AlphaExpansion())
@@ -175,7 +176,7 @@ def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     if task.wiring.plugs.states[-1] > SMALL:
         return found
     rest = replace(budget.left(1 / 3), tolerance=FINAL)
-    again = assign(ClusterPursuit(), task.again(start=found.codes[0], until=rest, checkpoint=None))
+    again = assigned(ClusterPursuit(), task.again(start=found.codes[0], until=rest, checkpoint=None))
     return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 
 
@@ -184,7 +185,7 @@ def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     restarts = RESTARTS if task.until is None or budget.rule.seconds is None else TIMED_RESTARTS
     method, rest = LargeNeighborhood(restarts=restarts), budget.left(2 / 3 if _is_near(task, found) else 1.0)
     rest = replace(rest, tolerance=None)
-    moved = assign(method, task.again(start=found.codes[0], until=rest, checkpoint=None))
+    moved = assigned(method, task.again(start=found.codes[0], until=rest, checkpoint=None))
     better = replace(found, codes=moved.codes, log_values=moved.log_values, status=_after(found, moved))
     if moved.bound <= found.bound:
         better = replace(better, bound=moved.bound, certificate=moved.certificate)
@@ -195,7 +196,7 @@ def _closed(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, or what a search for a proof makes of it: a proof, or a better assignment or bound."""
     if not _is_near(task, found):
         return found
-    again = assign(HybridBestFirst(), task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
+    again = assigned(HybridBestFirst(), task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
     return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
 
 
