@@ -122,8 +122,8 @@ def test_an_interrupt_before_a_search_begins_keeps_what_messages_found(method, p
 
 def test_a_given_time_is_not_ended_by_a_number_of_steps(monkeypatch):
     """The default method gives its searches all of the time, however many steps that is."""
-    rules, assign = [], automatic.assign
-    monkeypatch.setattr(automatic, "assign", lambda method, task: rules.append(task.until) or assign(method, task))
+    rules, assigned = [], automatic.assigned
+    monkeypatch.setattr(automatic, "assigned", lambda method, task: rules.append(task.until) or assigned(method, task))
     zeros = np.where(np.random.default_rng(0).random((2, 2, 2)) < 0.2, 0.0, 1.0)
     net = ss.MarkovNet(*(ss.Table([ss.Discrete(n) for n in names], zeros) for names in ("abc", "bcd", "cda")))
     for until in (None, ss.Until(seconds=50)):

@@ -211,7 +211,7 @@ def map_assignment(
     except TooLarge as refusal:
         if first is not None:
             return first
-        if method is not None or over is not None or k > 1:
+        if method is not None or (over is not None and k > 1):
             raise
         why = str(refusal)
     except OutOfTime:

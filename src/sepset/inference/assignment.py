@@ -23,7 +23,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
-from sepset.base.threads import OutOfTime, ending_at, interruptible
+from sepset.base.threads import ending_at, interruptible
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
 from sepset.inference.iterate import Iterative, Run, Until, as_until, deadline, run
@@ -73,13 +73,14 @@ class Found:
         codes: `[k, variables]`, the code of each variable of the wiring.
         log_values: the log value of each assignment.
         bound: an upper bound on the log value of every assignment.
-        guarantee: what is known about the first one; decided from the gap by default.
+        guarantee: what is known about them; decided from the gap by default.
         certificate: what was proved.
         persistent: which variables have a state in the first one that some best assignment has too; None if unknown.
         is_strict: whether every best assignment has these states.
         status: how the run ended.
         trace: the objective after each step.
         info: further information: the decoder, numbers of steps, ties.
+        others: an upper bound on the log value of every assignment that is not among several.
     """
 
     codes: Ints
@@ -92,11 +93,13 @@ class Found:
     status: Status = Status.COMPLETED
     trace: Floats = field(default_factory=lambda: np.zeros(0))
     info: Mapping[str, object] = field(default_factory=dict)
+    others: float = field(default=-math.inf, kw_only=True)
 
     @property
     def is_proved(self) -> bool:
-        """Whether the bound shows that no assignment is better."""
-        return is_proved(self.log_values[0], self.bound)
+        """Whether the bounds show that no assignment is better."""
+        last = self.log_values[-1]
+        return is_proved(self.log_values[0], self.bound) and (self.others <= last or is_proved(last, self.others))
 
 
 def is_proved(value: float, bound: float) -> bool:
@@ -176,7 +179,8 @@ class AssignmentTask:
                 f"{name} maximizes over all variables; over= leaves some to be summed out. Use CliqueTree()."
             )
         if self.k > 1:
-            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use BranchAndBound() or CliqueTree().")
+            others = "HybridBestFirst(), BranchAndBound() or CliqueTree()"
+            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use {others}.")
 
     def require_no_checkpoint(self, method: object) -> None:
         """Raise if a checkpoint is given to a method that takes one step."""
@@ -240,26 +244,20 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
 
     Raises `ImpossibleEvidence` if the method or arc consistency proves that every assignment has probability zero. One
     of probability zero that is not proved to be the best is heuristic, and so is one whose value is below the bound of
-    a method that takes small numbers next to large ones for rounding. If the time ends before a search begins, it is
-    the best that is known until then, with a bound.
+    a method that takes small numbers next to large ones for rounding.
     """
-    try:
-        found = method.assign(task)
-    except (OutOfTime, KeyboardInterrupt) as cut:
-        if isinstance(cut, KeyboardInterrupt) and task.known.codes is None:
-            raise
-        from sepset.inference.map.dual import unfinished
-
-        found = unfinished(task, is_cut=isinstance(cut, KeyboardInterrupt))
-    wiring = task.wiring
+    found, wiring = method.assign(task), task.wiring
     info: Mapping[str, object] = {"decoder": "search", **found.info}
+    if task.k > 1:
+        info = {**info, "others": found.others}
     if task.over is None:
         found = replace(found, log_values=tuple(wiring.log_value(codes) for codes in found.codes))
         info = info if "ties" in info else Told(info, "ties", partial(num_tied, wiring, found.codes[0]))
     found = replace(found, info=info)
     if found.log_values[0] == -math.inf and (found.bound == -math.inf or not wiring.is_possible):
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
-    if found.is_proved:
+    is_all = len(found.codes) == task.k or found.others == -math.inf
+    if found.is_proved and is_all:
         return replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
     is_open = found.guarantee is Guarantee.EXACT and found.bound < math.inf
     return replace(found, guarantee=Guarantee.HEURISTIC) if is_open or found.log_values[0] == -math.inf else found

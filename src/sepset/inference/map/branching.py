@@ -53,6 +53,11 @@ class Branched:
         open_bound = max(level(float(self.values[0])), float(self.open_values.max(initial=-np.inf)))
         return min(self.limit, open_bound)
 
+    @property
+    def others(self) -> float:
+        """The most that an assignment can have that is not among the best."""
+        return min(self.limit, max(level(float(self.values[-1])), float(self.open_values.max(initial=-np.inf))))
+
 
 @dataclass(frozen=True)
 class BranchAndBound:
@@ -104,6 +109,7 @@ class BranchAndBound:
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "nodes": state.nodes},
+            others=state.others if task.k > 1 else -np.inf,
         )
 
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sepset.base.threads import OutOfTime, ending_at
-from sepset.inference.assignment import AssignmentTask, Found, assign, best_of
+from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.map.consistency.bestfirst import HybridBestFirst
+from sepset.inference.map.dual import assigned
 from sepset.inference.map.fusion import fused
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.pursuit import FINAL, ClusterPursuit
+from sepset.inference.map.search.localsearch import single_changes
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
-from sepset.inference.result import Status
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import QUADRATIC
 
@@ -42,9 +44,9 @@ class AutomaticSearch:
     For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
     two states, the better states of both are fused, and triplets of frustrated cycles improve the bound. For larger
     factors, `MPLP` gives bound and start. Then large neighborhoods improve the assignment. Hybrid best-first search for
-    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros it comes
-    first, with half of the time. Large groups are left to expansions, and questions for some variables to
-    `MarginalMAP`. The result says what was used.
+    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros, or several
+    assignments are asked for, it comes first, with half of the time. Large groups are left to expansions, and questions
+    for some variables to `MarginalMAP`. The result says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -62,12 +64,27 @@ class AutomaticSearch:
         """The best assignment found."""
         if task.over is not None:
             return MarginalMAP().assign(task)
-        task.require_all(self)
+        return self._one(task) if task.k == 1 else self._several(task)
+
+    def _several(self, task: AssignmentTask) -> Found:
+        """A search for the k best; if that does not end in half of the time, also the best one and changes of it."""
+        budget, found = Budget.of(task), None
+        if _fits(task.wiring):
+            half = task.again(until=budget.left(1 / 2), checkpoint=None)
+            found = _said("HybridBestFirst", assigned(HybridBestFirst(), half))
+            if found.guarantee is Guarantee.EXACT or found.status is Status.INTERRUPTED:
+                return found
+        one = self._one(task.again(k=1, until=budget.rounds(1.0), checkpoint=None))
+        more = single_changes(task.wiring, one.codes[0], task.k - 1)
+        return _joined(task, replace(one, codes=np.stack([one.codes[0], *more]), others=one.bound), found)
+
+    def _one(self, task: AssignmentTask) -> Found:
+        """The best assignment found, by what the factors allow."""
         wiring = task.wiring
         if has_cut(wiring):
-            return _said("MinCut", assign(MinCut(), task.again(checkpoint=None)))
+            return _said("MinCut", assigned(MinCut(), task.again(checkpoint=None)))
         if not wiring.has_tables:
-            return _said("AlphaExpansion", assign(AlphaExpansion(), task))
+            return _said("AlphaExpansion", assigned(AlphaExpansion(), task))
         return self._bounded(task) if not _has_zeros(wiring) else self._proved(task)
 
     def _bounded(self, task: AssignmentTask) -> Found:
@@ -77,7 +94,7 @@ class AutomaticSearch:
     def _proved(self, task: AssignmentTask) -> Found:
         """A search for a proof; if it does not end in half of the time, the better of it and of what else there is."""
         budget = Budget.of(task)
-        first = assign(HybridBestFirst(), task.again(until=budget.left(1 / 2), checkpoint=None))
+        first = assigned(HybridBestFirst(), task.again(until=budget.left(1 / 2), checkpoint=None))
         if first.is_proved or first.status is Status.INTERRUPTED:
             return _said("HybridBestFirst", first)
         start = first.codes[0] if first.log_values[0] > -np.inf else task.start
@@ -87,7 +104,7 @@ class AutomaticSearch:
     def _in_any(self, task: AssignmentTask) -> Found:
         """Bounds by messages of any factors, then large neighborhoods, then a proof if little is left to prove."""
         budget = Budget.of(task)
-        found = _said("MPLP", assign(MPLP(), task.again(until=budget.rounds(1 / 3))))
+        found = _said("MPLP", assigned(MPLP(), task.again(until=budget.rounds(1 / 3))))
         for stage in (_moved, _closed):
             found = stage(task, found, budget) if _goes_on(found) else found
         return found
@@ -95,7 +112,7 @@ class AutomaticSearch:
     def _in_pairs(self, task: AssignmentTask) -> Found:
         """Bounds by messages, then expansions if there are more than two states, then large neighborhoods."""
         budget, is_binary = Budget.of(task), bool((task.wiring.plugs.cards <= 2).all())
-        found = _said("TRWS", assign(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
+        found = _said("TRWS", assigned(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
         for stage in (_pursued, _moved, _closed) if is_binary else (_expanded, _pursued, _moved, _closed):
             found = stage(task, found, budget) if _goes_on(found) else found
         return found
@@ -144,7 +161,7 @@ def _after(found: Found, moved: Found) -> Status:
 def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that expansions made better."""
     rest = replace(budget.left(1 / 2), tolerance=None)
-    moved = assign(AlphaExpansion(), task.again(start=found.codes[0], until=rest, checkpoint=None))
+    moved = assigned(AlphaExpansion(), task.again(start=found.codes[0], until=rest, checkpoint=None))
     try:
         with ending_at(budget.end):
             codes = fused(task.wiring, moved.codes[0], found.codes[0], AlphaExpansion())
@@ -159,7 +176,7 @@ def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     if task.wiring.plugs.states[-1] > SMALL:
         return found
     rest = replace(budget.left(1 / 3), tolerance=FINAL)
-    again = assign(ClusterPursuit(), task.again(start=found.codes[0], until=rest, checkpoint=None))
+    again = assigned(ClusterPursuit(), task.again(start=found.codes[0], until=rest, checkpoint=None))
     return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 
 
@@ -168,7 +185,7 @@ def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     restarts = RESTARTS if task.until is None or budget.rule.seconds is None else TIMED_RESTARTS
     method, rest = LargeNeighborhood(restarts=restarts), budget.left(2 / 3 if _is_near(task, found) else 1.0)
     rest = replace(rest, tolerance=None)
-    moved = assign(method, task.again(start=found.codes[0], until=rest, checkpoint=None))
+    moved = assigned(method, task.again(start=found.codes[0], until=rest, checkpoint=None))
     better = replace(found, codes=moved.codes, log_values=moved.log_values, status=_after(found, moved))
     if moved.bound <= found.bound:
         better = replace(better, bound=moved.bound, certificate=moved.certificate)
@@ -179,7 +196,7 @@ def _closed(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, or what a search for a proof makes of it: a proof, or a better assignment or bound."""
     if not _is_near(task, found):
         return found
-    again = assign(HybridBestFirst(), task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
+    again = assigned(HybridBestFirst(), task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
     return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
 
 
@@ -195,6 +212,20 @@ def _better(one: Found, other: Found) -> Found:
     best = max(one, other, key=lambda found: found.log_values[0])
     bound = min(one, other, key=lambda found: found.bound)
     return replace(one, codes=best.codes, log_values=best.log_values, bound=bound.bound, certificate=bound.certificate)
+
+
+def _joined(task: AssignmentTask, one: Found, other: Found | None) -> Found:
+    """The k best of the assignments of both, the other's being all but those below its own bound."""
+    rows = np.concatenate([one.codes, *([] if other is None else [other.codes])])
+    rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
+    values = np.array([task.wiring.log_value(codes) for codes in rows])
+    order = np.argsort(-values, kind="stable")[: task.k]
+    left_out = np.delete(values, order).max(initial=-np.inf)
+    others = one.bound if other is None else min(one.bound, max(other.others, float(left_out)))
+    joined = one if other is None else _better(one, other)
+    name = one.info["search"] if other is None else f"HybridBestFirst, then {one.info['search']}"
+    listed = tuple(values[order].tolist())
+    return _said(str(name), replace(joined, codes=rows[order], log_values=listed, others=others))
 
 
 def _fits(wiring: Wiring) -> bool:

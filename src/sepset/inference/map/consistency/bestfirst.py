@@ -96,10 +96,11 @@ class HybridBestFirst:
             tuple(task.wiring.log_value(row) for row in codes),
             search.bound(state),
             Guarantee.HEURISTIC,
-            _certificate(task, self, search.bound(state), state.steps),
+            _certificate(task, self, (search.bound(state), search.others(state)), state.steps),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "nodes": nodes, "backtracks": backtracks, **search.sizes()},
+            others=search.others(state),
         )
 
 
@@ -149,6 +150,14 @@ class _Search:
         lower = [_lower(part, progress) for part, progress in zip(self.parts, state.parts, strict=True)]
         return -math.fsum([self.functions.constant, *lower])
 
+    def others(self, state: Searched) -> float:
+        """The most that an assignment can have that is not among several best ones, all of one part."""
+        if self.task.k == 1 or not self.parts:
+            return -math.inf
+        costs, progress = self.parts[0].costs, state.parts[0]
+        least = min([int(progress.best[-1]), *(bound for bound, *_ in progress.nodes[:1])])
+        return -math.inf if least >= costs.most else -(self.functions.constant + costs.real(least))
+
     def assignments(self, state: Searched) -> Ints:
         """The best assignments so far, in the order of the wiring."""
         known = [rows(progress, part.costs) for part, progress in zip(self.parts, state.parts, strict=True)]
@@ -189,22 +198,23 @@ def _lower(part: Part, progress: Progress) -> float:
     return math.inf if is_empty else costs.real(min(progress.lower, costs.most - 1))
 
 
-def _certificate(task: AssignmentTask, method: HybridBestFirst, bound: float, steps: int) -> Certificate:
+def _certificate(task: AssignmentTask, method: HybridBestFirst, bounds: tuple[float, float], steps: int) -> Certificate:
+    rest = f", and none that is not listed above {bounds[1]:.10g}" if task.k > 1 else ""
     return Certificate(
-        f"No assignment has a log value above {bound:.10g}.",
+        f"No assignment has a log value above {bounds[0]:.10g}{rest}.",
         "A search in which every branch that was left out has a lower bound of its cost that is not below it.",
-        partial(_proves, task, method, bound, steps),
+        partial(_proves, task, method, bounds, steps),
     )
 
 
-def _proves(task: AssignmentTask, method: HybridBestFirst, bound: float, steps: int) -> bool:
-    """Whether the search, done again, arrives at the bound."""
+def _proves(task: AssignmentTask, method: HybridBestFirst, bounds: tuple[float, float], steps: int) -> bool:
+    """Whether the search, done again, arrives at the bounds of all assignments and of those that are not listed."""
     search = _Search(method, task)
     state = search.init(task, task.rng)
     for _ in range(steps):
         state, _info = search.step(task, state, task.rng)
-    again = search.bound(state)
-    return again == bound or again <= bound + PROVED * max(1.0, abs(bound))
+    found = zip((search.bound(state), search.others(state)), bounds, strict=True)
+    return all(again == bound or again <= bound + PROVED * max(1.0, abs(bound)) for again, bound in found)
 
 
 class _SearchedCodec:

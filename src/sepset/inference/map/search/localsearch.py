@@ -177,6 +177,23 @@ class _Walks:
         return self._made
 
 
+def single_changes(wiring: Wiring, codes: Ints, k: int) -> list[Ints]:
+    """Up to k assignments that differ from one in one variable, the best first."""
+    changes, own = _room(wiring), np.array(codes, np.int64)
+    changes.leaves[:] = len(changes.winners) // 4 + np.arange(len(own))
+    weigh_all(wiring.wires, wiring.unary, wiring.factors, own, changes, 0)
+    states, here = wiring.plugs.states, wiring.plugs.states[:-1] + own
+    gains = np.where(changes.zeros > 0, -np.inf, changes.values - np.repeat(changes.values[here], wiring.plugs.cards))
+    gains[here] = -np.inf
+    found = []
+    for place in np.argsort(-gains, kind="stable")[:k].tolist():
+        if gains[place] > -np.inf:
+            i = int(np.searchsorted(states, place, "right")) - 1
+            found.append(own.copy())
+            found[-1][i] = place - states[i]
+    return found
+
+
 def step_moves(num_variables: int) -> int:
     """The number of moves of one step, which finds all changes from the beginning once.
 
