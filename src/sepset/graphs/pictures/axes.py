@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sepset.base.axes import ink
 from sepset.base.extras import require
 from sepset.graphs.layered.routes import Point
 from sepset.graphs.pictures.scene import MARGIN, Line, Polygon, Rectangle, Ring, Scene, Shape, Text
 
-INKS = {"currentColor": "0.15"}
 ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
@@ -77,4 +77,4 @@ def _rectangle(patches: Any, shape: Rectangle, scale: float) -> Any:
 
 
 def _color(name: str) -> str:
-    return INKS.get(name, name)
+    return ink() if name == "currentColor" else name
