@@ -188,7 +188,7 @@ def _legend(axes: Any, styles: Mapping[str, _Style]) -> None:
         )
         for name, (color, _, dashed) in styles.items()
     ]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(handles), frameon=False)
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
 
 
 def _kinds(truth: Graph, learned: Graph) -> dict[tuple[str, str], str]:

@@ -147,7 +147,11 @@ class Browser:
     def overflow(self) -> float:
         """How many pixels of the page are outside the window."""
         wide = "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
-        return float(self.value(wide))
+        for _ in range(20):  # menus slide away after a change of the width
+            if (found := float(self.value(wide))) <= 0:
+                break
+            time.sleep(0.1)
+        return found
 
     def close(self) -> None:
         self.socket.stream.close()
@@ -210,7 +214,7 @@ OVERLAPS = """
 """The texts of pictures that lie on one another."""
 
 CLIPPED = """
-[...document.querySelectorAll('svg')].flatMap(svg => {
+[...document.querySelectorAll('svg')].filter(svg => getComputedStyle(svg).overflow !== 'visible').flatMap(svg => {
   const whole = svg.getBoundingClientRect();
   return [...svg.querySelectorAll('text')].filter(t => {
     const box = t.getBoundingClientRect();

@@ -54,10 +54,10 @@ def _draw(axes: Any, shape: Shape, scale: float) -> None:
             axes.add_patch(patches.Polygon(_up(points), closed=True, facecolor=_color(fill), edgecolor="none"))
         case Ring(x, y, radius, stroke):
             axes.add_patch(patches.Circle((x, -y), radius, fill=False, edgecolor=_color(stroke), linewidth=scale))
-        case Text(x, y, text, size, anchor, bold, fill):
-            style = {"ha": ANCHORS[anchor], "va": "baseline", "color": _color(fill), "parse_math": False}
+        case Text(x, y, text, size, anchor, bold, fill, opacity):
+            style = {"ha": ANCHORS[anchor], "va": "baseline", "color": _color(fill), "alpha": opacity}
             weight = "bold" if bold else "normal"
-            axes.text(x, -y, text, fontsize=0.88 * size * scale, fontweight=weight, **style)
+            axes.text(x, -y, text, fontsize=0.88 * size * scale, fontweight=weight, parse_math=False, **style)
 
 
 def _up(points: Iterable[Point]) -> list[Point]:
