@@ -55,6 +55,18 @@ class Interrupted(KeyboardInterrupt):
         self.state = state
 
 
+class CutShort(OutOfTime):
+    """The end of the time during a step that has found something already.
+
+    Args:
+        state: the best state so far; as for `Interrupted`.
+    """
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        self.state = state
+
+
 class Info(NamedTuple):
     """The outcome of one step.
 
@@ -402,7 +414,9 @@ def was_interrupted(error: BaseException) -> bool:
 
 @contextmanager
 def keeping(state_of: Callable[[], object]) -> Iterator[None]:
-    """A part of the work that Ctrl-C ends with what was found so far: it is raised with it, as `Interrupted`.
+    """A part of the work that Ctrl-C, or the end of the time, ends with what was found so far.
+
+    It is raised with what was found, as `Interrupted` or `CutShort`.
 
     Args:
         state_of: what was found so far.
@@ -420,6 +434,10 @@ def keeping(state_of: Callable[[], object]) -> Iterator[None]:
         if isinstance(error, Interrupted) or not was_interrupted(error):
             raise
         raise Interrupted(state_of()) from None
+    except OutOfTime as error:
+        if isinstance(error, CutShort):
+            raise
+        raise CutShort(state_of()) from None
 
 
 def _set_generator(rng: np.random.Generator, state: Any) -> None:
@@ -485,7 +503,7 @@ class _Keeper(Generic[S]):
         """Make one step; the state changes only when it is complete."""
         try:
             state, info = method.step(task, self.state, self.rng)
-        except Interrupted as cut:
+        except (Interrupted, CutShort) as cut:
             self.amid = cut.state
             raise
         self.state, self.info, self.generator = state, info, self.rng.bit_generator.state

@@ -74,7 +74,7 @@ class _Unfinished:
     status: Status
 
     def assign(self, task: AssignmentTask) -> Found:
-        """What is known, or the start and the simplest bound."""
+        """The best known, or the start and the simplest bound."""
         return _unfinished(task, self.status)
 
 

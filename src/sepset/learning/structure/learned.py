@@ -14,6 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
+from sepset.base.threads import ending_at
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
@@ -22,7 +23,7 @@ from sepset.graphs.pag import PAG
 from sepset.graphs.pictures.picture import Picture, with_picture
 from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.inference.checkpoint import Codec
-from sepset.inference.iterate import Run, Until, as_until, run
+from sepset.inference.iterate import Run, Until, as_until, deadline, run
 from sepset.inference.result import Guarantee, Guarantees, IterativeResult, Status
 from sepset.learning.fit import FitResult, LearningMethod, fit as fit_parameters
 from sepset.learning.incomplete.checkpoint import fingerprint, seed_of
@@ -352,16 +353,38 @@ def iterated(
         until: when it stops, where the task does not say.
         settings: the method as a checkpoint knows it, if that is not `method` itself.
     """
+    rule = as_until(task.until, until)
     return run(
-        method,
+        method if rule.seconds is None else _Timed(method, deadline(rule)),
         task,
         rng=task.rng,
-        until=as_until(task.until, until),
+        until=rule,
         progress=task.progress,
         checkpoint=task.checkpoint,
         about="" if task.checkpoint is None else task.about(method if settings is None else settings),
         codec=codec,
     )
+
+
+class _Timed:
+    """A method whose steps end with the time, and begin in any case.
+
+    Args:
+        method: the method.
+        end: on the clock of `time.monotonic`.
+    """
+
+    def __init__(self, method: Any, end: float) -> None:
+        self._method, self._end = method, end
+
+    def init(self, task: StructureTask, rng: np.random.Generator) -> Any:
+        """The first state."""
+        return self._method.init(task, rng)
+
+    def step(self, task: StructureTask, state: Any, rng: np.random.Generator) -> Any:
+        """A step, cut short at the end of the time."""
+        with ending_at(self._end):
+            return self._method.step(task, state, rng)
 
 
 def part(found: Learned[G]) -> Learned[G]:

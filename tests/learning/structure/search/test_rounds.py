@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,33 @@ def test_an_interruption_after_a_climb_keeps_it(method: SearchInRounds, monkeypa
     cut = ss.learn_structure(data, method=method)
     assert cut.status is ss.Status.INTERRUPTED
     assert cut.score == pytest.approx(climb)
+
+
+@pytest.mark.parametrize(
+    "method", [FirstAscent(1), DataPerturbation(2), SparseCandidate(3), ss.structure.BOSS()], ids=repr
+)
+def test_the_end_of_the_time_amid_the_first_round_keeps_what_it_found(
+    method: SearchInRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third move takes longer than the time: it is the last; a run without a limit goes on from the checkpoint."""
+    data = sampled(4, 300)
+    whole = ss.learn_structure(data, method=method, seed=5)
+    original, count, clock, now = SearchedGraph.make, 0, [0.0], time.monotonic
+
+    def make(self: SearchedGraph, move: Move) -> None:
+        nonlocal count
+        count += 1
+        original(self, move)
+        if count == 3:
+            clock[0] = 100.0
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SearchedGraph, "make", make)
+        patched.setattr(time, "monotonic", lambda: now() + clock[0])
+        limit = ss.Until(None, None, seconds=50.0)
+        cut = ss.learn_structure(data, method=method, seed=5, until=limit, checkpoint=tmp_path / "run")
+    assert (cut.status, count) == (ss.Status.TIME_LIMIT, 3)
+    assert 1 <= cut.graph.num_edges <= 3
+    assert cut.score == pytest.approx(ss.structure.score(cut.graph, data).total)
+    again = ss.learn_structure(data, method=method, seed=5, checkpoint=tmp_path / "run")
+    assert (again.graph, again.score) == (whole.graph, whole.score)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.threads import require_time
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info, Interrupted, keeping
+from sepset.inference.iterate import CutShort, Info, Interrupted, keeping
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.ges import GES, ClassSearch
 from sepset.learning.structure.familyscores import TOLERANCE
@@ -104,13 +105,13 @@ class OrderSearch:
         return OrderState(order, -math.inf, parents, score, stage=0 if task.start is None else 2)
 
     def step(self, task: StructureTask, state: OrderState, rng: np.random.Generator) -> tuple[OrderState, Info]:
-        """A greedy search, one move along the order, or the end of a search; Ctrl-C keeps a better graph it has met."""
+        """A greedy search, one move along the order, or the end of a search; if cut short, a better graph is kept."""
         try:
             return self._stepped(task, state, rng)
-        except Interrupted as cut:
+        except (Interrupted, CutShort) as cut:
             score = task.scorer.total(cut.state)
             is_better = score > at_peak(state).score and score > state.best_score + TOLERANCE
-            raise Interrupted(replace(state, best=cut.state, best_score=score) if is_better else state) from None
+            raise type(cut)(replace(state, best=cut.state, best_score=score) if is_better else state) from None
 
     def _stepped(self, task: StructureTask, state: OrderState, rng: np.random.Generator) -> tuple[OrderState, Info]:
         state = replace(state, step=state.step + 1)
@@ -185,6 +186,7 @@ def improved(task: StructureTask, parents: list[list[int]]) -> tuple[list[list[i
                 for phase in phases:
                     idle += 1
                     while (operator := search.best(phase)) is not None:
+                        require_time()
                         search.make(operator)
                         parents, idle = search.graph.parents_of, 0
         parents = search.graph.parents_of

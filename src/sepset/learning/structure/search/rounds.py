@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sepset.base.threads import require_time
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info, Interrupted, keeping
+from sepset.inference.iterate import CutShort, Info, Interrupted, keeping
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
@@ -83,13 +84,13 @@ class SearchInRounds:
         return RoundState(parents, parents, task.scorer.total(parents))
 
     def step(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> tuple[RoundState, Info]:
-        """One round, or the hill climbing at the end; Ctrl-C keeps a better graph that it has met."""
+        """One round, or the hill climbing at the end; if it is cut short, a better graph that it has met is kept."""
         try:
             return self._stepped(task, state, rng)
-        except Interrupted as cut:
+        except (Interrupted, CutShort) as cut:
             score = task.scorer.total(cut.state)
             is_better = score > state.best_score + TOLERANCE
-            raise Interrupted(replace(state, best=cut.state, best_score=score) if is_better else state) from None
+            raise type(cut)(replace(state, best=cut.state, best_score=score) if is_better else state) from None
 
     def _stepped(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> tuple[RoundState, Info]:
         if state.has_ended:
@@ -138,4 +139,5 @@ def ascend(graph: SearchedGraph, choose: Callable[[SearchedGraph], Move | None])
     """Make chosen moves until there are none; between any two of them the graph is a DAG that is allowed."""
     with keeping(graph.parents_of):
         while (move := choose(graph)) is not None:
+            require_time()
             graph.make(move)
