@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.base.threads import ending_at
+from sepset.base.threads import ending_at, require_time
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
@@ -388,9 +388,11 @@ class _Timed:
 
 
 def part(found: Learned[G]) -> Learned[G]:
-    """The result of a search inside another one; if Ctrl-C ended it, Ctrl-C is raised again for the one around it."""
+    """The result of a search inside another one; if Ctrl-C or the time ended it, that ends the one around it too."""
     if found.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
+    if found.status is Status.TIME_LIMIT:
+        require_time()
     return found
 
 

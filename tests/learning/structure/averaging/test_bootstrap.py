@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import MixedGraph
 from sepset.graphs.kinds import mixed
+from sepset.inference.iterate import Until
 from sepset.inference.result import Status
 from sepset.learning.structure.averaging.bootstrap import BootstrapStructures, member, resampled
 from sepset.learning.structure.classes.ges import GES
@@ -19,6 +21,8 @@ from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.exact.trees import ChowLiu
 from sepset.learning.structure.learned import Learned, StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
+from sepset.learning.structure.search.hillclimb import HillClimb
+from sepset.learning.structure.search.moves import SearchedGraph
 from sepset.learning.structure.skeletons.candidates import MMPC
 from sepset.learning.structure.skeletons.pc import PC
 from sepset.learning.structure.undirected.forest import Forest
@@ -124,3 +128,28 @@ def test_constraints_direct_what_a_class_leaves_open():
             assert BootstrapStructures(method, 5).average(own).edges.tolist() == [[0.0, 0.0], [1.0, 0.0]]
     free = StructureTask(Columns.of(rows), BIC(), progress=False)
     assert BootstrapStructures(GES(), 5).average(free).edges.tolist() == [[0.0, 0.5], [0.5, 0.0]]
+
+
+def test_a_replicate_that_the_time_cuts_short_does_not_count(monkeypatch):
+    """The time ends at the second move of the third replicate: two are whole, and are those of a longer run."""
+    original, now, clock = SearchedGraph.make, time.monotonic, [0.0]
+    whole = BootstrapStructures(HillClimb(), 2).average(task())
+    moves = []
+
+    class Counted:
+        def learn(self, given):
+            moves.append(0)
+            return HillClimb().learn(given)
+
+    def make(self, move):
+        original(self, move)
+        moves[-1] += 1
+        if len(moves) == 3 and moves[-1] == 1:
+            clock[0] = 100.0
+
+    monkeypatch.setattr(SearchedGraph, "make", make)
+    monkeypatch.setattr(time, "monotonic", lambda: now() + clock[0])
+    limit = Until(None, None, seconds=50.0)
+    cut = BootstrapStructures(Counted(), 8).average(replace(task(), until=limit))
+    assert (len(cut.parents), cut.status) == (2, Status.TIME_LIMIT)
+    assert np.array_equal(cut.edges, whole.edges)
