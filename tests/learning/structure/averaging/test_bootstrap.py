@@ -21,8 +21,8 @@ from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.exact.trees import ChowLiu
 from sepset.learning.structure.learned import Learned, StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
-from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.search.stochastic import FirstAscent
 from sepset.learning.structure.skeletons.candidates import MMPC
 from sepset.learning.structure.skeletons.pc import PC
 from sepset.learning.structure.undirected.forest import Forest
@@ -133,13 +133,13 @@ def test_constraints_direct_what_a_class_leaves_open():
 def test_a_replicate_that_the_time_cuts_short_does_not_count(monkeypatch):
     """The time ends at the second move of the third replicate: two are whole, and are those of a longer run."""
     original, now, clock = SearchedGraph.make, time.monotonic, [0.0]
-    whole = BootstrapStructures(HillClimb(), 2).average(task())
+    whole = BootstrapStructures(FirstAscent(), 2).average(task())
     moves = []
 
     class Counted:
         def learn(self, given):
             moves.append(0)
-            return HillClimb().learn(given)
+            return FirstAscent().learn(given)
 
     def make(self, move):
         original(self, move)
