@@ -147,11 +147,12 @@ class Browser:
     def overflow(self) -> float:
         """How many pixels of the page are outside the window."""
         wide = "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
-        for _ in range(20):  # menus slide away after a change of the width
-            if (found := float(self.value(wide))) <= 0:
-                break
-            time.sleep(0.1)
-        return found
+        self.settled(f"{wide} <= 0")
+        return float(self.value(wide))
+
+    def settled(self, expression: str) -> bool:
+        """Whether something becomes true within two seconds, in which scripts run and menus slide away."""
+        return any(self.value(expression) or time.sleep(0.1) for _ in range(20))
 
     def close(self) -> None:
         self.socket.stream.close()
@@ -279,7 +280,8 @@ def wrongs(browser, address):
         browser.dress(scheme, width)
         if (wide := browser.overflow()) > 0:
             yield f"{wide:g} pixels too wide for {width}, {scheme}"
-        if browser.value("document.body.dataset.mdColorScheme") != {"light": "default", "dark": "slate"}[scheme]:
+        name = {"light": "default", "dark": "slate"}[scheme]
+        if not browser.settled(f"document.body.dataset.mdColorScheme === '{name}'"):
             yield f"the page is not {scheme}"
         yield from (f"{found} on one another, {width}, {scheme}" for found in browser.value(OVERLAPS))
         yield from (f"{found} leaves its picture, {width}, {scheme}" for found in browser.value(CLIPPED))
