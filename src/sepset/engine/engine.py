@@ -218,6 +218,7 @@ class Engine(RowQuestions, Worded):
             found[0].log_value,
             variables=self.model.variables,
             persistent=assignments[0] if about["guarantees"]["assignment"] is Guarantee.EXACT else {},
+            findings=Findings(evidence, self.known),
             method=self.method,
             **about,
         )
