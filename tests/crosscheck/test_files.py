@@ -127,7 +127,10 @@ def test_pgmpy_reads_what_we_write(name, suffix, tmp_path):
 
 AWKWARD = {
     "spaces": (("a b", "c d e", "f g"), (("x y", "z t"), ("u v", "v w", "w"), ("p", "q q"))),
-    "letters of other scripts": (("größe", "температура", "年"), (("klein", "groß"), ("низкая", "высокая", "é"), ("是", "否"))),
+    "letters of other scripts": (
+        ("größe", "температура", "年"),
+        (("klein", "groß"), ("низкая", "высокая", "é"), ("是", "否")),
+    ),
     "quotes": (('a"b', "c'd", "e\\f"), (('x"y', "z"), ("u'v", "w"), ("p\\q", "q"))),
     "digits": (("1a", "2", "3.5"), (("1", "2"), ("0a", "1b", "2c"), ("10", "20"))),
     "words of Python": (("True", "None", "nan"), (("True", "False"), ("None", "NA", "x"), ("1.0", "2.0"))),
@@ -193,5 +196,7 @@ def test_pgmpy_reads_identifiers_in_place_of_awkward_names(kind, suffix, tmp_pat
     net, path = awkward_network(AWKWARD[kind]), tmp_path / f"net{suffix}"
     write(net, path)
     peer = getattr(readwrite, {".net": "NETReader", ".xdsl": "XDSLReader"}[suffix])(str(path)).get_model()
-    names = [name if name.isidentifier() and name != "node" else f"node_{i}" for i, name in enumerate(net.variables.names)]
+    names = [
+        name if name.isidentifier() and name != "node" else f"node_{i}" for i, name in enumerate(net.variables.names)
+    ]
     assert_same_as_pgmpy(net, peer, names=names)
