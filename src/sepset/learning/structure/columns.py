@@ -377,14 +377,17 @@ def _column_variables(data: object, known: Mapping[str, AnyVariable], weights: s
     if isinstance(data, str | os.PathLike):
         with naming(data):
             return _column_variables(file_columns(data), known, weights)
-    opened, found, notes = open_frame(data), [], []
+    opened = open_frame(data)
+    found: list[AnyVariable] = []
+    notes: list[str | None] = []
     for name in (name for name in opened.names if name != weights):
         if name in known:
             found.append(known[name])
             continue
         column = opened.read(name)
-        found.append(infer_variable(name, column))
-        notes.append(inference_note(found[-1], column))
+        variable = infer_variable(name, column)
+        found.append(variable)
+        notes.append(inference_note(variable, column))
     return Suggested(found, tuple(filter(None, notes)))
 
 
