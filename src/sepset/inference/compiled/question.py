@@ -25,6 +25,7 @@ from sepset.inference.compiled.contraction import (
     choices,
     contract,
     follow,
+    mode_choices,
     traceback,
     tree_groups,
 )
@@ -109,13 +110,23 @@ class Question:
 
     @lazy
     def choices(self) -> list[Choice]:
-        """How values are read back after a run, root first."""
+        """How values are drawn after a run, root first."""
         return choices(self.program.contraction, self.tree)
+
+    @lazy
+    def mode_choices(self) -> list[Choice]:
+        """How a most probable assignment is read back after a run, root first."""
+        return mode_choices(self.program.contraction, self.tree, work=self._work_of_reading)
 
     @lazy
     def traceback(self) -> Traceback:
         """The same as flat arrays."""
-        return traceback(self.program.contraction, self.tree)
+        return traceback(self.program.contraction, self.tree, work=self._work_of_reading)
+
+    @property
+    def _work_of_reading(self) -> float:
+        """The products of one clique that are worth their time next to that of a run."""
+        return max(self.program.work, costs.WORK_OF_READING)
 
     @property
     def singles(self) -> dict[int, int]:
