@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, SepsetError
@@ -37,6 +38,9 @@ class Certified(Protocol):
     def check(self) -> bool:
         """Whether it does, computed again."""
 
+
+NO_TRACE = read_only(np.zeros(0))
+"""The trace of a method that takes one step."""
 
 NO_VARIABLES = Variables()
 """The variables of an empty model."""
@@ -118,7 +122,7 @@ class MapResult(Report, Result):
     variables: Variables = field(default=NO_VARIABLES, kw_only=True, repr=False)
     certificate: Certified | None = field(default=None, kw_only=True, repr=False)
     persistent: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
-    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
+    trace: Floats = field(default_factory=lambda: NO_TRACE, kw_only=True, repr=False)
 
     @property
     def assignment(self) -> Mapping[str, Any]:

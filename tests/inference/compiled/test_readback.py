@@ -174,8 +174,8 @@ def test_loops_and_arrays_choose_the_same_states(monkeypatch, most):
                 continue
             loops, value = most_probable(done), done.log_partition
             arrays = {r: int(column[0]) for r, column in read_back(done, 1, modes, maximize=True).items()}
-        assert loops == arrays
-        states = {question.ids[r]: code for r, code in loops.items()}
+        assert dict(enumerate(loops)) == arrays
+        states = {question.ids[r]: code for r, code in enumerate(loops)}
         place = {v: i for i, v in enumerate(variables)}
         weights = [t[tuple(states[place[v]] for v in scope)] for scope, t in zip(scopes, entries, strict=True)]
         assert math.log(math.prod(weights)) == pytest.approx(value)

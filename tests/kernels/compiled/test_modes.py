@@ -26,7 +26,7 @@ def starts(rows):
 def asked(made, choices, largest):
     tensors, residuals = [c[0] for c in choices], [c[1] for c in choices]
     flat = (np.array([x for row in rows for x in row], np.int64) for rows in (tensors, residuals))
-    return most_probable(*made, starts(tensors), next(flat), starts(residuals), next(flat), largest, 1.0, NEVER)
+    return most_probable(*made, starts(tensors), next(flat), starts(residuals), next(flat), largest, 1, NEVER)
 
 
 def test_each_choice_is_the_first_largest_product():

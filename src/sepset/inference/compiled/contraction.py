@@ -208,7 +208,7 @@ class Traceback(NamedTuple):
     residual_start: Ints
     residuals: Ints
     largest: int
-    passes: float
+    passes: int
 
 
 def traceback(made: Contraction, groups: Groups, *, work: float = math.inf) -> Traceback:
@@ -225,7 +225,7 @@ def traceback(made: Contraction, groups: Groups, *, work: float = math.inf) -> T
     tensors = boxes[np.repeat(start[:-1][::-1] - tensor_start[:-1], counts) + np.arange(tensor_start[-1])]
     residuals = ranks[np.argsort(behind, kind="stable")]
     sizes = np.rint(2.0**states)
-    largest, passes = int(sizes.max(initial=1.0)), float((sizes * counts).sum())
+    largest, passes = int(sizes.max(initial=1.0)), int((sizes * counts).sum())
     return Traceback(tensor_start, tensors, _bounds(np.bincount(behind, minlength=num)), residuals, largest, passes)
 
 
@@ -237,7 +237,7 @@ def _listed(made: Contraction, found: list[Choice]) -> Traceback:
         _bounds(np.array([len(choice.residual) for choice in found], np.int64)),
         np.array([r for choice in found for r in choice.residual], np.int64),
         max(min(max(sizes, default=1), costs.STATES_READ_BY_CLIQUE), max(made.cards, default=1)),
-        sum(float(size) * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)),
+        min(sum(size * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)), 2**62),
     )
 
 

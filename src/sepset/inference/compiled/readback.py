@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
 from sepset.inference.compiled.contraction import Choice, Ranks
@@ -21,8 +21,8 @@ Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
 
 
-def most_probable(run: TensorRun) -> dict[int, int]:
-    """A code for every eliminated rank: one most probable assignment after a sweep of maxima.
+def most_probable(run: TensorRun) -> list[int]:
+    """A code for every rank: one most probable assignment after a sweep of maxima.
 
     Of equal ones (but for rounding), that with the lowest state of the variable eliminated last, then of the one before
     it, and so on; the same by loops or by arrays, in parts or at once.
@@ -36,16 +36,15 @@ def most_probable(run: TensorRun) -> dict[int, int]:
     if isinstance(run, DenseRun):
         plan, made = question.traceback, question.contraction
         parts = run.workspace, question.program.offsets, made.bounds, made.pool, made.weights, *plan
-
-        def read(cancel: Bytes) -> tuple[Ints, bool]:
-            found: tuple[Ints, bool] = kernels.most_probable(*parts, cancel)
-            return found
-
-        codes, is_in_range = interruptible(read) if plan.passes > costs.WORK_UNINTERRUPTED else read(NEVER)
+        if plan.passes <= costs.WORK_UNINTERRUPTED:
+            codes, is_in_range = kernels.most_probable(*parts, NEVER)
+        else:
+            codes, is_in_range = interruptible(partial(kernels.most_probable, *parts))
         if is_in_range:
             found: list[int] = codes.tolist()
-            return {r: found[r] for r in plan.residuals.tolist()}
-    return {r: int(column[0]) for r, column in read_back(run, 1, modes, maximize=True).items()}
+            return found
+    columns = read_back(run, 1, modes, maximize=True)
+    return [int(columns[r][0]) for r in range(len(columns))]
 
 
 def read_back(run: TensorRun, num_rows: int, choose: Choose, *, maximize: bool) -> dict[int, Ints]:

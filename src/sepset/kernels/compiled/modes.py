@@ -159,7 +159,7 @@ def _choose_in_parts(
 @kernel(work=lambda *args: args[-2])
 def most_probable(
     w: Floats, offsets: Ints, bounds: Ints, pool: Ints, cards: Floats, tensor_start: Ints, tensors: Ints,
-    residual_start: Ints, residuals: Ints, largest: int, passes: float, cancel: Bytes,
+    residual_start: Ints, residuals: Ints, largest: int, passes: int, cancel: Bytes,
 ) -> tuple[Ints, bool]:  # fmt: skip
     """The code of every rank, and whether all products were in range; ties go to the lowest joint code.
 
