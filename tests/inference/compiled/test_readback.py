@@ -186,7 +186,9 @@ def tied_model(rng, power=1.0):
     variables = [ss.Discrete(f"v{i}", int(rng.integers(1, 4))) for i in range(7)]
     scopes = [[variables[i] for i in rng.permutation(7)[: rng.integers(1, 4)]] for _ in range(9)]
     logs = [power * np.log(rng.choice([0.1, 0.3, 0.3, 0.7], [v.num_states for v in scope])) for scope in scopes]
-    return ss.MarkovNet(*map(ss.Table.from_log, scopes, logs), variables=variables), list(zip(scopes, logs, strict=True))
+    return ss.MarkovNet(*map(ss.Table.from_log, scopes, logs), variables=variables), list(
+        zip(scopes, logs, strict=True)
+    )
 
 
 def lowest_of_the_best(model, parts, order):
@@ -208,7 +210,7 @@ def lowest_of_the_best(model, parts, order):
 
 @in_blocks("seed", range(100))
 def test_ties_follow_one_rule(seed):
-    """By cliques or in parts, linear or in log space, alone or in rows of findings: the order of elimination decides."""
+    """By cliques or in parts, linear or in log space, alone or in rows of findings: the order decides."""
     rng = np.random.default_rng([seed, 14])
     model, parts = tied_model(rng, power=(1.0, 400.0)[seed % 2])
     found = []

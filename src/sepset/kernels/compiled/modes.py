@@ -180,7 +180,10 @@ def most_probable(
     strides, counter = np.zeros(len(cards), np.int64), np.zeros(len(cards), np.int64)
     weights, zeros = np.empty(largest), np.empty(largest, np.uint8)
     for c in range(len(residual_start) - 1):
-        ranks, own = residuals[residual_start[c] : residual_start[c + 1]], tensors[tensor_start[c] : tensor_start[c + 1]]
+        ranks, own = (
+            residuals[residual_start[c] : residual_start[c + 1]],
+            tensors[tensor_start[c] : tensor_start[c + 1]],
+        )
         first = len(ranks) - 1  # a choice has at least one variable
         size = int(cards[ranks[first]])
         while first > 0 and size * int(cards[ranks[first - 1]]) <= largest:
