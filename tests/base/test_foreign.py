@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
 import sepset as ss
 from sepset.base.foreign import ARGUMENTS, CALLED_HERE, MEMBERS, NOT_YET, hint, translated
 from sepset.errors import ArgumentError
+from sepset.surface import elsewhere
 
 
 def public(path):
@@ -28,6 +31,37 @@ def test_what_it_is_called_here_exists(word):
 
 def test_what_is_not_there_yet_is_not_there():
     assert not {name.lower() for name in dir(ss)} & NOT_YET
+
+
+def names_of_peers() -> dict[str, list[str]]:
+    """The first name of each piece of code in the left columns of the tables for those who come from elsewhere."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "migrating.md").read_text(encoding="utf-8")
+    found = {}
+    for part in text.split("\n## ")[1:4]:
+        cells = [re.split(r"(?<!\\)\|", line)[1] for line in part.splitlines() if line.startswith("| `")]
+        codes = [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
+        names = [re.match(r"(?:gum\.|gnb\.|skbn\.|model\.)?([\w.]+)", code)[1].replace(".", "_") for code in codes]
+        found[part.split("\n")[0]] = names
+    return found
+
+
+def test_every_name_that_the_tables_translate_has_a_hint():
+    told = set(dir(ss)) | {*CALLED_HERE, *ARGUMENTS, *MEMBERS, "method"}
+    tables = names_of_peers()
+    assert {"map_query", "TabularCPD"} < set(tables["pgmpy"])
+    assert {"boot_strength", "hc"} < set(tables["bnlearn (R)"])
+    silent = [name for names in tables.values() for name in names if name not in told and not elsewhere(name)]
+    assert silent == []
+
+
+def test_a_name_with_two_meanings_is_told_both():
+    with pytest.raises(AttributeError, match=r"It is sepset.structure.TreeSearch. What others call so is sepset.str"):
+        ss.TreeSearch
+
+
+def test_far_names_are_not_suggested():
+    with pytest.raises(AttributeError, match=r"no attribute 'dump'\.$"):
+        ss.dump
 
 
 @translated

@@ -198,6 +198,16 @@ def test_the_search_for_unknown_names_itself():
     ]
 
 
+def test_every_work_that_a_page_of_theory_names_has_its_title():
+    folder = ROOT / "docs" / "theory"
+    listed = " ".join((folder / "references.md").read_text(encoding="utf-8").split())
+    pages = {path.name: " ".join(path.read_text(encoding="utf-8").split()) for path in sorted(folder.glob("*.md"))}
+    said = {name: text.partition("**Read more** ([titles](references.md)). ")[2] for name, text in pages.items()}
+    named = {name: re.findall(r"([^;]+ \(\d{4}\))", text) for name, text in said.items()}
+    assert [name for name, works in named.items() if not works] == ["index.md", "references.md"]
+    assert [work for works in named.values() for work in works if f"- {work.strip()}. " not in listed] == []
+
+
 def test_the_readme_has_a_place_for_measured_figures():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert text.count("<!-- bench:start -->") == text.count("<!-- bench:end -->") == 1

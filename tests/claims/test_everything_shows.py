@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from support.everything import ANSWERS, EVERYTHING, LONG, RESULTS, hybrid, made, net
+from support.everything import ANSWERS, EVERYTHING, LONG, RESULTS, engine, hybrid, made, net
 from support.terminal import printed
 from support.tolerances import EXACT
 
@@ -75,6 +75,28 @@ def test_what_is_long_is_cut_and_counted(make):
     assert max(map(len, text.splitlines())) <= 400
     assert re.search(r"first \d+ of [\d,]+", text)
     assert len(repr(found)) < 600
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_what_a_prompt_shows_is_short(name):
+    """A line with what matters: no arrays, and no fields of fields."""
+    line = repr(made(name))
+    assert len(line) <= 250
+    assert "array(" not in line
+    assert line.count("(") <= 8
+
+
+def test_best_assignments_tell_the_evidence():
+    best = made("best assignment")
+    assert str(best).startswith("given d=yes: log value")
+    assert "given d=yes" in best._repr_html_()
+    assert best.to_dict()["given"] == {"d": "yes"}
+    assert str(made("best assignments")).startswith("log value")
+
+
+def test_views_tell_their_findings_as_answers_do():
+    assert str(made("view")).splitlines()[0] == str(made("marginals")).splitlines()[0] == "given d=yes"
+    assert str(engine().observe({})).startswith("without findings")
 
 
 def test_a_joint_of_discrete_and_real_variables_shows_probabilities_and_moments():

@@ -27,7 +27,10 @@ def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
             from sepset.base.foreign import hint  # only for a wrong name
             from sepset.base.text import nearest
 
-            advice = surface.elsewhere(name) or hint(name) or nearest(name, names)
+            others = hint(name)
+            here = surface.elsewhere(name)
+            advice = here + others.replace("It is", "What others call so is") if here else others
+            advice = advice or nearest(name, names, cutoff=0.6)
             raise AttributeError(f"module {module!r} has no attribute {name!r}.{advice}")
         home = import_module(f"sepset.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)

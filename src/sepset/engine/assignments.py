@@ -24,6 +24,7 @@ from sepset.models.model import NamedModel
 from sepset.problem import Problem
 from sepset.variables.array import VariableArray
 from sepset.variables.evidence import Evidence, Given, resolve
+from sepset.variables.findings import Findings
 from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
@@ -174,6 +175,7 @@ def _result(
         certificate=found.certificate,
         persistent=_persistent(engine, task, found, assignments[0]),
         trace=found.trace,
+        findings=Findings(evidence, engine.known),
         method=method,
         guarantees={"assignment": found.guarantee},
         status=found.status,

@@ -16,6 +16,7 @@ from sepset.inference.method import Best
 from sepset.inference.result import Guarantee, Guarantees, Told
 from sepset.kernels.kernel import answered
 from sepset.variables.evidence import Evidence, Given
+from sepset.variables.findings import Findings
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def _result(
         log_values[0],
         variables=engine.model.variables,
         persistent=assignments[0] if about["guarantees"]["assignment"] is Guarantee.EXACT else {},
+        findings=Findings(evidence, engine.known),
         method=engine.method,
         **about,
     )

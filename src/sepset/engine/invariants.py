@@ -73,6 +73,9 @@ class CheckReport(Report):
     def __str__(self) -> str:
         return text_table(self._shown())
 
+    def __repr__(self) -> str:
+        return f"CheckReport({len(self)} invariants hold)"
+
 
 def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckReport:
     """The report, or `BrokenInvariant` naming the first invariant that fails."""

@@ -173,8 +173,7 @@ class View(Frozen, Sketched, Tabulated):
 
     def _shown(self) -> Shown:
         found = self.marginals()._shown()
-        told = ", ".join(f"{name}={finding!r}" for name, finding in self.given.items())
-        return found._replace(title=f"given {told}" if told else "without findings")
+        return found if found.title else found._replace(title="without findings")
 
     def to_dict(self) -> dict[str, Any]:
         """The marginals given the findings in plain values, as `to_json` writes them."""

@@ -69,6 +69,9 @@ class Trail(Sequence[str], Worded, Plain):
         steps = itertools.chain.from_iterable(zip(self.arrows, map(quoted, self.nodes[1:]), strict=True))
         return " ".join([quoted(self.nodes[0]), *steps])
 
+    def __repr__(self) -> str:
+        return f"Trail({self})"
+
     @property
     def explanation(self) -> str:
         """The trail, and why each of its colliders lets influence through.

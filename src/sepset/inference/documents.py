@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sepset.base.display import plain
+from sepset.variables.findings import Findings
 from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def answer_document(answer: QueryResult) -> dict[str, Any]:
     """A query as targets, evidence, a row for each joint state, and guarantees."""
     return {
         "targets": [v.name for v in answer.scope],
-        "given": _findings(answer.findings.to_dict()),
+        "given": findings_document(answer.findings),
         **distribution_document(answer.distribution),
         "log_partition": _finite(answer.log_partition),
         **about_document(answer),
@@ -30,7 +31,7 @@ def marginals_document(answers: MarginalsResult) -> dict[str, Any]:
     """Marginals as evidence, a distribution for each variable, and guarantees."""
     parts = {name: distribution_document(answers[name]) for name in answers}
     return {
-        "given": _findings(answers.findings.to_dict()),
+        "given": findings_document(answers.findings),
         "marginals": {name: part.get("probabilities", part) for name, part in parts.items()},
         "log_partition": _finite(answers.log_partition),
         **about_document(answers.about),
@@ -80,13 +81,13 @@ def _moments(distribution: Any) -> dict[str, Any]:
     return {"mean": mean, "variance": variance}
 
 
-def _findings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The findings, with weights as a row for each state."""
+def findings_document(findings: Findings) -> dict[str, Any]:
+    """The findings by the names of their variables, with weights as a row for each state."""
     return {
         name: [{"state": plain_state(state), "weight": weight} for state, weight in value.items()]
         if isinstance(value, dict)
         else plain_state(value)
-        for name, value in given.items()
+        for name, value in findings.to_dict().items()
     }
 
 

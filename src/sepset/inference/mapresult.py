@@ -18,9 +18,10 @@ from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, SepsetError
-from sepset.inference.documents import about_document, plain_state
+from sepset.inference.documents import about_document, findings_document, plain_state
 from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
 from sepset.variables.array import VariableArray
+from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -108,6 +109,7 @@ class MapResult(Report, Result):
         persistent: states that some best assignment has, if the method proves any; all of them if it is exact, but for
             a method that is asked for those of every best assignment.
         trace: the objective of an iterative method after each step.
+        findings: the evidence.
 
     >>> import sepset as ss
     >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
@@ -123,6 +125,7 @@ class MapResult(Report, Result):
     certificate: Certified | None = field(default=None, kw_only=True, repr=False)
     persistent: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
     trace: Floats = field(default_factory=lambda: NO_TRACE, kw_only=True, repr=False)
+    findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
 
     @property
     def assignment(self) -> Mapping[str, Any]:
@@ -195,7 +198,8 @@ class MapResult(Report, Result):
         pairs = zip(self.assignments, self.log_values, strict=True)
         listed = [{"assignment": {k: plain_state(v) for k, v in a.items()}, "log_value": value} for a, value in pairs]
         bound = self.bound if math.isfinite(self.bound) else None
-        return {"assignments": listed, "bound": bound, **about_document(self)}
+        given = findings_document(self.findings)
+        return {"given": given, "assignments": listed, "bound": bound, **about_document(self)}
 
     def to_json(self, indent: int | None = None) -> str:
         """The assignments as JSON: each with its value, the bound, and guarantees."""
@@ -203,7 +207,8 @@ class MapResult(Report, Result):
 
     def _shown(self) -> Shown:
         gap = f", gap {self.gap:.3g}" if 0.0 < self.gap < math.inf else ""
-        title = f"log value {self.log_value:.6g}{gap}, {self.guarantees['assignment'].value}"
+        given = f"given {self.findings}: " if self.findings.evidence else ""
+        title = f"{given}log value {self.log_value:.6g}{gap}, {self.guarantees['assignment'].value}"
         if len(self.assignments) == 1:
             rows = [(name, str(self.assignment[name])) for name in itertools.islice(self.assignment, MOST_SHOWN)]
             more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""

@@ -125,6 +125,11 @@ class EliminationPlan(Report):
     def __str__(self) -> str:
         return text_table(self._shown())
 
+    def __repr__(self) -> str:
+        own = int((self.relevant.places < self.num_variables).sum())
+        sizes = f"width {self.width}, largest table {_readable(self.largest)}, {readable(self.memory)}"
+        return f"EliminationPlan({own} of {self.num_variables} variables, {sizes})"
+
 
 class JointPlan(Protocol):
     """The plan of a joint, with a calibrated tree available."""

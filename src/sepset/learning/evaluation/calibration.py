@@ -50,6 +50,10 @@ class CalibrationResult(Assessment):
     what: str = ""
     left_out: int = 0
 
+    def __repr__(self) -> str:
+        what = f"{self.what}; " if self.what else ""
+        return f"CalibrationResult({what}{len(self.predicted)} bins, expected error {self.expected_error:.4f})"
+
     @property
     def expected_error(self) -> float:
         r"""The expected calibration error $\sum_b \frac{M_b}{M} |\bar p_b - \bar y_b|$; NaN without rows."""

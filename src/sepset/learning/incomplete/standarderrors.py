@@ -87,7 +87,7 @@ class StandardErrorsResult(Result, Answers[str, Floats], Report):
         return Shown(("variable", "standard errors"), rows[:MOST_SHOWN], repr(self), more, words=2)
 
     def __repr__(self) -> str:
-        rate = f"{self.missing[0]:.3g}" if len(self.missing) else "0"
+        rate = f"{round(float(self.missing[0]), 12):.3g}" if len(self.missing) else "0"
         known = "" if self.is_identified else f", {self.num_unknown} directions unknown"
         return f"StandardErrorsResult({self.model!r}; largest missing share {rate}{known})"
 

@@ -43,6 +43,10 @@ class InterventionDistanceResult(Report):
     wrong: tuple[Pair, ...]
     num_pairs: int
 
+    def __repr__(self) -> str:
+        span = str(self.lower) if self.lower == self.upper else f"{self.lower} to {self.upper}"
+        return f"InterventionDistanceResult({span} of {self.num_pairs} pairs)"
+
     def _shown(self) -> Shown:
         span = str(self.lower) if self.lower == self.upper else f"{self.lower} to {self.upper}"
         rows = [(cause, effect) for cause, effect in self.wrong[:30]]

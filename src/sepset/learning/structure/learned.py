@@ -333,7 +333,7 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
         if self.num_tests:
             yield "independence tests", f"{self.num_tests:,}"
         for part, guarantee in self.guarantees.items():
-            yield part, guarantee.value
+            yield "guarantee" if part == "structure" else part, guarantee.value
         for what, value in self.info.items():
             yield what, str(value)
 

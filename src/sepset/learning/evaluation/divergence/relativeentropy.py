@@ -56,6 +56,10 @@ class DivergenceResult(Assessment):
     def __float__(self) -> float:
         return self.total
 
+    def __repr__(self) -> str:
+        parts = f"graph {self.structure:.4g}, parameters {self.parameters:.4g}"
+        return f"DivergenceResult({self.total:.6g} nats; {f'± {self.standard_error:.2g}' if self.samples else parts})"
+
     def _shown(self) -> Shown:
         title = f"KL = {self.total:.6g} nats"
         if self.samples:

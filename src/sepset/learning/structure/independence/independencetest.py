@@ -47,15 +47,23 @@ class IndependenceTestResult(Report):
         """Whether independence is not rejected."""
         return self.p_value > self.level
 
-    def _shown(self) -> Shown:
-        said = "not rejected" if self.is_independent else "rejected"
+    @property
+    def _said(self) -> tuple[str, str]:
+        """The independence, and whether it is rejected."""
         left, right = (", ".join(names) for names in self.between)
         given = f" | {', '.join(self.given)}" if self.given else ""
+        return f"{left} ⊥ {right}{given}", "not rejected" if self.is_independent else "rejected"
+
+    def __repr__(self) -> str:
+        independence, said = self._said
+        return f"IndependenceTestResult({independence}; p = {self.p_value:.4g}, {said} at level {self.level:g})"
+
+    def _shown(self) -> Shown:
+        independence, said = self._said
         numbers = (f"{self.statistic:.5g}", f"{self.degrees_of_freedom:g}", f"{self.p_value:.4g}")
         notes = [f"{said} at level {self.level:g} by {self.test}", *self.warnings]
-        return Shown(
-            ("independence", "statistic", "degrees", "p"), [(f"{left} ⊥ {right}{given}", *numbers)], "\n".join(notes)
-        )
+        head = ("independence", "statistic", "degrees", "p")
+        return Shown(head, [(independence, *numbers)], "\n".join(notes))
 
 
 def independence_test(
