@@ -2,8 +2,8 @@
 
 PGMax needs versions of JAX that few environments have (0.4.35 is one). Where it is not installed beside sepset,
 `SEPSET_PGMAX` names the interpreter of an environment that has it:
-`SEPSET_PGMAX=/path/to/bin/python python -m benchmarks propagation`. It runs on one thread, and without the newer runtime
-of XLA for processors, under which its passes take more than ten times as long.
+`SEPSET_PGMAX=/path/to/bin/python python -m benchmarks propagation`. It runs on one thread, and without the newer
+runtime of XLA for processors, under which its passes take more than ten times as long.
 """
 
 from __future__ import annotations
