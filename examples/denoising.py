@@ -61,7 +61,7 @@ def draw(curves: dict[str, list[tuple[float, float]]], bound: float, pictures: d
     for name, points in curves.items():
         axes[-1].plot(*zip(*points, strict=True), "o-", label=name)
     axes[-1].axhline(-bound, linestyle=":", color="gray", label="bound")
-    axes[-1].set(xlabel="seconds", ylabel="energy", xscale="log")
+    axes[-1].set(xlabel="seconds", ylabel="energy")
     axes[-1].legend(fontsize=7)
     figure.savefig("denoising.png", dpi=120)
 
