@@ -7,7 +7,7 @@ unequal states become weights.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -15,10 +15,11 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
 from sepset.base.frozen import read_only
+from sepset.base.logarithms import LN2
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
-from sepset.factors.block import FactorBlock
+from sepset.factors.block import FactorBlock, Single
 from sepset.factors.potentials import (
     AtLeastOne,
     Cardinality,
@@ -48,6 +49,9 @@ from sepset.variables.universe import Variables
 
 CHUNK = 2**14
 """The number of tables that are looked at together."""
+
+Shape = tuple[int, ...]
+"""The number of states on each axis of a table."""
 
 NUMBERED = (TABLE, GROUP, COUNT)
 """The kinds with numbers among the tables."""
@@ -148,23 +152,35 @@ def logarithms(values: Floats) -> Floats:
 
 def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
     """The factors of all blocks; single tables of one shape are together, as in a block."""
-    cards, alike = problem.variables.cards, dict[tuple[int, ...], list[Part]]()
+    cards, tables, parts = problem.variables.cards, dict[Shape, list[Single]](), dict[Shape, list[Part]]()
+    firsts = dict[Shape, list[int]]()
     for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
+        if type(block) is Single and type(block.value) is Table:
+            block.factor(0, problem.variables)  # which checks its scope
+            shape = block.value.shape
+            tables.setdefault(shape, []).append(block)
+            firsts.setdefault(shape, []).append(first)
+            continue
         part = part_of(block, problem, evidence, first)
         if part.kind == TABLE and len(part.scopes) == 1:
-            alike.setdefault(tuple(cards[part.scopes[0]].tolist()), []).append(part)
+            parts.setdefault(tuple(cards[part.scopes[0]].tolist()), []).append(part)
         else:
             yield part
-    for parts in alike.values():
-        yield _together(parts)
+    for shape, blocks in tables.items():
+        scopes = np.concatenate([block.scopes for block in blocks])
+        yield Part(scopes, np.array(firsts[shape]), _log_rows([block.value for block in blocks]))
+    for alike in parts.values():
+        scopes, numbers, logs = zip(*((part.scopes, part.numbers, part.logs) for part in alike), strict=True)
+        yield Part(np.concatenate(scopes), np.concatenate(numbers), np.concatenate(logs))
 
 
-def _together(parts: list[Part]) -> Part:
-    """Tables of one shape as one part."""
-    if len(parts) == 1:
-        return parts[0]
-    scopes, numbers, logs = zip(*((part.scopes, part.numbers, part.logs) for part in parts), strict=True)
-    return Part(np.concatenate(scopes), np.concatenate(numbers), np.concatenate(logs))
+def _log_rows(tables: Sequence[Any]) -> Floats:
+    """The logarithms of tables of one size, one row each."""
+    rows = np.array([table.flat for table in tables])
+    is_linear = np.array([table.space == "linear" for table in tables])
+    exponents = np.array([table.exponent for table in tables])
+    rows[is_linear] = logarithms(rows[is_linear]) + (exponents[is_linear] * LN2)[:, None]
+    return rows
 
 
 def part_of(block: Block, problem: Problem, evidence: Evidence, first: int) -> Part:
