@@ -100,5 +100,5 @@ def test_persistent_states_are_the_whole_numbers_of_the_half_integral_program(se
     np.testing.assert_allclose(2 * numbers, np.rint(2 * numbers), atol=1e-7)
     found = ss.map_assignment(ss.MarkovNet(*tables), method=ss.QPBO())
     assert found.bound == pytest.approx(constant + bound, abs=1e-7)
-    whole = {f"v{i}": int(round(x)) for i, x in enumerate(numbers) if abs(x - round(x)) < 1e-7}
+    whole = {f"v{i}": round(float(x)) for i, x in enumerate(numbers) if abs(x - round(x)) < 1e-7}
     assert dict(found.persistent) == whole
