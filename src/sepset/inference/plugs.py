@@ -170,8 +170,8 @@ def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
         scopes = np.concatenate([block.scopes for block in blocks])
         yield Part(scopes, np.array(firsts[shape]), _log_rows([block.value for block in blocks]))
     for alike in parts.values():
-        scopes, numbers, logs = zip(*((part.scopes, part.numbers, part.logs) for part in alike), strict=True)
-        yield Part(np.concatenate(scopes), np.concatenate(numbers), np.concatenate(logs))
+        rows = np.concatenate([part.scopes for part in alike])
+        yield Part(rows, np.concatenate([p.numbers for p in alike]), np.concatenate([p.logs for p in alike]))
 
 
 def _log_rows(tables: Sequence[Any]) -> Floats:
@@ -416,4 +416,4 @@ def _tells_equal(logs: Floats, states: int) -> Bools:
         some = logs[rows]
         same = (some[:, equal] == some[:, :1]).all(axis=1) & (some[:, ~equal] == some[:, 1:2]).all(axis=1)
         found[rows] = same
-    return found
+    return np.asarray(found)

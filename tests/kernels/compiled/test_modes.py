@@ -23,10 +23,11 @@ def starts(rows):
     return np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
 
 
-def asked(made, choices, largest):
+def asked(made, choices, largest, is_step=0):
     tensors, residuals = [c[0] for c in choices], [c[1] for c in choices]
     flat = (np.array([x for row in rows for x in row], np.int64) for rows in (tensors, residuals))
-    return most_probable(*made, starts(tensors), next(flat), starts(residuals), next(flat), largest, 1, NEVER)
+    ends = np.full(len(choices), is_step, np.uint8), largest, 1, NEVER
+    return most_probable(*made, starts(tensors), next(flat), starts(residuals), next(flat), *ends)
 
 
 def test_each_choice_is_the_first_largest_product():
@@ -38,7 +39,7 @@ def test_each_choice_is_the_first_largest_product():
         tables = [rng.integers(0, 4, [cards[r] for r in scope]).astype(float) for scope in scopes]
         first = [t for t, scope in enumerate(scopes) if set(scope) <= {2, 3}]
         made = laid_out(scopes, tables, cards)
-        codes, is_in_range = asked(made, [(first, [2, 3]), (range(4), [0, 1])], math.prod(cards))
+        codes, is_in_range, _ = asked(made, [(first, [2, 3]), (range(4), [0, 1])], math.prod(cards))
         assert is_in_range
         joint = np.ones(cards)
         for scope, table in zip(scopes, tables, strict=True):
@@ -68,9 +69,17 @@ def test_choices_in_parts_are_those_made_at_once():
         backward = joint.transpose(3, 2, 1, 0)
         expected = np.unravel_index(int(backward.argmax()), backward.shape)[::-1]
         for largest in (max(cards), 4, 6, 9, 81):
-            codes, is_in_range = asked(made, [(range(len(scopes)), [3, 2, 1, 0])], max(largest, *cards))
+            codes, is_in_range, _ = asked(made, [(range(len(scopes)), [3, 2, 1, 0])], max(largest, *cards))
             assert is_in_range
             assert codes.tolist() == [int(c) for c in expected]
+
+
+def test_ties_end_choices_that_are_steps():
+    for row, is_tied in (([1.0, 3.0, 3.0], True), ([1.0, 3.0, 2.9], False), ([0.0, 0.1 + 0.2, 0.3], True)):
+        made = laid_out([(0,)], [np.array(row)], [3])
+        codes, is_in_range, is_ended = asked(made, [((0,), (0,))], 3, is_step=1)
+        assert (codes.tolist(), is_in_range, is_ended) == ([1], True, is_tied)
+        assert not asked(made, [((0,), (0,))], 3)[2]
 
 
 def test_a_product_that_leaves_the_range_of_floats_is_said():
@@ -78,13 +87,13 @@ def test_a_product_that_leaves_the_range_of_floats_is_said():
     made = laid_out([(0,)] * 3, [small] * 3, [2])
     assert not asked(made, [((0, 1, 2), (0,))], 2)[1]
     zero = laid_out([(0,)] * 3, [np.array([0.0, 1.0])] * 3, [2])
-    codes, is_in_range = asked(zero, [((0, 1, 2), (0,))], 2)
+    codes, is_in_range, _ = asked(zero, [((0, 1, 2), (0,))], 2)
     assert is_in_range
     assert codes.tolist() == [1]
 
 
 def test_many_variables_with_one_state_have_it():
     made = laid_out([tuple(range(100))], [np.ones(1)], [1] * 100)
-    codes, is_in_range = asked(made, [((0,), tuple(range(100)))], 1)
+    codes, is_in_range, _ = asked(made, [((0,), tuple(range(100)))], 1)
     assert is_in_range
     assert not codes.any()

@@ -137,11 +137,13 @@ class Choice(NamedTuple):
         scope: the ranks that are known.
         tensors: those whose product, at the known values, is the weight of each joint state.
         residual: the ranks that are chosen.
+        is_step: whether it is one of several for a clique.
     """
 
     scope: Ranks
     tensors: Ranks
     residual: Ranks
+    is_step: bool = False
 
 
 def choices(made: Contraction, groups: Groups) -> list[Choice]:
@@ -175,7 +177,7 @@ def mode_choices(made: Contraction, groups: Groups, *, work: float = math.inf) -
     found: list[Choice] = []
     for g in reversed(range(len(residuals))):
         parts = by_step[g] if g in large else [Choice(groups.sepsets[g], made.inboxes[g], residuals[g])]
-        found += [choice._replace(residual=choice.residual[::-1]) for choice in parts]
+        found += [choice._replace(residual=choice.residual[::-1], is_step=g in large) for choice in parts]
     return found
 
 
@@ -199,6 +201,7 @@ class Traceback(NamedTuple):
     Attributes:
         tensor_start, tensors: the tensors of each choice, as compressed rows.
         residual_start, residuals: the ranks that each chooses, as compressed rows.
+        is_step: whether each is one of several for a clique.
         largest: the most joint states that are weighed together.
         passes: the number of products of all choices.
     """
@@ -207,6 +210,7 @@ class Traceback(NamedTuple):
     tensors: Ints
     residual_start: Ints
     residuals: Ints
+    is_step: Bytes
     largest: int
     passes: int
 
@@ -226,7 +230,8 @@ def traceback(made: Contraction, groups: Groups, *, work: float = math.inf) -> T
     residuals = ranks[np.argsort(behind, kind="stable")]
     sizes = np.rint(2.0**states)
     largest, passes = int(sizes.max(initial=1.0)), int((sizes * counts).sum())
-    return Traceback(tensor_start, tensors, _bounds(np.bincount(behind, minlength=num)), residuals, largest, passes)
+    bounds = _bounds(np.bincount(behind, minlength=num))
+    return Traceback(tensor_start, tensors, bounds, residuals, np.zeros(num, np.uint8), largest, passes)
 
 
 def _listed(made: Contraction, found: list[Choice]) -> Traceback:
@@ -236,6 +241,7 @@ def _listed(made: Contraction, found: list[Choice]) -> Traceback:
         np.array([t for choice in found for t in choice.tensors], np.int64),
         _bounds(np.array([len(choice.residual) for choice in found], np.int64)),
         np.array([r for choice in found for r in choice.residual], np.int64),
+        np.array([choice.is_step for choice in found], np.uint8),
         max(min(max(sizes, default=1), costs.STATES_READ_BY_CLIQUE), max(made.cards, default=1)),
         min(sum(size * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)), 2**62),
     )

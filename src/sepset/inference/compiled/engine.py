@@ -141,10 +141,10 @@ class TableEngine:
         with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
             log_value = done.log_partition
             codes = [] if log_value == -np.inf else most_probable(done)
-        found, states = zip(question.ids, codes, strict=False), question.states
+        pairs, states = zip(question.ids, codes, strict=False), question.states
         if states is None:
-            return Best(dict(found), log_value)
-        return Best({v: int(states.codes(v)[code]) for v, code in found}, log_value)
+            return Best(dict(pairs), log_value)
+        return Best({v: int(states.codes(v)[code]) for v, code in pairs}, log_value)
 
     def best_seconds(self, evidence: Evidence) -> float:
         """The estimated seconds of `best`, whose plan is made."""

@@ -115,18 +115,19 @@ class Question:
 
     @lazy
     def mode_choices(self) -> list[Choice]:
-        """How a most probable assignment is read back after a run, root first."""
-        return mode_choices(self.program.contraction, self.tree, work=self._work_of_reading)
+        """How a most probable assignment is read back after a run, root first, whatever ties there are."""
+        return mode_choices(self.program.contraction, self.tree, work=costs.WORK_OF_READING)
+
+    @lazy
+    def tied_traceback(self) -> Traceback:
+        """The same as flat arrays."""
+        found = traceback(self.program.contraction, self.tree, work=costs.WORK_OF_READING)
+        return found._replace(is_step=np.zeros_like(found.is_step))
 
     @lazy
     def traceback(self) -> Traceback:
-        """The same as flat arrays."""
-        return traceback(self.program.contraction, self.tree, work=self._work_of_reading)
-
-    @property
-    def _work_of_reading(self) -> float:
-        """The products of one clique that are worth their time next to that of a run."""
-        return max(self.program.work, costs.WORK_OF_READING)
+        """The same by steps where a clique has many joint states: if they have no ties, all ways are the same."""
+        return traceback(self.program.contraction, self.tree, work=0.0)
 
     @property
     def singles(self) -> dict[int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
-from sepset.inference.compiled.contraction import Choice, Ranks
+from sepset.inference.compiled.contraction import Choice, Ranks, Traceback
 from sepset.inference.compiled.dense import DenseRun
 from sepset.inference.compiled.run import TensorRun
 from sepset.kernels.compiled import modes as kernels
@@ -25,7 +25,8 @@ def most_probable(run: TensorRun) -> list[int]:
     """A code for every rank: one most probable assignment after a sweep of maxima.
 
     Of equal ones (but for rounding), that with the lowest state of the variable eliminated last, then of the one before
-    it, and so on; the same by loops or by arrays, in parts or at once.
+    it, and so on; the same by loops or by arrays, in parts or at once. Only a clique with ties and more joint states
+    than are worth comparing is read by the steps of its contraction, the lowest states of each.
 
     Cost: one pass over the tensors of each choice at the codes chosen before.
     Reference: Koller & Friedman 13.2.
@@ -34,17 +35,24 @@ def most_probable(run: TensorRun) -> list[int]:
     """
     question = run.question
     if isinstance(run, DenseRun):
-        plan, made = question.traceback, question.contraction
-        parts = run.workspace, question.program.offsets, made.bounds, made.pool, made.weights, *plan
-        if plan.passes <= costs.WORK_UNINTERRUPTED:
-            codes, is_in_range = kernels.most_probable(*parts, NEVER)
-        else:
-            codes, is_in_range = interruptible(partial(kernels.most_probable, *parts))
+        codes, is_in_range, is_tied = _by_loops(run, question.traceback)
+        if is_tied:
+            codes, is_in_range, _ = _by_loops(run, question.tied_traceback)
         if is_in_range:
             found: list[int] = codes.tolist()
             return found
     columns = read_back(run, 1, modes, maximize=True)
     return [int(columns[r][0]) for r in range(len(columns))]
+
+
+def _by_loops(run: DenseRun, plan: Traceback) -> tuple[Ints, bool, bool]:
+    """The codes, whether all products were in range, and whether a tie ended it."""
+    question, made = run.question, run.question.contraction
+    parts = run.workspace, question.program.offsets, made.bounds, made.pool, made.weights, *plan
+    if plan.passes <= costs.WORK_UNINTERRUPTED:
+        found: tuple[Ints, bool, bool] = kernels.most_probable(*parts, NEVER)
+        return found
+    return interruptible(partial(kernels.most_probable, *parts))
 
 
 def read_back(run: TensorRun, num_rows: int, choose: Choose, *, maximize: bool) -> dict[int, Ints]:

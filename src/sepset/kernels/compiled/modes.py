@@ -103,15 +103,20 @@ def _weigh(
 
 
 @kernel(inner=True, borrows=True)
-def _put(weights: Floats, least: float, ranks: Ints, cards: Floats, codes: Ints) -> None:
-    """The codes of the first joint state with at least this weight."""
-    place = 0
+def _put(weights: Floats, least: float, ranks: Ints, cards: Floats, codes: Ints) -> bool:
+    """The codes of the first joint state with at least this weight; whether there is another one."""
+    place, is_tied = 0, False
     while weights[place] < least:
         place += 1
+    for i in range(place + 1, len(weights)):
+        if weights[i] >= least:
+            is_tied = True
+            break
     for k in range(len(ranks) - 1, -1, -1):
         r = ranks[k]
         codes[r] = place % int(cards[r])
         place //= int(cards[r])
+    return is_tied
 
 
 @kernel(inner=True, borrows=True)
@@ -159,9 +164,11 @@ def _choose_in_parts(
 @kernel(work=lambda *args: args[-2])
 def most_probable(
     w: Floats, offsets: Ints, bounds: Ints, pool: Ints, cards: Floats, tensor_start: Ints, tensors: Ints,
-    residual_start: Ints, residuals: Ints, largest: int, passes: int, cancel: Bytes,
-) -> tuple[Ints, bool]:  # fmt: skip
+    residual_start: Ints, residuals: Ints, is_step: Bytes, largest: int, passes: int, cancel: Bytes,
+) -> tuple[Ints, bool, bool]:  # fmt: skip
     """The code of every rank, and whether all products were in range; ties go to the lowest joint code.
+
+    The third is whether a tie may have ended it: in a choice that is one step of several.
 
     Args:
         w: the workspace, each tensor from its offset, axes in the order of ranks.
@@ -169,6 +176,7 @@ def most_probable(
         cards: the number of states by rank.
         tensor_start, tensors: for each choice the tensors of its product, the root's first.
         residual_start, residuals: for each choice the ranks that it chooses; the first ones vary slowest.
+        is_step: whether each choice is one of several that together have no lowest joint code.
         largest: the most joint states that are weighed together, at least those of one variable.
         passes: about how many products there are.
         cancel: whether to stop, with any codes.
@@ -191,6 +199,8 @@ def most_probable(
             size *= int(cards[ranks[first]])
         slow, fast = ranks[:first], ranks[first:]
         room, marks = weights[:size], zeros[:size]
+        if first > 0 and is_step[c] != 0:
+            return codes, True, True  # ties between parts are not looked for
         if first > 0:
             is_in_range = _choose_in_parts(
                 w, offsets, bounds, pool, cards, own, slow, fast, codes, strides, counter, room, marks, cancel
@@ -199,8 +209,8 @@ def most_probable(
             top, _, is_in_range = _weigh(
                 w, offsets, bounds, pool, cards, own, fast, codes, strides, counter, room, marks
             )
-            if is_in_range:
-                _put(room, top * (1.0 - TIED), fast, cards, codes)
+            if is_in_range and _put(room, top * (1.0 - TIED), fast, cards, codes) and is_step[c] != 0:
+                return codes, True, True
         if not is_in_range:
-            return codes, False
-    return codes, True
+            return codes, False, False
+    return codes, True, False
