@@ -1,13 +1,15 @@
-"""A reader of docstrings for the site: examples become fenced blocks, and notes after a colon paragraphs."""
+"""A reader of docstrings for the site: examples become fenced blocks, arguments lists, and notes paragraphs."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Any
 
 import griffe
 
-NOTES = re.compile(r"^(Reference|Guarantee|Tested by):", re.MULTILINE)
+NOTES = re.compile(r"^(Cost|Reference|Guarantee|Tested by):", re.MULTILINE)
+SECTION = re.compile(r"^(Args|Attributes|Raises|Returns):\n((?: {4}.*(?:\n|\Z))+)", re.MULTILINE)
 
 
 class Doctests(griffe.Extension):
@@ -16,7 +18,29 @@ class Doctests(griffe.Extension):
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Replace the docstring of an object."""
         if obj.docstring is not None:
-            obj.docstring.value = NOTES.sub(r"\n**\1**:", fenced(obj.docstring.value))
+            listed = SECTION.sub(entries, fenced(obj.docstring.value))
+            obj.docstring.value = NOTES.sub(r"\n**\1**:", listed)
+
+
+def entries(section: re.Match[str]) -> str:
+    """The names of a section and what each one means, as a list.
+
+    >>> print(SECTION.sub(entries, "Args:\\n    a: one\\n        thing\\n    b: other").replace("`", "'"))
+    **Args**:
+    <BLANKLINE>
+    - 'a': one thing
+    - 'b': other
+    <BLANKLINE>
+    """
+    items: list[str] = []
+    for line in textwrap.dedent(section[2]).splitlines():
+        if line.startswith(" ") and items:
+            items[-1] += f" {line.strip()}"
+        elif line.strip():
+            items.append(line.strip())
+    split = [item.partition(": ") for item in items]
+    lines = [f"- `{name}`: {meaning}" if meaning else f"- {name}" for name, _, meaning in split]
+    return "\n".join([f"**{section[1]}**:", "", *lines, ""])
 
 
 def fenced(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.api.pictures import draw
-from sepset.base.axes import axes_of
+from sepset.base.axes import axes_of, ink
 from sepset.base.checks import fraction
 from sepset.base.extras import require
 from sepset.base.text import listing
@@ -184,11 +184,11 @@ def _legend(axes: Any, styles: Mapping[str, _Style]) -> None:
     lines = require("matplotlib.lines", "plot", "Plotting")
     handles = [
         lines.Line2D(
-            [], [], color=COLORS.get(color, "0.15"), linestyle="--" if dashed else "-", linewidth=1.6, label=name
+            [], [], color=COLORS.get(color) or ink(), linestyle="--" if dashed else "-", linewidth=1.6, label=name
         )
         for name, (color, _, dashed) in styles.items()
     ]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(handles), frameon=False)
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=2, frameon=False)
 
 
 def _kinds(truth: Graph, learned: Graph) -> dict[tuple[str, str], str]:

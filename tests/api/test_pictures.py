@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -162,3 +163,14 @@ def test_names_are_legible_on_any_color(color):
     for text, page in (((0x1F, 0x23, 0x28), (255, 255, 255)), ((0xE6, 0xED, 0xF3), (0x0D, 0x11, 0x17))):
         fill = [opacity * c + (1 - opacity) * p for c, p in zip(own, page, strict=True)]
         assert contrast(text, fill) >= 4.5
+
+
+def test_graphs_of_networkx_and_lists_of_edges_are_drawn():
+    edges = [("smoke", "lung"), ("lung", "xray")]
+    wanted = str(ss.draw(ss.DAG(edges)))
+    assert str(ss.draw(edges)) == str(ss.draw(nx.DiGraph(edges))) == wanted
+    assert str(ss.draw(nx.Graph(edges))) == str(ss.draw(ss.UndirectedGraph(edges))) != wanted
+    with pytest.raises(ss.SepsetError, match=r"found a str\. Texts are read by DAG"):
+        ss.draw("smoke -> lung")
+    with pytest.raises(ss.SepsetError, match="found a list"):
+        ss.draw([])

@@ -112,3 +112,21 @@ def test_figures_grow_for_many_rows_on_request(axes):
 def test_labels_are_cut_and_are_not_formulas():
     assert tick_label("over $100") == r"over \$100"
     assert len(tick_label("x" * 100)) == 43
+
+
+def test_letters_and_lines_have_the_color_of_the_style():
+    """So that charts and graphs are legible on dark pages too."""
+    from matplotlib.colors import same_color
+
+    import sepset as ss
+
+    clinic = ss.datasets.load("asia")
+    effects = ss.sensitivity(clinic, "lung", state="yes", given={"xray": "yes"})
+    with plt.style.context("dark_background"):
+        graph = ss.plotting.graph(clinic.dag, figures.Figure().subplots())
+        assert all(same_color(text.get_color(), "white") for text in graph.texts)
+        tornado = effects.plot(figures.Figure().subplots())
+        assert all(same_color(text.get_color(), "white") for text in tornado.texts)
+        assert all(same_color(text.get_bbox_patch().get_facecolor()[:3], "black") for text in tornado.texts)
+    with plt.rc_context({"axes.facecolor": "none"}):
+        assert all(text.get_bbox_patch() is None for text in effects.plot(figures.Figure().subplots()).texts)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import sepset as ss
-from sepset.base.threads import ThreadPool, in_order, num_threads
+from sepset.base.threads import (
+    NEVER,
+    OutOfTime,
+    ThreadPool,
+    ending_at,
+    in_order,
+    interruptible,
+    num_threads,
+    require_time,
+)
+from sepset.inference.iterate import deadline
 
 
 def test_number_of_threads():
@@ -170,3 +182,49 @@ def test_an_interruption_while_tasks_are_made_is_raised_at_once():
     with pytest.raises(KeyboardInterrupt):
         list(in_order(tasks(), 1))
     assert len(ended) <= 1
+
+
+def waits(cancel):
+    while not cancel[0]:
+        time.sleep(0.001)
+    return "cancelled"
+
+
+@pytest.mark.parametrize("is_main", [True, False])
+def test_work_ends_with_its_time(is_main):
+    def work():
+        with ending_at(deadline(ss.Until(seconds=0.05))):
+            require_time()
+            assert interruptible(lambda cancel: 3) == 3
+            assert interruptible(waits, is_partial=True) == "cancelled"  # a result that is valid at any time
+            for task in (waits, lambda cancel: 3):
+                with pytest.raises(OutOfTime):
+                    interruptible(task)
+            with pytest.raises(OutOfTime), ending_at(math.inf):  # the earlier time counts
+                require_time()
+            with pytest.raises(OutOfTime):
+                list(in_order([waits] * 3, 2))
+        require_time()
+        assert interruptible(lambda cancel: 3) == 3
+        assert NEVER[0] == 0
+        return True
+
+    if is_main:
+        assert work()
+    else:
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(work).result()
+
+
+def test_parts_of_a_task_end_with_it():
+    """Python code in a task: its loops and kernels are cancelled together."""
+
+    def inner(cancel):
+        while True:
+            require_time()
+            interruptible(lambda flag: time.sleep(0.001))
+
+    for work in (inner, lambda cancel: interruptible(waits), lambda cancel: list(in_order([waits], 1))):
+        with pytest.raises(OutOfTime), ending_at(deadline(ss.Until(seconds=0.05))):
+            interruptible(work)
+    require_time()

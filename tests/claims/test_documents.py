@@ -31,6 +31,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import sepset as ss
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "sepset"
 DOCUMENTS = [
@@ -196,6 +198,12 @@ def test_the_search_for_unknown_names_itself():
         "ss.graphs.nothing",
         "ss.nowhere",
     ]
+
+
+def test_the_picture_of_the_readme_in_characters():
+    """Package indexes show this one, since pictures with relative addresses do not appear there."""
+    shown = (ROOT / "docs" / "images" / "asia.txt").read_text(encoding="utf-8")
+    assert f"{ss.draw(ss.datasets.load('asia'), given={'xray': 'yes'})}\n" == shown
 
 
 def test_every_work_that_a_page_of_theory_names_has_its_title():

@@ -143,6 +143,8 @@ def test_answers_are_mappings(name):
     assert len(found) == len(keys) == len(dict(found))
     assert all(key in found for key in keys)
     assert "nothing of the kind" not in found
+    assert found.get("nothing of the kind", 3) == 3
+    assert [key for key, _ in found.items()] == keys
 
 
 def test_names_that_are_also_titles_keep_their_states():

@@ -147,7 +147,12 @@ class Browser:
     def overflow(self) -> float:
         """How many pixels of the page are outside the window."""
         wide = "document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth"
+        self.settled(f"{wide} <= 0")
         return float(self.value(wide))
+
+    def settled(self, expression: str) -> bool:
+        """Whether something becomes true within two seconds, in which scripts run and menus slide away."""
+        return any(self.value(expression) or time.sleep(0.1) for _ in range(20))
 
     def close(self) -> None:
         self.socket.stream.close()
@@ -210,7 +215,7 @@ OVERLAPS = """
 """The texts of pictures that lie on one another."""
 
 CLIPPED = """
-[...document.querySelectorAll('svg')].flatMap(svg => {
+[...document.querySelectorAll('svg')].filter(svg => getComputedStyle(svg).overflow !== 'visible').flatMap(svg => {
   const whole = svg.getBoundingClientRect();
   return [...svg.querySelectorAll('text')].filter(t => {
     const box = t.getBoundingClientRect();
@@ -238,6 +243,24 @@ CONTRAST = """
 """The texts of tables whose color is too near to that of what is behind them."""
 
 
+FAINT = """
+(() => {
+  const linear = v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; };
+  const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map(linear);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const page = light(getComputedStyle(document.body).backgroundColor);
+  const ratio = e => { const own = light(getComputedStyle(e).fill);
+    return (Math.max(own, page) + 0.05) / (Math.min(own, page) + 0.05); };
+  const inside = e => [...e.closest('svg').querySelectorAll('image')].some(i => {
+    const [a, b] = [i.getBoundingClientRect(), e.getBoundingClientRect()];
+    return a.left <= b.left && b.right <= a.right && a.top <= b.top && b.bottom <= a.bottom; });
+  return [...document.querySelectorAll('.shown svg text')].filter(e => e.textContent.trim()
+    && !inside(e) && ratio(e) < 4.5).map(e => e.textContent.slice(0, 40));
+})()
+"""
+"""The texts of pictures whose color is too near to that of the page, but for those on images."""
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_outputs_of_notebooks(browser, tmp_path, scheme):
     page = tmp_path / "outputs.html"
@@ -257,6 +280,12 @@ def wrongs(browser, address):
         browser.dress(scheme, width)
         if (wide := browser.overflow()) > 0:
             yield f"{wide:g} pixels too wide for {width}, {scheme}"
+        name = {"light": "default", "dark": "slate"}[scheme]
+        if not browser.settled(f"document.body.dataset.mdColorScheme === '{name}'"):
+            yield f"the page is not {scheme}"
+        yield from (f"{found} on one another, {width}, {scheme}" for found in browser.value(OVERLAPS))
+        yield from (f"{found} leaves its picture, {width}, {scheme}" for found in browser.value(CLIPPED))
+        yield from (f"{found} is hardly legible, {width}, {scheme}" for found in browser.value(FAINT))
     yield from browser.failures()
 
 

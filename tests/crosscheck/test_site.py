@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,16 @@ def test_formulas_and_examples_are_drawn(site):
         text = path.read_text(encoding="utf-8")
         assert 'class="arithmatex"' not in text, path
         assert "<blockquote>" not in text, path
+
+
+def test_arguments_are_lists_and_classes_have_signatures(site):
+    text = (site / "reference" / "inference.html").read_text(encoding="utf-8")
+    for path in (site / "reference").glob("*.html"):
+        found = re.findall(r"<p>(?:Args|Attributes|Raises|Returns): .{40}", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert found == [], path.name
+    method = text.split('id="sepset.inference.map.search.andor.AndOrSearch"')[1]
+    assert "<li><code>entries</code>: the most entries" in " ".join(method.split())
+    assert "AndOrSearch</span>" in method.split("<p>")[0]
 
 
 def test_nothing_is_fetched(pages):

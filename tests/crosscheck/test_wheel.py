@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,16 @@ def wheel(tmp_path_factory) -> Path:
     installed(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT)
     (built,) = folder.glob("sepset-*.whl")
     return built
+
+
+def test_the_description_needs_no_repository(wheel):
+    """Package indexes show no picture and no link with a relative address: the picture is in characters."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        text = archive.read(name).decode("utf-8").partition("\n\n")[2]
+    assert (ROOT / "docs" / "images" / "asia.txt").read_text(encoding="utf-8") in text
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", text) == []
+    assert "Tutorial · How to" in text
 
 
 def interpreter(name: str) -> str | None:

@@ -87,10 +87,10 @@ def test_results_of_all_searches_are_pickled():
         assert again.certificate is None or again.certificate.check()
 
 
-def test_methods_of_one_step_refuse_budgets_and_other_seeds_do_not_resume(tmp_path):
+def test_methods_of_one_step_refuse_checkpoints_and_other_seeds_do_not_resume(tmp_path):
     net = ss.MarkovNet.potts(ss.Discrete.array("coin", (3, 3)), 0.5)
     for method in (ss.MinCut(), ss.QPBO(), ss.inference.BeamSearch()):
-        with pytest.raises(ss.errors.NotApplicable, match="takes one step, and until= and checkpoint= cannot"):
+        with pytest.raises(ss.errors.NotApplicable, match="takes one step, and checkpoint= cannot"):
             ss.map_assignment(net, method=method, until=3, checkpoint=tmp_path / "c")
     ss.map_assignment(net, method=ss.ICM(restarts=5), until=2, checkpoint=tmp_path / "d", seed=1)
     with pytest.raises(ss.errors.DataError, match="belongs to"):

@@ -386,6 +386,7 @@ def test_stopping_rules_are_checked():
     with pytest.raises(ArgumentError, match="never ends"):
         Until(steps=None, tolerance=None)
     assert as_until(None) == Until()
+    assert (Until().steps, Until(seconds=3.0).steps, Until(7, seconds=3.0).steps) == (1000, None, 7)
     assert as_until(Until(steps=3)) == Until(steps=3)
     assert as_until(5, Until(tolerance=1e-3)) == Until(steps=5, tolerance=1e-3)
     with pytest.raises(ArgumentError, match="until="):

@@ -65,3 +65,13 @@ def test_long_assignments_print_short_and_tables_show_all_ranks():
 def test_all_states_of_an_exact_answer_are_persistent(method):
     best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"}, method=method)
     assert dict(best.persistent).items() >= {k: v for k, v in best.assignment.items() if k != "dysp"}.items()
+
+
+def test_a_frame_has_a_row_per_assignment():
+    net = ss.datasets.load("asia")
+    best = ss.map_assignment(net, given={"xray": "yes"}, k=3)
+    frame = best.to_frame()
+    assert list(frame) == [*best.assignment, "log_value"]
+    assert [dict(row) for _, row in frame.drop(columns="log_value").iterrows()] == [dict(a) for a in best.assignments]
+    assert frame["log_value"].tolist() == list(best.log_values)
+    assert best.to_frame("polars").shape == (3, 8)

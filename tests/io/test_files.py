@@ -248,3 +248,8 @@ def test_the_format_of_a_path_can_be_named(tmp_path):
     assert ss.read(path, format="bif") == ss.datasets.load("asia")
     with pytest.raises(FileFormatError, match="suffix"):
         ss.read(path)
+
+
+def test_only_paths_are_written_to():
+    with pytest.raises(ss.SepsetError, match="write needs the path of a file, whose suffix is the format; found a Byt"):
+        ss.write(ss.datasets.load("asia"), io.BytesIO())

@@ -7,8 +7,11 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
+import sepset as ss
 from sepset.errors import ScopeError, StateError
 from sepset.variables.evidence import Evidence, Likelihood, Not, Soft, is_missing, real_value, resolve
 from sepset.variables.universe import Variables
@@ -144,3 +147,21 @@ def test_findings_are_values():
         Not("A").states = ()
     for finding in (Not("A", "B"), Likelihood([1, 2]), Soft({"A": 1.0}), Evidence({0: 1})):
         assert pickle.loads(pickle.dumps(finding)) == finding
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
+def test_a_frame_of_one_row_is_evidence(make):
+    net = ss.datasets.load("asia")
+    row = make({"smoke": ["no"], "xray": ["yes"], "dysp": [None]})
+    expected = ss.query(net, "lung", given={"xray": "yes", "smoke": "no"})["yes"]
+    assert ss.query(net, "lung", given=row)["yes"] == expected
+    assert ss.prepare(net).observe(row).marginals()["lung"]["yes"] == pytest.approx(expected, abs=1e-15)
+    with pytest.raises(ss.SepsetError, match=r"Evidence is one row; found a frame of 2 rows\. Use predict"):
+        ss.query(net, "lung", given=make({"xray": ["yes", "no"]}))
+
+
+def test_a_series_is_evidence_of_views_too():
+    net = ss.datasets.load("asia")
+    seen = ss.prepare(net).observe(pd.Series({"xray": "yes", "smoke": None}))
+    assert dict(seen.given) == {"xray": "yes"}
+    assert dict(seen.observe(pd.Series({"xray": None, "smoke": "no"})).given) == {"smoke": "no"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.graphs.base import is_undirected, way_to_graph
+from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.graphs.pictures.picture import Picture
 from sepset.graphs.pictures.scene import in_place
 from sepset.graphs.pictures.sketch import Row, Sketch, Sketched
@@ -46,7 +48,8 @@ def draw(
     Notebooks show it; `print` shows it as text; `save` writes SVG, PNG, PDF, DOT, Mermaid or text.
 
     Args:
-        drawn: a model, a graph of any kind, a clique tree, a view of an engine, or a learned structure.
+        drawn: a model, a graph of any kind, a clique tree, a view of an engine, a learned structure, a graph of
+            networkx, or a list of edges.
         given: evidence; the variables it is about are marked, and boxes show beliefs given it.
         beliefs: whether boxes show the marginal of their variable; by default if there is evidence.
         compare: other evidence, such as `{}` for none; boxes show beliefs given it above those given `given`.
@@ -76,9 +79,7 @@ def draw(
     >>> ss.draw(ss.datasets.load("asia"), given={"xray": "yes"}).save("asia.svg")  # doctest: +SKIP
     """
     if not isinstance(drawn, Sketched):
-        raise ModelError(
-            f"A model, a graph, a clique tree or a learned structure is drawn; found a {type(drawn).__name__}."
-        )
+        drawn = _as_graph(drawn)
     sketch = _arranged(drawn._sketch(), layout)
     if given is not None or compare is not None or beliefs or strengths:
         if not isinstance(drawn, NamedModel):
@@ -92,6 +93,20 @@ def draw(
     if layout == "file":
         _require_room(sketch)
     return Picture(sketch)
+
+
+def _as_graph(value: object) -> Sketched:
+    """A graph of networkx, or a list of edges, as a graph."""
+    is_foreign = type(value).__module__.startswith("networkx.")
+    if is_foreign or (isinstance(value, list | tuple | set) and value and all(map(_is_edge, value))):
+        edges: Any = value if is_foreign else list(value)  # type: ignore[call-overload]  # edges, as was checked
+        return UndirectedGraph(edges) if is_undirected(value) else DAG(edges)
+    known = "A model, a graph, a clique tree or a learned structure is drawn"
+    raise ModelError(f"{known}; found a {type(value).__name__}.{way_to_graph(value)}")
+
+
+def _is_edge(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
 
 
 def _arranged(sketch: Sketch, layout: Place | None) -> Sketch:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from sepset.base.checks import whole
 from sepset.base.foreign import translated
+from sepset.base.threads import OutOfTime, ending_at
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable, TooLarge
 from sepset.models.model import offers
@@ -170,8 +174,8 @@ def map_assignment(
         k: the number of best assignments.
         method: an exact one, or one that searches, such as `MinCut()`; by default clique trees or, where they do not
             fit, the strongest search that the factors allow. In models of 500 variables and more, where clique trees
-            would take longer than about 10 seconds, a search comes first, and they follow if it proves nothing and
-            `until` sets no limit.
+            would take longer than about 10 seconds, or half of those of `until`, a search comes first, and they follow
+            if it proves nothing and `until` sets no limit.
         start: where a search begins: states by name, codes by array of variables, or an earlier result.
         until: when a search stops, as `Until(seconds=10)`.
         seed: all randomness of a search.
@@ -194,19 +198,25 @@ def map_assignment(
         named = " and ".join(f"{name}=" for name, value in options.items() if value is not None)
         raise NotApplicable(f"{named} is for methods that search, such as ICM(); {type(method).__name__} does not.")
     first: MapResult | None = None
-    if method is None and over is None and k == 1 and (why := _too_long(model, given)):
+    begun, half = time.monotonic(), _half(until)
+    if method is None and over is None and k == 1 and (why := _too_long(model, given, half)):
         with suppress(TooLarge, NotApplicable):  # a factor without a table, which clique trees may not need
+            options["until"] = _rest(until, begun)
             first = _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
         if first is not None and (until is not None or first.guarantees["assignment"].value == "exact"):
             return first
     try:
-        return engine_for(model, method).map_assignment(given=given, over=over, k=k)
+        with ending_at(begun + half):
+            return engine_for(model, method).map_assignment(given=given, over=over, k=k)
     except TooLarge as refusal:
         if first is not None:
             return first
-        if method is not None or over is not None or k > 1:
+        if method is not None or (over is not None and k > 1):
             raise
         why = str(refusal)
+    except OutOfTime:
+        why = f"An exact answer takes longer than {half:.3g} seconds."
+    options["until"] = _rest(until, begun)
     return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
 
 
@@ -244,7 +254,21 @@ TIMED, LONG = 500, 10.0
 """In models of so many variables a search comes before an exact answer of more than these seconds."""
 
 
-def _too_long(model: Model, given: Given) -> str:
+def _half(until: Until | int | None) -> float:
+    """Half of the seconds that are given: after them a search is better than an exact answer."""
+    seconds = getattr(until, "seconds", None)
+    return math.inf if seconds is None else float(seconds) / 2.0
+
+
+def _rest(until: Until | int | None, begun: float) -> Until | int | None:
+    """The same rule with the seconds that are left."""
+    seconds = getattr(until, "seconds", None)
+    if until is None or isinstance(until, int) or seconds is None:
+        return until
+    return replace(until, seconds=max(0.0, seconds - (time.monotonic() - begun)))
+
+
+def _too_long(model: Model, given: Given, most: float) -> str:
     """Why an exact answer would take long, or nothing; its plan is used if it is asked for after all."""
     if len(model.variables) < TIMED:
         return ""
@@ -254,10 +278,13 @@ def _too_long(model: Model, given: Given) -> str:
     if engine.joints or not can(engine.prepared, TimesBest):
         return ""
     try:
-        seconds = engine.prepared.best_seconds(engine.evidence(given))
+        with ending_at(time.monotonic() + most):
+            seconds = engine.prepared.best_seconds(engine.evidence(given))
     except TooLarge:
         return ""
-    return f"An exact answer would take about {seconds:.3g} seconds." if seconds > LONG else ""
+    except OutOfTime:
+        return f"The plan of an exact answer takes longer than {most:.3g} seconds."
+    return f"An exact answer would take about {seconds:.3g} seconds." if seconds > min(LONG, most) else ""
 
 
 def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:

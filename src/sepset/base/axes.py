@@ -31,6 +31,15 @@ def is_alone(axes: Any) -> bool:
     return len(found) == 1 and can_move
 
 
+def ink() -> str:
+    """The color of letters in the present style of matplotlib, for lines that must be as legible as they are.
+
+    >>> ink()
+    'black'
+    """
+    return str(require("matplotlib", "plot", "Plotting").rcParams["text.color"])
+
+
 def tick_label(name: object) -> str:
     """A name as a label next to an axis, cut if it is long; dollar signs are not formulas.
 
@@ -106,12 +115,13 @@ def tornado(axes: Any, bars: Sequence[tuple[str, float, float]], center: float) 
     """
     for color, side in ((BELOW, [low for _, low, _ in bars]), (ABOVE, [high for _, _, high in bars])):
         axes.barh(range(len(bars)), [end - center for end in side], left=center, color=color, height=0.4)
-    axes.axvline(center, color="0.15", linewidth=1.0)
+    axes.axvline(center, color=ink(), linewidth=1.0)
     size = 8 if len(bars) <= 14 else max(4, 112 // len(bars))
-    white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+    behind = {"facecolor": axes.get_facecolor()[:3], "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+    box = behind if axes.get_facecolor()[3] else None  # a transparent chart hides nothing
     for row, (name, _, _) in enumerate(bars):
         across = axes.get_yaxis_transform()
-        axes.text(0.01, row - 0.24, plain(name), transform=across, va="bottom", fontsize=size, bbox=white)
+        axes.text(0.01, row - 0.24, plain(name), transform=across, va="bottom", fontsize=size, bbox=box)
     axes.set(yticks=[], ylim=(len(bars) - 0.6, -0.9))
     return axes
 

@@ -1,4 +1,4 @@
-"""Threads for compiled work that releases the GIL: their number, a pool of idle ones, and tasks that heed Ctrl-C."""
+"""Threads for compiled work that releases the GIL: a pool of idle ones, and tasks that heed Ctrl-C and the time."""
 
 from __future__ import annotations
 
@@ -22,6 +22,25 @@ from sepset.base.checks import whole
 
 NEVER: Bytes = np.zeros(1, dtype=np.uint8)
 """The flag of work that is never cancelled: kernels read it, and it is never written."""
+
+
+class OutOfTime(Exception):
+    """The time that `ending_at` set is over; who set it catches this, and it never reaches a user."""
+
+
+class _Here(threading.local):
+    """Limits of the work of this thread.
+
+    Attributes:
+        end: when it ends at the latest, on the clock of `time.monotonic`.
+        cancel: the flag of the task that it is a part of.
+    """
+
+    end: float = math.inf
+    cancel: Bytes = NEVER
+
+
+_HERE = _Here()
 
 
 def num_threads(threads: int | None) -> int:
@@ -88,12 +107,16 @@ LISTEN = 0.1
 """Seconds between checks for Ctrl-C while waiting: a signal delivered to another thread does not wake the caller."""
 
 
+def _is_never_short(task: object) -> bool:
+    return False
+
+
 def in_order(
-    tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = lambda task: False
+    tasks: Iterable[Callable[[Bytes], T]], threads: int, *, is_short: Callable[[Any], bool] = _is_never_short
 ) -> Iterator[T]:
     """The results of the tasks in their order; a few tasks run ahead.
 
-    An interrupt, or an error in one of them, cancels all running tasks.
+    An interrupt, an error in one of them, or the end of the time of `ending_at` cancels all running tasks.
 
     Args:
         threads: the number of tasks that run at once.
@@ -113,7 +136,11 @@ def in_order(
             yield first(NEVER)
             return
         source = itertools.chain((second,), source)
-    team = _Team(itertools.chain((first,), source), threads, is_short)
+    yield from _collected(_Team(itertools.chain((first,), source), threads, is_short))
+
+
+def _collected(team: _Team[T]) -> Iterator[T]:
+    """The results of a team, which ends when no more are asked for."""
     try:
         while (found := team.next_result()) is not None:
             yield found[0]
@@ -121,42 +148,59 @@ def in_order(
         team.end()
 
 
-def interruptible(task: Callable[[Bytes], T]) -> T:
+def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False) -> T:
     """The task's result, computed in another thread if the main one would not see Ctrl-C until its end.
 
-    An interrupt cancels the task at its next check of `cancel`, waits for that, and is then raised.
+    An interrupt cancels the task at its next check of `cancel`, waits for that, and is then raised; so is `OutOfTime`
+    when the time of `ending_at` is over.
+
+    Args:
+        is_partial: whether the result of a task that was cancelled is valid: it is then returned when the time is over.
 
     >>> interruptible(lambda cancel: 3)
     3
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not is_partial:
+        require_time()
+    if _HERE.cancel is not NEVER:  # a part of another task
+        found = task(_HERE.cancel)
+        if not is_partial:
+            require_time()
+        return found
+    if _HERE.end == math.inf and threading.current_thread() is not threading.main_thread():
         return task(NEVER)
-    return next(in_order([task], 1))
+    return next(_collected(_Team(iter([task]), 1, _is_never_short, is_partial=is_partial)))
 
 
 @contextmanager
-def cancelled_at(end: float, cancel: Bytes) -> Iterator[Bytes]:
-    """The flag `cancel`, or one instead of `NEVER`, which is set at a time as well.
+def ending_at(end: float) -> Iterator[None]:
+    """Inside, `interruptible` and `require_time` raise `OutOfTime` at a time, or earlier if one is set around it.
 
     Args:
         end: on the clock of `time.monotonic`; infinite for never.
 
-    >>> with cancelled_at(time.monotonic(), NEVER) as flag:
-    ...     time.sleep(0.1)
-    >>> flag.tolist(), NEVER.tolist()
-    ([1], [0])
+    >>> with ending_at(time.monotonic()):
+    ...     try:
+    ...         require_time()
+    ...     except OutOfTime:
+    ...         print("too late")
+    too late
     """
-    if end == math.inf:
-        yield cancel
-        return
-    own = np.zeros(1, np.uint8) if cancel is NEVER else cancel
-    timer = threading.Timer(max(0.0, end - time.monotonic()), own.__setitem__, (0, 1))
-    timer.daemon = True
-    timer.start()
+    before = _HERE.end
+    _HERE.end = min(before, end)
     try:
-        yield own
+        yield
     finally:
-        timer.cancel()
+        _HERE.end = before
+
+
+def require_time() -> None:
+    """Raise `OutOfTime` if the time is over, or this work was cancelled: for long loops without kernels.
+
+    >>> require_time()
+    """
+    if _HERE.cancel[0] or time.monotonic() >= _HERE.end:
+        raise OutOfTime
 
 
 def _next(tasks: Iterator[Callable[[Bytes], T]]) -> Callable[[Bytes], T] | None:
@@ -170,8 +214,16 @@ def _next(tasks: Iterator[Callable[[Bytes], T]]) -> Callable[[Bytes], T] | None:
 class _Team(Generic[T]):
     """Threads that run tasks, and a caller that collects the results in order and may run some itself."""
 
-    def __init__(self, tasks: Iterator[Callable[[Bytes], T]], threads: int, is_short: Callable[[Any], bool]) -> None:
+    def __init__(
+        self,
+        tasks: Iterator[Callable[[Bytes], T]],
+        threads: int,
+        is_short: Callable[[Any], bool],
+        *,
+        is_partial: bool = False,
+    ) -> None:
         self._tasks, self._threads, self._is_short = tasks, threads, is_short
+        self._end, self._is_partial = _HERE.end, is_partial
         self._changed = threading.Condition()
         self._cancel = np.zeros(1, dtype=np.uint8)
         self._waiting: deque[Callable[[Bytes], T]] = deque()  # made, but not started
@@ -186,6 +238,7 @@ class _Team(Generic[T]):
         """The result of the next task, or None after the last."""
         while True:
             with self._changed:
+                self._heed_time()
                 if self._collected in self._done:
                     found = self._done.pop(self._collected)
                     self._collected += 1
@@ -198,9 +251,16 @@ class _Team(Generic[T]):
                 task = self._taken() if self._waiting and self._is_short(self._waiting[0]) else None
                 if task is None:
                     self._start(min(len(self._waiting), self._threads - self._started))
-                    self._changed.wait(LISTEN)
+                    self._changed.wait(min(LISTEN, max(0.0, self._end - time.monotonic())) or LISTEN)
             if task is not None:
                 self._do(*task, mine=True)
+
+    def _heed_time(self) -> None:
+        """Cancel the running tasks if the time is over, and raise unless their results are valid."""
+        if _HERE.cancel[0] or time.monotonic() >= self._end:
+            self._cancel[0] = 1
+            if not self._is_partial:
+                raise OutOfTime
 
     def end(self) -> None:
         """Cancel the running tasks, and wait for them."""
@@ -255,12 +315,16 @@ class _Team(Generic[T]):
 
     def _do(self, number: int, task: Callable[[Bytes], T], *, mine: bool = False) -> None:
         found: tuple[T] | BaseException
+        before = _HERE.cancel
         try:
+            _HERE.cancel = before if mine else self._cancel
             found = (task(self._cancel),)
         except BaseException as error:
             if mine and not isinstance(error, Exception):
                 raise  # an interrupt in the meantime
             found = error
+        finally:
+            _HERE.cancel = before
         with self._changed:
             self._done[number] = found
             self._changed.notify_all()

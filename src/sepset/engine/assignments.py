@@ -14,7 +14,7 @@ from sepset.base.membership import without
 from sepset.base.text import brief
 from sepset.engine.jointfindings import takes_joints
 from sepset.errors import ArgumentError, ImpossibleEvidence, TooLarge
-from sepset.inference.assignment import AssignmentTask, Assigns, Found, assign
+from sepset.inference.assignment import AssignmentTask, Assigns, Found
 from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
 from sepset.inference.mapresult import Assignment, MapResult
@@ -61,6 +61,8 @@ def searched(
         method: None chooses by the factors.
         why: the reason to search.
     """
+    from sepset.inference.map.dual import assigned
+
     if method is None:
         from sepset.inference.map.choice.automatic import AutomaticSearch
 
@@ -81,7 +83,7 @@ def searched(
         options.checkpoint,
     )
     try:
-        found = assign(method, task.again(start=_start(options.start, engine, task)))
+        found = assigned(method, task.again(start=_start(options.start, engine, task)))
     except ImpossibleEvidence as error:
         raise _named(engine, evidence, error) from None
     known = {v: evidence.codes[v] for v in listed if v in evidence.codes}

@@ -20,7 +20,7 @@ from sepset.inference.mapresult import MapResult
 from sepset.inference.method import Calibrates, can
 from sepset.inference.result import LogProbabilityResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.joints import ManyJoints
-from sepset.variables.evidence import Evidence, Finding, Given, is_missing, resolve
+from sepset.variables.evidence import Evidence, Finding, Given, is_missing, one_row, resolve
 from sepset.variables.universe import Variables
 from sepset.variables.variable import VariableLike
 
@@ -54,13 +54,13 @@ class View(Frozen, Sketched, Tabulated):
     given: Mapping[Any, Finding]
 
     def __init__(self, engine: Engine, given: Given = None) -> None:
-        variables = engine.model.variables
+        variables, given = engine.model.variables, one_row(given)
         if has_joints(given):
             single = JointFindings.of(given, variables)  # type: ignore[arg-type]  # as was asked
             resolve(single.given, engine.with_joints(single.groups).known)
         else:
             resolve(given, variables)
-        named = {_named(v, variables): finding for v, finding in (given or {}).items()}
+        named = {_named(v, variables): finding for v, finding in (() if given is None else given.items())}
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
         fill(self, engine=engine, given=MappingProxyType(kept))
 
@@ -75,7 +75,8 @@ class View(Frozen, Sketched, Tabulated):
         """
         changed = View(self.engine, given).given
         variables = self.engine.model.variables
-        named = {_named(v, variables) for v in (given or {})}
+        given = one_row(given)
+        named = {_named(v, variables) for v in (() if given is None else given.keys())}
         kept = {name: finding for name, finding in self.given.items() if name not in named}
         return View(self.engine, {**kept, **changed})
 

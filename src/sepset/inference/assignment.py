@@ -13,6 +13,7 @@ import hashlib
 import math
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
@@ -22,10 +23,10 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
-from sepset.base.threads import interruptible
+from sepset.base.threads import ending_at, interruptible
 from sepset.errors import ImpossibleEvidence, NotApplicable
 from sepset.inference.checkpoint import Codec
-from sepset.inference.iterate import Iterative, Run, Until, as_until, run
+from sepset.inference.iterate import Iterative, Run, Until, as_until, deadline, run
 from sepset.inference.result import Guarantee, Status, Told
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.coordinates import tied
@@ -72,13 +73,14 @@ class Found:
         codes: `[k, variables]`, the code of each variable of the wiring.
         log_values: the log value of each assignment.
         bound: an upper bound on the log value of every assignment.
-        guarantee: what is known about the first one; decided from the gap by default.
+        guarantee: what is known about them; decided from the gap by default.
         certificate: what was proved.
         persistent: which variables have a state in the first one that some best assignment has too; None if unknown.
         is_strict: whether every best assignment has these states.
         status: how the run ended.
         trace: the objective after each step.
         info: further information: the decoder, numbers of steps, ties.
+        others: an upper bound on the log value of every assignment that is not among several.
     """
 
     codes: Ints
@@ -91,11 +93,13 @@ class Found:
     status: Status = Status.COMPLETED
     trace: Floats = field(default_factory=lambda: np.zeros(0))
     info: Mapping[str, object] = field(default_factory=dict)
+    others: float = field(default=-math.inf, kw_only=True)
 
     @property
     def is_proved(self) -> bool:
-        """Whether the bound shows that no assignment is better."""
-        return is_proved(self.log_values[0], self.bound)
+        """Whether the bounds show that no assignment is better."""
+        last = self.log_values[-1]
+        return is_proved(self.log_values[0], self.bound) and (self.others <= last or is_proved(last, self.others))
 
 
 def is_proved(value: float, bound: float) -> bool:
@@ -107,6 +111,23 @@ def is_proved(value: float, bound: float) -> bool:
     if math.isinf(value) or math.isinf(bound):
         return bound == value
     return bound - value <= PROVED * max(1.0, abs(value))
+
+
+class Known:
+    """The best that is known about a task while its search is prepared, in case that it ends before.
+
+    Attributes:
+        codes: an assignment.
+        messages: dual messages, whose bound holds.
+    """
+
+    def __init__(self) -> None:
+        self.codes: Ints | None = None
+        self.messages: Floats | None = None
+
+    def note(self, codes: Ints, messages: Floats) -> None:
+        """Remember an assignment and messages."""
+        self.codes, self.messages = codes, messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +144,7 @@ class AssignmentTask:
         until: when to stop; None leaves that to the method.
         progress: whether a progress bar is shown.
         checkpoint: the file in which an iterative method stores its state.
+        known: filled while a search is prepared.
     """
 
     problem: Problem
@@ -134,6 +156,7 @@ class AssignmentTask:
     until: Until | int | None = None
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    known: Known = field(default_factory=Known, repr=False)
 
     @lazy
     def wiring(self) -> Wiring:
@@ -143,6 +166,8 @@ class AssignmentTask:
     def again(self, **changes: Any) -> AssignmentTask:
         """The same question with other settings, about the same wiring."""
         made = replace(self, **changes)
+        if "until" not in changes:
+            made.__dict__["end"] = self.end
         made.__dict__["wiring"] = self.wiring
         return made
 
@@ -154,17 +179,25 @@ class AssignmentTask:
                 f"{name} maximizes over all variables; over= leaves some to be summed out. Use CliqueTree()."
             )
         if self.k > 1:
-            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use BranchAndBound() or CliqueTree().")
+            others = "HybridBestFirst(), BranchAndBound() or CliqueTree()"
+            raise NotApplicable(f"{name} finds one assignment; found k={self.k}. Use {others}.")
 
-    def require_no_budget(self, method: object) -> None:
-        """Raise if a budget or a checkpoint is given to a method that takes one step."""
-        given = {"until=": self.until, "checkpoint=": self.checkpoint}
-        named = " and ".join(name for name, value in given.items() if value is not None)
-        if named:
+    def require_no_checkpoint(self, method: object) -> None:
+        """Raise if a checkpoint is given to a method that takes one step."""
+        if self.checkpoint is not None:
             raise NotApplicable(
-                f"{type(method).__name__} takes one step, and {named} cannot be honored. Leave it out, or use a method "
-                "of many steps such as TRWS()."
+                f"{type(method).__name__} takes one step, and checkpoint= cannot be honored. Leave it out, or use a "
+                "method of many steps such as TRWS()."
             )
+
+    @lazy
+    def end(self) -> float:
+        """When the seconds of the budget end, on the clock of `time.monotonic`; they begin with the first look."""
+        return math.inf if self.until is None else deadline(as_until(self.until))
+
+    def limited(self) -> AbstractContextManager[None]:
+        """A context in which long work ends with `OutOfTime` when the seconds of the budget do."""
+        return ending_at(self.end)
 
     def first_codes(self) -> Ints:
         """The codes to begin with: those given, else each variable's own best state."""
@@ -186,6 +219,7 @@ class AssignmentTask:
             checkpoint=self.checkpoint,
             about=self._about(method) if self.checkpoint is not None else "",
             codec=codec,
+            end=self.end,
         )
 
     def _about(self, method: object) -> str:
@@ -214,13 +248,16 @@ def assign(method: Assigns, task: AssignmentTask) -> Found:
     """
     found, wiring = method.assign(task), task.wiring
     info: Mapping[str, object] = {"decoder": "search", **found.info}
+    if task.k > 1:
+        info = {**info, "others": found.others}
     if task.over is None:
         found = replace(found, log_values=tuple(wiring.log_value(codes) for codes in found.codes))
         info = info if "ties" in info else Told(info, "ties", partial(num_tied, wiring, found.codes[0]))
     found = replace(found, info=info)
     if found.log_values[0] == -math.inf and (found.bound == -math.inf or not wiring.is_possible):
         raise ImpossibleEvidence("The model gives every assignment that agrees with the evidence probability zero.")
-    if found.is_proved:
+    is_all = len(found.codes) == task.k or found.others == -math.inf
+    if found.is_proved and is_all:
         return replace(found, guarantee=Guarantee.EXACT, bound=found.log_values[0])
     is_open = found.guarantee is Guarantee.EXACT and found.bound < math.inf
     return replace(found, guarantee=Guarantee.HEURISTIC) if is_open or found.log_values[0] == -math.inf else found

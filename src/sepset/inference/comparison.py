@@ -83,8 +83,9 @@ class Comparison(Sequence[Change], Report):
 
     @property
     def title(self) -> str:
-        """The two questions, or their evidence."""
-        return f"{self.titles[0]} → {self.titles[1]}"
+        """The two questions, or their evidence; once if they are the same, as of two models."""
+        before, after = self.titles
+        return before if before == after else f"{before} → {after}"
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per variable and state."""

@@ -18,7 +18,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, whole
+from sepset.base.frozen import fill
 from sepset.base.progress import Bar, Trend
+from sepset.base.threads import OutOfTime, ending_at
 from sepset.errors import ArgumentError, DataError, SepsetError
 from sepset.inference import checkpoint as files
 from sepset.inference.checkpoint import Codec, Plain
@@ -30,6 +32,11 @@ R = TypeVar("R", bound=IterativeResult)
 T_contra = TypeVar("T_contra", contravariant=True)
 S_contra = TypeVar("S_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
+
+STEPS = 1000
+"""The largest number of steps by default."""
+
+_BY_DEFAULT: Any = ...
 
 CHECKPOINT_SECONDS = 5.0
 """The least time between two writes of a checkpoint; the last state is always written."""
@@ -71,7 +78,7 @@ class Until:
     """When an iteration stops: at the first of these.
 
     Args:
-        steps: the largest number of steps.
+        steps: the largest number of steps; None for any. By default 1000, and any if seconds are given.
         tolerance: the relative change of the objective at which it counts as converged; None disables this.
         seconds: the largest time.
 
@@ -82,12 +89,14 @@ class Until:
     Until(steps=100, tolerance=1e-06, seconds=None)
     """
 
-    steps: int | None = 1000
+    steps: int | None = _BY_DEFAULT
     tolerance: float | None = 1e-8
     _: KW_ONLY
     seconds: float | None = None
 
     def __post_init__(self) -> None:
+        if self.steps is _BY_DEFAULT:
+            fill(self, steps=STEPS if self.seconds is None else None)
         if self.steps is not None:
             whole("Until(steps=)", self.steps, otherwise="None")
         if self.tolerance is not None:
@@ -272,6 +281,7 @@ def run(
     checkpoint: str | os.PathLike[str] | None = None,
     about: str = "",
     codec: Codec[S] | None = None,
+    end: float = np.inf,
 ) -> Run[S]:
     """The run of an iterative method on a task, from the initial state or from where another run stopped.
 
@@ -289,6 +299,8 @@ def run(
         checkpoint: the file in which the run is stored.
         about: the method and task that a checkpoint must belong to.
         codec: converts states for a checkpoint, if they are more than numbers, strings, arrays and collections of them.
+        end: when a step is cut short, on the clock of `time.monotonic`, and the state before it is the last one.
+            `OutOfTime` is raised if the initialization is.
 
     Guarantee: a resumed run gives identical results.
     Tested by: inference/test_iterate.py::test_resuming_is_the_same_as_going_on
@@ -308,7 +320,7 @@ def run(
         if start is None and Path(checkpoint).exists():
             start = Run.load(checkpoint, about, codec)
     keeper = _Keeper(checkpoint, about, rng, start, Plain() if codec is None else codec)
-    with Bar(progress, "steps") as bar:
+    with Bar(progress, "steps") as bar, ending_at(end - keeper.before):
         forecast = _Forecast(rule, keeper)
         try:
             keeper.begin(method, task)
@@ -326,6 +338,10 @@ def run(
             if not keeper.has_state:
                 raise KeyboardInterrupt from error
             keeper.status = Status.INTERRUPTED
+        except OutOfTime:
+            if not keeper.has_state:
+                raise
+            keeper.status = Status.TIME_LIMIT
     return keeper.finish()
 
 

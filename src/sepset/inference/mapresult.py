@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
+from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
@@ -186,6 +187,19 @@ class MapResult(Report, Result):
         """The probability (for continuous variables, the density) of each assignment given the evidence."""
         total = self.log_partition_of()
         return tuple(exponential(value - total) for value in self.log_values)
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """A data frame with one row per assignment, best first: the state of each variable, and the log value.
+
+        >>> import sepset as ss
+        >>> ss.map_assignment(ss.datasets.load("student"), k=2, over=["grade"]).to_frame()["grade"].tolist()
+        ['C', 'A']
+        """
+        columns: dict[str, list[Any]] = {name: [a[name] for a in self.assignments] for name in self.assignment}
+        title = "log_value"
+        while title in columns:
+            title += "_"
+        return frame({**columns, title: list(self.log_values)}, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """The assignments in plain values, as `to_json` writes them; a bound that is not known is None.

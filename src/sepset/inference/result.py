@@ -19,8 +19,9 @@ from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
+from sepset.base.membership import Entries
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError, StateError
+from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
 from sepset.factors.labels import short, with_numbers
 from sepset.inference.comparison import Comparison, compared
@@ -160,7 +161,7 @@ class InWords(Protocol):
 
 
 @dataclass(frozen=True)
-class QueryResult(Result, Report):
+class QueryResult(Entries, Result, Report):
     """A joint distribution over the targets; indexing, `values` and `scope` are its own.
 
     Attributes:
@@ -303,13 +304,6 @@ class QueryResult(Result, Report):
         return math.prod(len(states_of(v)) for v in self.scope)
 
     def __bool__(self) -> bool:
-        return True
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            self[key]  # type: ignore[index]  # of any kind, as for every mapping
-        except (StateError, ScopeError):
-            return False
         return True
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -249,8 +249,8 @@ class Wiring:
         wires = self.wires
         found = np.empty(int(wires.messages[-1]), np.uint8)
         room = np.empty(int(np.diff(wires.starts).max(initial=1)), np.int64)
-        while interruptible(lambda cancel: prune(wires, live, found, room, cancel)):
-            pass
+        while interruptible(lambda cancel: prune(wires, live, found, room, cancel), is_partial=True):
+            pass  # what is ruled out when the time ends is ruled out rightly
         return read_only(np.where(live > 0, self.unary, -np.inf))
 
     @lazy

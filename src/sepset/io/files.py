@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, 
 
 from sepset.base.checks import number
 from sepset.base.text import nearest
-from sepset.errors import FileFormatError, SepsetError
+from sepset.errors import ArgumentError, FileFormatError, SepsetError
 
 if TYPE_CHECKING:
     from sepset.io.record import Reading
@@ -248,6 +248,10 @@ def write(model: Model, path: PathLike) -> None:
     >>> len(ss.read(os.path.join(folder, "asia.bif")))
     8
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ArgumentError(
+            f"write needs the path of a file, whose suffix is the format; found a {type(path).__name__}."
+        )
     name = os.fspath(path)
     codec = _codec(name)
     try:

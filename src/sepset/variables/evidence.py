@@ -150,6 +150,7 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     [1.0, 1.0, 0.0]
     """
     found: tuple[dict[int, int], dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {}, {})
+    given = one_row(given)
     if given is not None and type(given) is not dict and not isinstance(given, Mapping | Row):
         raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
     seen: set[int] = set()
@@ -165,6 +166,27 @@ def resolve(given: Given, variables: Variables) -> Evidence:
         elif not is_missing(finding):
             _add(variables[position], position, finding, *found)
     return Evidence(*found)
+
+
+def one_row(given: Given) -> Given:
+    """The evidence, where it is a frame of one row, as a mapping; otherwise as it is.
+
+    >>> import pandas as pd
+    >>> one_row(pd.DataFrame({"xray": ["yes"], "age": [40.0]}))
+    {'xray': 'yes', 'age': 40.0}
+    """
+    if type(given) is dict or isinstance(given, Mapping) or not (hasattr(given, "columns") and hasattr(given, "shape")):
+        return given
+    from narwhals import from_native  # only for frames
+
+    frame: Any = from_native(given, eager_only=True, pass_through=True)
+    is_other = frame is given
+    if is_other:
+        return given
+    if len(frame) != 1:
+        raise ScopeError(f"Evidence is one row; found a frame of {len(frame)} rows. Use predict to ask about each row.")
+    (found,) = frame.rows(named=True)
+    return dict(found)
 
 
 def is_missing(value: object) -> bool:

@@ -1,12 +1,12 @@
 """Expansions and swaps: each the best of all its choices, and never worse."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.base.threads import OutOfTime
 from sepset.factors.potentials import TruncatedQuadratic
 from sepset.inference.map import moves
 from sepset.inference.map.fusion import fused, move_energy
@@ -134,14 +134,17 @@ def test_rounds_end_within_the_time(monkeypatch):
     rng = np.random.default_rng(1)
     pixel = ss.Discrete.array("pixel", (4, 4), states=5)
     net = ss.MarkovNet.potts(pixel, 0.5, log_values=rng.normal(size=(4, 4, 5)))
-    offers, clock, options = [], iter(range(1000)), ss.AlphaBetaSwap.options
+    offers, options = [], ss.AlphaBetaSwap.options
 
     def counted(self, codes, move, *, cards):
         offers.append(move)
         return options(self, codes, move, cards=cards)
 
-    monkeypatch.setattr(moves, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(moves, "deadline", lambda until: 3.0)
+    def ends():
+        if len(offers) == 3:
+            raise OutOfTime
+
+    monkeypatch.setattr(moves, "require_time", ends)
     monkeypatch.setattr(ss.AlphaBetaSwap, "options", counted)
     found = ss.map_assignment(net, method=ss.AlphaBetaSwap(), until=1)
     assert offers == [(0, 1), (0, 2), (0, 3)]

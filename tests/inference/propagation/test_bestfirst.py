@@ -48,10 +48,12 @@ def test_loops_are_close():
     assert close >= 4
 
 
-def test_budgets_and_sums_are_refused():
+def test_checkpoints_and_sums_are_refused_and_budgets_are_not(tmp_path):
     net = spin_glass(np.random.default_rng(0), 2, 2)
-    with pytest.raises(NotApplicable, match="until="):
-        ss.map_assignment(net, method=ss.LoopyBP(), k=2, until=5)
+    assert len(ss.map_assignment(net, method=ss.LoopyBP(), k=2, until=5).assignments) == 2
+    assert len(ss.map_assignment(net, method=ss.LoopyBP(), k=2, until=ss.Until(seconds=0)).assignments) == 1
+    with pytest.raises(NotApplicable, match="checkpoint="):
+        ss.map_assignment(net, method=ss.LoopyBP(), k=2, checkpoint=tmp_path / "file")
     with pytest.raises(NotApplicable, match="summed out"):
         ss.map_assignment(net, method=ss.LoopyBP(), k=2, over=["spin[0,0]"])
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from sepset.base.axes import ink
 from sepset.base.extras import require
 from sepset.graphs.layered.routes import Point
 from sepset.graphs.pictures.scene import MARGIN, Line, Polygon, Rectangle, Ring, Scene, Shape, Text
 
-INKS = {"currentColor": "0.15"}
 ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 
 
@@ -54,10 +54,10 @@ def _draw(axes: Any, shape: Shape, scale: float) -> None:
             axes.add_patch(patches.Polygon(_up(points), closed=True, facecolor=_color(fill), edgecolor="none"))
         case Ring(x, y, radius, stroke):
             axes.add_patch(patches.Circle((x, -y), radius, fill=False, edgecolor=_color(stroke), linewidth=scale))
-        case Text(x, y, text, size, anchor, bold, fill):
-            style = {"ha": ANCHORS[anchor], "va": "baseline", "color": _color(fill), "parse_math": False}
+        case Text(x, y, text, size, anchor, bold, fill, opacity):
+            style = {"ha": ANCHORS[anchor], "va": "baseline", "color": _color(fill), "alpha": opacity}
             weight = "bold" if bold else "normal"
-            axes.text(x, -y, text, fontsize=0.88 * size * scale, fontweight=weight, **style)
+            axes.text(x, -y, text, fontsize=0.88 * size * scale, fontweight=weight, parse_math=False, **style)
 
 
 def _up(points: Iterable[Point]) -> list[Point]:
@@ -77,4 +77,4 @@ def _rectangle(patches: Any, shape: Rectangle, scale: float) -> Any:
 
 
 def _color(name: str) -> str:
-    return INKS.get(name, name)
+    return ink() if name == "currentColor" else name

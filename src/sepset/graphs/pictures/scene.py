@@ -71,7 +71,11 @@ class Text(NamedTuple):
     anchor: str = "start"
     bold: bool = False
     fill: str = INK
+    opacity: float = 1.0
 
+
+FAINT = 0.7
+"""The opacity of texts that matter less. No gray is legible on light and on dark pages; the color of text is."""
 
 Shape = Rectangle | Line | Polygon | Ring | Text
 
@@ -211,8 +215,8 @@ def _row(row: Row, x: float, y: float, width: float) -> Iterator[Shape]:
         long = BAR_WIDTH * min(1.0, max(0.0, share))
         if long > 0.0:
             yield Rectangle(left, y + 2.5 + k * high, max(0.7, long), high, GRAY if columns == 2 and not k else color)
-        fill = INK if columns == 1 or k else GRAY
-        yield Text(x + width - PADDING - 40.0 * (columns - 1 - k), base, percent(share), ROW_SIZE, "end", fill=fill)
+        ink = 1.0 if columns == 1 or k else FAINT
+        yield Text(x + width - PADDING - 40.0 * (columns - 1 - k), base, percent(share), ROW_SIZE, "end", opacity=ink)
 
 
 def _edge(sketch: Sketch, link: Link, points: Curve) -> Group:
@@ -223,7 +227,8 @@ def _edge(sketch: Sketch, link: Link, points: Curve) -> Group:
         shapes += _mark(mark, at, near, stroke, link.width)
     if link.label:
         x, y = _middle(points)
-        shapes.append(Text(x + 4.0, y + 3.5, cut(link.label), ROW_SIZE, "start", fill=stroke))
+        ink = FAINT if stroke == GRAY else 1.0
+        shapes.append(Text(x + 4.0, y + 3.5, cut(link.label), ROW_SIZE, "start", opacity=ink))
     names = sketch.boxes[link.source].name, sketch.boxes[link.target].name
     return Group(link.title or f"{names[0]} {link.notation()} {names[1]}", shapes)
 

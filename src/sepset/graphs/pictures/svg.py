@@ -63,10 +63,11 @@ def _shape(shape: Shape) -> str:
             return f'<path d="M{"L".join(map(_point, points))}Z" fill="{fill}" fill-opacity="0.85"/>'
         case Ring(x, y, radius, stroke):
             return f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" stroke="{stroke}" stroke-width="1.2"/>'
-        case Text(x, y, text, size, anchor, bold, fill):
+        case Text(x, y, text, size, anchor, bold, fill, opacity):
+            faint = f' fill-opacity="{_n(opacity)}"' if opacity < 1.0 else ""
             weight = ' font-weight="600"' if bold else ""
             place = f'x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}" text-anchor="{anchor}"'
-            return f'<text {place} fill="{fill}"{weight}>{quoted(text)}</text>'
+            return f'<text {place} fill="{fill}"{faint}{weight}>{quoted(text)}</text>'
 
 
 def _rectangle(shape: Rectangle) -> str:

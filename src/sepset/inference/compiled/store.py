@@ -13,6 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.lazy import lazy
+from sepset.base.threads import require_time
 from sepset.factors.algebra import Factor
 from sepset.factors.block import Single
 from sepset.factors.sparse import SparseTable
@@ -166,7 +167,9 @@ def _factors(problem: Problem) -> list[Factor]:
         if isinstance(block, Single):
             found.append(block.value)
         else:
-            found += [block.factor(i, problem.variables) for i in range(len(block))]
+            for i in range(len(block)):
+                require_time()
+                found.append(block.factor(i, problem.variables))
     return found
 
 

@@ -14,7 +14,7 @@ from sepset.errors import TooLarge
 from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.minibuckets import MiniBuckets
-from sepset.inference.result import Guarantee
+from sepset.inference.result import Guarantee, Status
 from sepset.kernels.map.branching import Buckets, level
 
 MOST_KEPT = 2**22
@@ -54,21 +54,23 @@ class BeamSearch:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment that is left at the end, and the bound of what was dropped."""
         task.require_all(self)
-        task.require_no_budget(self)
+        task.require_no_checkpoint(self)
         task.wiring.require_tables(self)
         wiring = task.wiring.consistent
         messages = np.zeros(int(wiring.wires.messages[-1]))
-        made = MiniBuckets.of(wiring, messages, entries=self.entries)
-        kept, values, dropped = interruptible(lambda cancel: self._searched(made, cancel))
-        codes = task.first_codes().copy()
+        with task.limited():
+            made = MiniBuckets.of(wiring, messages, entries=self.entries)
+            kept, values, dropped = interruptible(lambda cancel: self._searched(made, cancel), is_partial=True)
+        codes, is_whole = task.first_codes().copy(), kept.shape[1] == len(made.order)
         if len(kept):
-            codes[made.order] = kept[int(np.argmax(values))]
+            codes[made.order[: kept.shape[1]]] = kept[int(np.argmax(values))]
         best, value = best_of([codes, improved(wiring, codes)], wiring)
         return Found(
             best[None],
             (value,),
             max(dropped, level(float(values.max(initial=-np.inf)))),
             Guarantee.HEURISTIC,
+            status=Status.COMPLETED if is_whole or not len(kept) else Status.TIME_LIMIT,
             info={"dropped": dropped > -np.inf},
         )
 

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
-from sepset.inference.iterate import Info, Interrupted, Until, as_until
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.minibuckets import MiniBuckets
 from sepset.inference.map.mplp import MPLP
@@ -52,6 +52,11 @@ class Branched:
         """The most that an assignment can have: the best known one, or the best open branch."""
         open_bound = max(level(float(self.values[0])), float(self.open_values.max(initial=-np.inf)))
         return min(self.limit, open_bound)
+
+    @property
+    def others(self) -> float:
+        """The most that an assignment can have that is not among the best."""
+        return min(self.limit, max(level(float(self.values[-1])), float(self.open_values.max(initial=-np.inf))))
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,7 @@ class BranchAndBound:
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "nodes": state.nodes},
+            others=state.others if task.k > 1 else -np.inf,
         )
 
 
@@ -135,12 +141,12 @@ class _Search:
         first = task.again(k=1, until=until, checkpoint=None, progress=False)
         done = first.iterated(MPLP(), until=until)
         passed = MPLP().decoded(wiring, done.state)
+        task.known.note(passed.codes, passed.messages)
+        if done.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         limit = bound_of(wiring, passed.messages) if passed.bound > -np.inf else passed.bound
         messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
-        state = self.begun(task, messages, limit, passed.codes)
-        if done.status is Status.INTERRUPTED:
-            raise Interrupted(state)
-        return state
+        return self.begun(task, messages, limit, passed.codes)
 
     def begun(self, task: AssignmentTask, messages: Floats, limit: float, codes: Ints) -> Branched:
         """The search before its first node, with an assignment that is known."""

@@ -5,6 +5,7 @@ $$x_i \leftarrow \arg\max_{x} \Bigl[\theta_i(x) + \sum_{f \ni i} \theta_f(x, \ma
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
-from sepset.base.threads import interruptible
+from sepset.base.threads import OutOfTime, interruptible
 from sepset.inference.assignment import AssignmentTask, Found
 from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
@@ -103,7 +104,7 @@ class ICM:
 
 
 def improved(wiring: Wiring, codes: Ints, order: Ints | None = None) -> Ints:
-    """The local optimum that coordinate ascent finds from an assignment; it ends where rounding decides.
+    """The local optimum that coordinate ascent finds from an assignment; it ends where rounding decides, or with time.
 
     Args:
         order: the variables that may change, in this order; all by default.
@@ -113,8 +114,9 @@ def improved(wiring: Wiring, codes: Ints, order: Ints | None = None) -> Ints:
     found, room = np.array(codes, np.int64), np.empty(wiring.plugs.cards.max(initial=1))
     order = np.arange(len(found)) if order is None else order
     count = 0
-    while swept(wiring, found, order, room, count=count):
-        count += 1
+    with suppress(OutOfTime):  # no change makes it worse
+        while swept(wiring, found, order, room, count=count):
+            count += 1
     return found
 
 

@@ -10,18 +10,25 @@ up.
 from __future__ import annotations
 
 import math
+import time
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.threads import interruptible
-from sepset.inference.assignment import Certificate
+from sepset.base.threads import OutOfTime, ending_at, interruptible
+from sepset.inference.assignment import AssignmentTask, Assigns, Certificate, Found, assign
+from sepset.inference.map.coordinates import improved
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.dual import dual_bound
 
 AGREE = 1e-9
 """The relative difference of bounds that is taken for rounding."""
+
+GRACE = 0.1
+"""The seconds in which an assignment is improved after the time has ended."""
 
 
 def bound_of(wiring: Wiring, messages: Floats) -> float:
@@ -46,6 +53,48 @@ def dual_certificate(wiring: Wiring, messages: Floats, bound: float) -> Certific
         "A reparameterization: the factors and variables, after exchanging messages, have maxima of that sum.",
         partial(_proves, wiring, messages, bound),
     )
+
+
+def assigned(method: Assigns, task: AssignmentTask) -> Found:
+    """The assignments of a method as `assign` gives them; if it ends before its search begins, what is known then."""
+    try:
+        return assign(method, task)
+    except OutOfTime:
+        return assign(_Unfinished(Status.TIME_LIMIT), task)
+    except KeyboardInterrupt:
+        if task.known.codes is None:
+            raise
+        return assign(_Unfinished(Status.INTERRUPTED), task)
+
+
+@dataclass(frozen=True)
+class _Unfinished:
+    """The answer of a method that ended before its search began, and how it ended."""
+
+    status: Status
+
+    def assign(self, task: AssignmentTask) -> Found:
+        """What is known, or the start and the simplest bound."""
+        return _unfinished(task, self.status)
+
+
+def _unfinished(task: AssignmentTask, status: Status) -> Found:
+    wiring, codes, messages = task.wiring, task.known.codes, task.known.messages
+    if codes is None:
+        with ending_at(time.monotonic() + GRACE):
+            codes = improved(wiring, task.first_codes())
+    if not wiring.has_tables:
+        return Found(codes[None], (wiring.log_value(codes),), status=status, others=math.inf)
+    possible = wiring.consistent
+    sent = (
+        np.zeros(int(possible.wires.messages[-1]))
+        if messages is None
+        else np.where(np.isfinite(messages), messages, 0.0)
+    )
+    bound = bound_of(possible, sent)
+    proof = dual_certificate(possible, sent, bound)
+    value, others = wiring.log_value(codes), bound if task.k > 1 else -math.inf
+    return Found(codes[None], (value,), bound, Guarantee.HEURISTIC, proof, status=status, others=others)
 
 
 def _proves(wiring: Wiring, messages: Floats, bound: float) -> bool:

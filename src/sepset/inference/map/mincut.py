@@ -57,8 +57,12 @@ class MinCut:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment, and the proof."""
         task.require_all(self)
-        task.require_no_budget(self)
-        wiring = task.wiring
+        task.require_no_checkpoint(self)
+        with task.limited():
+            return self._cut(task.wiring)
+
+    def _cut(self, wiring: Wiring) -> Found:
+        """The best assignment of a model, and the proof."""
         if (wiring.plugs.cards > 2).any():
             layers = Layers.of(wiring, self)
             return _found(layers.energy, layers.codes)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import MinFill, elimination_order
@@ -60,14 +61,28 @@ class MiniBuckets:
 
         Args:
             messages: one number per state of every slot; any leave the values as they are, good ones give good bounds.
-            entries: the most entries of a part's table, unless one function has more.
+            entries: the most entries of a part's table, unless one function has more; fewer if all tables together
+                would be too large.
         """
         order = search_order(wiring)
+        functions = functions_of(wiring, messages, order)
+        while True:
+            try:
+                return cls._of(wiring, order, functions, entries)
+            except TooLarge:
+                if entries == 1:
+                    raise
+                entries = max(1, entries // 8)
+
+    @classmethod
+    def _of(cls, wiring: Wiring, order: Ints, functions: Sequence[Function], entries: int) -> MiniBuckets:
+        """The mini-buckets of functions, if they fit."""
         waiting: list[list[Function]] = [[] for _ in order]
-        for function in functions_of(wiring, messages, order):
+        for function in functions:
             waiting[function.scope[-1]].append(function)
         root, signed, is_exact = wiring.constant, _Tables(), True
         for d in range(len(order) - 1, -1, -1):
+            require_time()
             parts = partition(waiting[d], wiring.plugs.cards[order], entries)
             is_exact = is_exact and len(parts) <= 1
             sent = [maximum_of(part) for part in parts]
@@ -101,6 +116,7 @@ def functions_of(wiring: Wiring, messages: Floats, order: Ints) -> list[Function
     depth, wires = np.argsort(order), wiring.wires
     beliefs, found = wiring.unary.copy(), []
     for f in range(wiring.num_factors):
+        require_time()
         table, scope = wiring.table(f).copy(), depth[wiring.scope(f)]
         for axis, s in enumerate(range(wires.starts[f], wires.starts[f + 1])):
             given = messages[wires.messages[s] : wires.messages[s + 1]]

@@ -7,7 +7,6 @@ choose between these again. No move makes an assignment worse, and where no move
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -15,8 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import OutOfTime, require_time
 from sepset.inference.assignment import AssignmentTask, Found, best_of
-from sepset.inference.iterate import Info, Until, as_until, deadline
+from sepset.inference.iterate import Info, Until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.fusion import choices
 from sepset.inference.result import Guarantee, Status
@@ -51,8 +51,7 @@ class _MoveSearch:
         """The assignment that no move improves."""
         task.require_all(self)
         until = Until(steps=None, tolerance=None, seconds=np.inf)
-        rounds = _Rounds(self, deadline(as_until(task.until, until)))
-        done = task.iterated(rounds, until=until, codec=_MoveCodec())
+        done = task.iterated(_Rounds(self), until=until, codec=_MoveCodec())
         codes, settled = done.state.codes, done.status is Status.CONVERGED
         return Found(
             codes[None],
@@ -139,16 +138,14 @@ class AlphaBetaSwap(_MoveSearch):
 
 @dataclass(frozen=True)
 class _Rounds:
-    """Rounds of moves until a time.
+    """Rounds of moves.
 
     Attributes:
         method: proposes the moves.
-        deadline: on the clock of `time.monotonic`.
         flows: that of the last cut of each move that is repeated, from which the next one begins.
     """
 
     method: _MoveSearch
-    deadline: float
     flows: dict[tuple[int, int], Floats] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -159,17 +156,19 @@ class _Rounds:
         return MoveState(task.first_codes(), 0)
 
     def step(self, task: AssignmentTask, state: MoveState, rng: np.random.Generator) -> tuple[MoveState, Info]:
-        """One round of moves, cut short at the deadline, or once as many as a round has did not improve."""
+        """One round of moves, cut short when time ends, or once as many as a round has did not improve."""
         wiring, codes, idle, unsure = task.wiring, state.codes, state.idle, state.open
         moves = list(self.method.proposals(int(wiring.plugs.cards.max(initial=1))))
         value = wiring.log_value(codes)
         for move in moves:
             if idle >= len(moves):
                 break
-            if time.monotonic() >= self.deadline:
-                return MoveState(codes, 0), Info(value, np.inf)  # a round that goes on begins with the first move
             keep, take = self.method.options(codes, move, cards=wiring.plugs.cards)
-            found, is_best = choices(wiring, keep, take, self.method, flows=self._flows(move, len(wiring.pairs)))
+            try:
+                require_time()
+                found, is_best = choices(wiring, keep, take, self.method, flows=self._flows(move, len(wiring.pairs)))
+            except OutOfTime:
+                return MoveState(codes, 0), Info(value, np.inf)  # a round that goes on begins with the first move
             better = _better(task, codes, value, found)
             codes, value, idle, unsure = (*better, 0, 0) if better else (codes, value, idle + 1, unsure + (not is_best))
         if idle >= len(moves) and unsure:

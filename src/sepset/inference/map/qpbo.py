@@ -17,12 +17,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Ints
 from sepset.base.checks import whole
+from sepset.base.threads import OutOfTime
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.maxflow import FlowGraph
 from sepset.inference.map.mincut import least_energies
-from sepset.inference.result import Guarantee
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 
 
@@ -77,15 +78,19 @@ class QPBO:
     def assign(self, task: AssignmentTask) -> Found:
         """A complete assignment, the bound, and the states that are certain."""
         task.require_all(self)
-        task.require_no_budget(self)
+        task.require_no_checkpoint(self)
         wiring = task.wiring
-        energy, n = BinaryEnergy.of(wiring, self), wiring.num_variables
-        whole = roof_dual(energy)
-        roof = whole.first(n)
-        codes = np.where(roof.labeled, roof.codes, task.first_codes())
-        codes = improved(wiring, codes, np.flatnonzero(~roof.labeled))
-        for _ in range(self.improvements if not roof.labeled.all() else 0):
-            codes = self._improved(wiring, energy, codes, roof.labeled, task.rng)
+        energy, n, status = BinaryEnergy.of(wiring, self), wiring.num_variables, Status.COMPLETED
+        with task.limited():
+            whole = roof_dual(energy)
+            roof = whole.first(n)
+            codes = np.where(roof.labeled, roof.codes, task.first_codes())
+            codes = improved(wiring, codes, np.flatnonzero(~roof.labeled))
+            try:
+                for _ in range(self.improvements if not roof.labeled.all() else 0):
+                    codes = self._improved(wiring, energy, codes, roof.labeled, task.rng)
+            except OutOfTime:
+                status = Status.TIME_LIMIT
         value, bound = wiring.log_value(codes), -roof.least
         certificate = Certificate(
             f"{int(roof.labeled.sum())} states belong to some best assignment, and no value is above {bound:.10g}.",
@@ -99,6 +104,7 @@ class QPBO:
             Guarantee.EXACT if roof.labeled.all() else Guarantee.HEURISTIC,
             certificate,
             persistent=roof.labeled,
+            status=status,
             info={"decoder": "roof duality", "persistent": int(roof.labeled.sum())},
         )
 

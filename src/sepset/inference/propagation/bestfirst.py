@@ -18,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.frozen import read_only
+from sepset.base.threads import OutOfTime
 from sepset.inference.wiring import Wiring
 
 
@@ -53,7 +54,7 @@ Solve = Callable[[Wiring], tuple[Ints, float, Floats]]
 
 
 def best_first(wiring: Wiring, k: int, solve: Solve) -> list[Ints]:
-    """Up to k different assignments, best first; exact if the max-marginals are.
+    """Up to k different assignments, best first; exact if the max-marginals are. There are fewer if the time ends.
 
     Args:
         solve: for each part of the assignments.
@@ -76,8 +77,11 @@ def best_first(wiring: Wiring, k: int, solve: Solve) -> list[Ints]:
         excluded[place] = -np.inf
         fixed[states[i] : states[i + 1]] = -np.inf
         fixed[place] = own[place]
-        parts[which] = replace(parts[which], unary=excluded, maxima=_part(wiring, excluded, solve).maxima)
-        parts.append(_part(wiring, fixed, solve))
+        try:
+            parts[which] = replace(parts[which], unary=excluded, maxima=_part(wiring, excluded, solve).maxima)
+            parts.append(_part(wiring, fixed, solve))
+        except OutOfTime:
+            break
         if parts[-1].value > -np.inf:
             found.append(parts[-1])
     return [part.codes for part in sorted(found, key=lambda part: -part.value)]

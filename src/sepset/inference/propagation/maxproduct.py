@@ -14,7 +14,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Until
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.branching import BranchAndBound
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of, dual_certificate
@@ -151,18 +151,21 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     Reference: Yanover & Weiss (2004), Finding the M most probable configurations using loopy belief propagation.
     """
     task.again(k=1).require_all(method)
-    task.require_no_budget(method)
+    task.require_no_checkpoint(method)
     converged: list[bool] = []
+    rule = as_until(task.until, until)
 
     def solve(part: Wiring) -> tuple[Ints, float, Floats]:
-        beliefs = propagated(passing, part, until)
-        converged.append(beliefs.has_converged)
+        converged.append(False)
+        beliefs = propagated(passing, part, rule)
+        converged[-1] = beliefs.has_converged
         if beliefs.log_totals == -math.inf:
             return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)
         codes = improved(part, decoded_codes(beliefs))
         return codes, part.log_value(codes), beliefs.logs
 
-    rows = best_first(task.wiring, task.k, solve)
+    with task.limited():
+        rows = best_first(task.wiring, task.k, solve)
     if not rows:
         return Found(task.first_codes()[None], (-math.inf,))
     values = tuple(task.wiring.log_value(codes) for codes in rows)

@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.inference.map.choice import automatic
+from sepset.inference.map.dual import assigned
+from support.cost_networks import every, random_wiring, ranked
+from support.wired import task_of
 
 
 def test_the_choice_follows_the_factors():
@@ -66,11 +70,11 @@ def test_what_is_too_wide_is_searched_and_says_so():
     assert found.certificate.check()
 
 
-def test_some_variables_or_several_assignments_are_refused_as_before():
+def test_some_variables_are_refused_as_before():
     pixel = ss.Discrete.array("pixel", (40, 40))
     net = ss.MarkovNet.potts(pixel, 0.8)
     with pytest.raises(ss.TooLarge):
-        ss.map_assignment(net, k=2)
+        ss.map_assignment(net, k=2, over=[pixel[0, 0]])
     with pytest.raises(ss.TooLarge):
         ss.map_assignment(net, over=[pixel[0, 0]])
     with pytest.raises(ss.TooLarge):
@@ -114,3 +118,45 @@ def test_frustrated_grids_are_proved_by_triplets():
     assert found.log_value == pytest.approx(ss.map_assignment(net, method=ss.CliqueTree()).log_value, abs=1e-9)
     assert found.guarantees["assignment"] is ss.Guarantee.EXACT
     assert found.certificate.check()
+
+
+@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_k_best_by_enumeration(seed, fits, monkeypatch):
+    """Ties, zeros, one-state and loose variables; where no search for a proof fits, what is listed is different."""
+    if not fits:
+        monkeypatch.setattr(automatic, "SMALL", -1)
+    for each in range(10):
+        rng = np.random.default_rng([seed, each])
+        wiring, k = random_wiring(rng, most=6), int(rng.integers(2, 9))
+        values = [v for v in ranked(wiring) if v > -np.inf]
+        if not values:
+            continue
+        found = assigned(automatic.AutomaticSearch(), task_of(wiring, k=k, until=20))
+        assert len({tuple(codes) for codes in found.codes.tolist()}) == len(found.codes) <= k
+        assert list(found.log_values) == sorted(found.log_values, reverse=True)
+        if fits or found.guarantee is ss.Guarantee.EXACT:
+            np.testing.assert_allclose(found.log_values, values[:k], atol=1e-8)
+            assert found.guarantee is ss.Guarantee.EXACT
+        assert found.log_values[0] <= values[0] + 1e-9 <= found.bound + 2e-9
+        listed = {tuple(codes) for codes in found.codes.tolist()}
+        rest = [wiring.log_value(codes) for codes in every(wiring) if tuple(codes) not in listed]
+        assert max(rest, default=-np.inf) <= found.info["others"] + 1e-9
+
+
+def test_the_k_best_where_clique_trees_are_too_wide():
+    """Pairs of all of many variables, of little weight: the best two differ in the least certain variable."""
+    rng = np.random.default_rng(5)
+    coin, certain = ss.Discrete.array("coin", (45,)), rng.permutation(45) / 2.0 + 1.0
+    pairs = np.stack(np.triu_indices(45, 1), axis=1)
+    weak = ss.factors.FactorBlock(pairs, (2, 2), 1e-4 * rng.normal(size=(len(pairs), 2, 2)), space="log")
+    alone = np.stack([np.zeros(45), certain], axis=1)
+    net = ss.MarkovNet(ss.factors.FactorBlock(np.arange(45)[:, None], (2,), alone, space="log"), weak, variables=[coin])
+    found = ss.map_assignment(net, k=3)
+    assert found.guarantees["assignment"] is ss.Guarantee.EXACT
+    assert "HybridBestFirst" in found.info["search"]
+    best, *others = (each.codes for each in found.assignments)
+    assert best.all()
+    assert [certain[other == 0].tolist() for other in others] == [[1.0], [1.5]]
+    with pytest.raises(ss.errors.NotApplicable, match=r"Use HybridBestFirst\(\)"):
+        ss.map_assignment(net, k=3, method=ss.inference.AndOrSearch())

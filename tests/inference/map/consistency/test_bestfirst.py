@@ -9,10 +9,11 @@ import pytest
 import sepset as ss
 from sepset.base.threads import NEVER
 from sepset.factors.block import FactorBlock
-from sepset.inference.assignment import assign
+from sepset.inference.map import branching
 from sepset.inference.map.consistency import bestfirst, part
+from sepset.inference.map.dual import assigned
 from sepset.inference.wiring import Wiring
-from support.cost_networks import random_wiring, ranked
+from support.cost_networks import every, random_wiring, ranked
 from support.wired import random_problem, task_of
 
 
@@ -23,9 +24,9 @@ def solved(wiring, rng, k):
     task, values = task_of(wiring, k=k, start=start), ranked(wiring)
     if values[0] == -np.inf:
         with pytest.raises(ss.ImpossibleEvidence):
-            assign(method, task)
+            assigned(method, task)
         return
-    found = assign(method, task)
+    found = assigned(method, task)
     possible = [v for v in values[:k] if v > -np.inf]
     np.testing.assert_allclose(found.log_values, possible, atol=1e-8)
     assert len({tuple(codes) for codes in found.codes.tolist()}) == len(possible)
@@ -64,12 +65,43 @@ def test_bounds_hold_wherever_a_search_stops(seed, monkeypatch):
         return
     method, bounds = ss.inference.HybridBestFirst(entries=1, sweeps=0), []
     for steps in range(0, 20, 2):
-        found = assign(method, task_of(wiring, until=ss.Until(steps=steps, tolerance=None)))
+        found = assigned(method, task_of(wiring, until=ss.Until(steps=steps, tolerance=None)))
         assert found.log_values[0] <= best + 1e-9 <= found.bound + 2e-9
         assert found.certificate.check()
         bounds.append(found.bound)
     assert (np.diff(bounds) <= 1e-9).all()
-    assert assign(method, task_of(wiring)).log_values[0] == pytest.approx(best)
+    assert assigned(method, task_of(wiring)).log_values[0] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("method", [ss.inference.HybridBestFirst(sweeps=0), ss.BranchAndBound(entries=2, rounds=1)])
+def test_what_is_known_of_several_holds_wherever_a_search_stops(method, monkeypatch):
+    """Several assignments are exact only if nothing that is left could be among them."""
+    for module, names in (
+        (bestfirst, ("LEAST", "MOST")),
+        (part, ("SHORT",)),
+        (branching, ("LEAST_NODES", "MOST_NODES")),
+    ):
+        for name in names:
+            monkeypatch.setattr(module, name, 1)
+    open_ones = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 11])
+        wiring, k = random_wiring(rng, most=6), int(rng.integers(2, 7))
+        values = ranked(wiring)
+        for steps in (0, 1, 3, 9, 30, 90) if values[0] > -np.inf else ():
+            found = assigned(method, task_of(wiring, k=k, until=ss.Until(steps=steps, tolerance=None)))
+            listed = {tuple(codes) for codes in found.codes.tolist()}
+            rest = [wiring.log_value(codes) for codes in every(wiring) if tuple(codes) not in listed]
+            assert max(rest, default=-np.inf) <= found.info["others"] + 1e-9
+            assert values[0] <= found.bound + 1e-9
+            if found.guarantee is ss.Guarantee.EXACT:
+                possible = [v for v in values[:k] if v > -np.inf]
+                np.testing.assert_allclose(found.log_values, possible, atol=1e-8)
+            else:
+                assert len(listed) < k or max(found.info["others"], found.bound) > found.log_values[-1]
+                open_ones += 1
+            assert found.certificate.check()
+    assert open_ones > 10
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.inference.assignment import assign
+from sepset.base.threads import OutOfTime, ending_at
 from sepset.inference.map.consistency import persistency
 from sepset.inference.map.consistency.persistency import without_needless
+from sepset.inference.map.dual import assigned
 from sepset.inference.wiring import Wiring
 from support.blocks import in_blocks
 from support.sparse import joint, sparse_wiring
@@ -30,9 +31,9 @@ def test_persistent_states_by_enumeration(seed):
     best = values.max()
     if best == -np.inf:
         with pytest.raises(ss.ImpossibleEvidence):
-            assign(method, task)
+            assigned(method, task)
         return
-    found = assign(method, task)
+    found = assigned(method, task)
     assert found.log_values[0] <= best + 1e-9 <= found.bound + 2e-9
     if found.persistent is None:  # messages decoded no assignment of a positive value
         return
@@ -51,7 +52,7 @@ def test_states_that_are_left_have_a_best_assignment(seed):
         return
     reduced = without_needless(wiring, wiring.modes, int(rng.integers(1, 20)))
     assert joint(reduced).max() == pytest.approx(best, abs=1e-9)
-    found = assign(ss.inference.HybridBestFirst(2, persistency=True), task_of(wiring))
+    found = assigned(ss.inference.HybridBestFirst(2, persistency=True), task_of(wiring))
     assert found.log_values[0] == pytest.approx(best, abs=1e-9)
     assert found.guarantee is ss.Guarantee.EXACT
     assert found.certificate.check()
@@ -79,12 +80,13 @@ def test_without_time_nothing_is_proved_that_is_not_so(seed):
     best, until = joint(wiring).max(), ss.Until(seconds=1e-9, steps=None)
     if best == -np.inf:
         return
-    found = assign(ss.inference.Persistency(strict=seed % 2 == 0), task_of(wiring, until=until))
+    found = assigned(ss.inference.Persistency(strict=seed % 2 == 0), task_of(wiring, until=until))
     assert found.persistent is None or found.info["removed states"] == 0
     assert found.status is ss.Status.TIME_LIMIT
-    assert without_needless(wiring.consistent, wiring.modes, 100, end=0.0) is wiring.consistent
+    with pytest.raises(OutOfTime), ending_at(0.0):
+        without_needless(wiring.consistent, wiring.modes, 100)
     hybrid = ss.inference.HybridBestFirst(virtual=10**6, persistency=True)
-    for each in (found, assign(hybrid, task_of(wiring, until=until))):
+    for each in (found, assigned(hybrid, task_of(wiring, until=until))):
         assert each.log_values[0] <= best + 1e-9 <= each.bound + 2e-9
         assert each.certificate is None or each.certificate.check()
 

@@ -7,17 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sepset.inference.assignment import AssignmentTask, Found, assign
+from sepset.base.threads import OutOfTime, ending_at
+from sepset.inference.assignment import AssignmentTask, Found, best_of
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.map.consistency.bestfirst import HybridBestFirst
+from sepset.inference.map.dual import assigned
 from sepset.inference.map.fusion import fused
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from sepset.inference.map.mincut import MinCut, has_cut
 from sepset.inference.map.moves import AlphaExpansion
 from sepset.inference.map.mplp import MPLP
 from sepset.inference.map.relaxation.pursuit import FINAL, ClusterPursuit
+from sepset.inference.map.search.localsearch import single_changes
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
+from sepset.inference.result import Guarantee, Status
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import QUADRATIC
 
@@ -40,9 +44,9 @@ class AutomaticSearch:
     For pairs, tree-reweighted message passing gives the bound and a start; expansions improve it if there are more than
     two states, the better states of both are fused, and triplets of frustrated cycles improve the bound. For larger
     factors, `MPLP` gives bound and start. Then large neighborhoods improve the assignment. Hybrid best-first search for
-    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros it comes
-    first, with half of the time. Large groups are left to expansions, and questions for some variables to
-    `MarginalMAP`. The result says what was used.
+    a proof follows in small models, if little is left to prove or they are tiny; where factors have zeros, or several
+    assignments are asked for, it comes first, with half of the time. Large groups are left to expansions, and questions
+    for some variables to `MarginalMAP`. The result says what was used.
 
     Cost: at most the seconds of `until`, 30 by default.
     Reference: Koller & Friedman, chapter 13, for the choice.
@@ -60,12 +64,27 @@ class AutomaticSearch:
         """The best assignment found."""
         if task.over is not None:
             return MarginalMAP().assign(task)
-        task.require_all(self)
+        return self._one(task) if task.k == 1 else self._several(task)
+
+    def _several(self, task: AssignmentTask) -> Found:
+        """A search for the k best; if that does not end in half of the time, also the best one and changes of it."""
+        budget, found = Budget.of(task), None
+        if _fits(task.wiring):
+            half = task.again(until=budget.left(1 / 2), checkpoint=None)
+            found = _said("HybridBestFirst", assigned(HybridBestFirst(), half))
+            if found.guarantee is Guarantee.EXACT or found.status is Status.INTERRUPTED:
+                return found
+        one = self._one(task.again(k=1, until=budget.rounds(1.0), checkpoint=None))
+        more = single_changes(task.wiring, one.codes[0], task.k - 1)
+        return _joined(task, replace(one, codes=np.stack([one.codes[0], *more]), others=one.bound), found)
+
+    def _one(self, task: AssignmentTask) -> Found:
+        """The best assignment found, by what the factors allow."""
         wiring = task.wiring
         if has_cut(wiring):
-            return _said("MinCut", assign(MinCut(), task.again(until=None, checkpoint=None)))
+            return _said("MinCut", assigned(MinCut(), task.again(checkpoint=None)))
         if not wiring.has_tables:
-            return _said("AlphaExpansion", assign(AlphaExpansion(), task))
+            return _said("AlphaExpansion", assigned(AlphaExpansion(), task))
         return self._bounded(task) if not _has_zeros(wiring) else self._proved(task)
 
     def _bounded(self, task: AssignmentTask) -> Found:
@@ -74,31 +93,29 @@ class AutomaticSearch:
 
     def _proved(self, task: AssignmentTask) -> Found:
         """A search for a proof; if it does not end in half of the time, the better of it and of what else there is."""
-        rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
-        half = replace(rule, tolerance=0.0, seconds=None if rule.seconds is None else rule.seconds / 2.0)
-        first = HybridBestFirst().assign(task.again(until=half, checkpoint=None))
-        if first.is_proved or first.bound == -np.inf:
+        budget = Budget.of(task)
+        first = assigned(HybridBestFirst(), task.again(until=budget.left(1 / 2), checkpoint=None))
+        if first.is_proved or first.status is Status.INTERRUPTED:
             return _said("HybridBestFirst", first)
         start = first.codes[0] if first.log_values[0] > -np.inf else task.start
-        then = self._bounded(task.again(start=start, until=replace(half, tolerance=rule.tolerance)))
+        then = self._bounded(task.again(start=start, until=budget.rounds(1.0)))
         return _better(_said(f"HybridBestFirst, then {then.info['search']}", then), first)
 
     def _in_any(self, task: AssignmentTask) -> Found:
         """Bounds by messages of any factors, then large neighborhoods, then a proof if little is left to prove."""
         budget = Budget.of(task)
-        found = _said("MPLP", assign(MPLP(), task.again(until=budget.rounds(1 / 3))))
-        return found if found.is_proved else _closed(task, _moved(task, found, budget), budget)
+        found = _said("MPLP", assigned(MPLP(), task.again(until=budget.rounds(1 / 3))))
+        for stage in (_moved, _closed):
+            found = stage(task, found, budget) if _goes_on(found) else found
+        return found
 
     def _in_pairs(self, task: AssignmentTask) -> Found:
         """Bounds by messages, then expansions if there are more than two states, then large neighborhoods."""
         budget, is_binary = Budget.of(task), bool((task.wiring.plugs.cards <= 2).all())
-        found = _said("TRWS", assign(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
-        if found.is_proved:
-            return found
-        if not is_binary:
-            found = _expanded(task, found, budget)
-        found = _pursued(task, found, budget)
-        return found if found.is_proved else _closed(task, _moved(task, found, budget), budget)
+        found = _said("TRWS", assigned(TRWS(), task.again(until=budget.rounds(1 / 3 if is_binary else 1 / 2))))
+        for stage in (_pursued, _moved, _closed) if is_binary else (_expanded, _pursued, _moved, _closed):
+            found = stage(task, found, budget) if _goes_on(found) else found
+        return found
 
 
 @dataclass(frozen=True)
@@ -107,36 +124,50 @@ class Budget:
 
     Attributes:
         rule: when the whole search stops.
-        since: when it began.
+        end: when its time is over, on the clock of `time.monotonic`.
         steps: the number of steps of each stage that was asked for.
     """
 
     rule: Until
-    since: float
+    end: float
     steps: int | None = None
 
     @classmethod
     def of(cls, task: AssignmentTask) -> Budget:
         """The budget of a task, which begins now."""
         rule = as_until(task.until, Until(steps=1000, tolerance=1e-7, seconds=SECONDS))
-        return cls(rule, time.monotonic(), None if task.until is None else rule.steps)
+        end = min(task.end, time.monotonic() + (SECONDS if rule.seconds is None else rule.seconds))
+        return cls(rule, end, None if task.until is None else rule.steps)
 
     def rounds(self, part: float) -> Until:
-        """The rule itself, with a part of its seconds."""
-        return replace(self.rule, seconds=None if self.rule.seconds is None else part * self.rule.seconds)
+        """The rule itself, with a part of the seconds that are left."""
+        return replace(self.rule, seconds=None if self.rule.seconds is None else self.left(part).seconds)
 
     def left(self, part: float = 1.0) -> Until:
         """A part of the seconds that are left, and at most the number of steps that was given."""
-        total = SECONDS if self.rule.seconds is None else self.rule.seconds
-        return Until(steps=self.steps, tolerance=0.0, seconds=part * max(0.0, total - (time.monotonic() - self.since)))
+        return Until(steps=self.steps, tolerance=0.0, seconds=part * max(0.0, self.end - time.monotonic()))
+
+
+def _goes_on(found: Found) -> bool:
+    """Whether there is something left to search for."""
+    return not found.is_proved and found.status is not Status.INTERRUPTED
+
+
+def _after(found: Found, moved: Found) -> Status:
+    """The status of what was found before, unless moves were interrupted."""
+    return moved.status if moved.status is Status.INTERRUPTED else found.status
 
 
 def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with an assignment that expansions made better."""
     rest = replace(budget.left(1 / 2), tolerance=None)
-    moved = AlphaExpansion().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
-    codes = fused(task.wiring, moved.codes[0], found.codes[0], AlphaExpansion())
-    better = replace(found, codes=codes[None], log_values=(task.wiring.log_value(codes),))
+    moved = assigned(AlphaExpansion(), task.again(start=found.codes[0], until=rest, checkpoint=None))
+    try:
+        with ending_at(budget.end):
+            codes = fused(task.wiring, moved.codes[0], found.codes[0], AlphaExpansion())
+    except OutOfTime:
+        codes = best_of([moved.codes[0], found.codes[0]], task.wiring)[0]
+    better = replace(found, codes=codes[None], log_values=(task.wiring.log_value(codes),), status=_after(found, moved))
     return _said(f"{found.info['search']}, then AlphaExpansion", better)
 
 
@@ -145,7 +176,7 @@ def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     if task.wiring.plugs.states[-1] > SMALL:
         return found
     rest = replace(budget.left(1 / 3), tolerance=FINAL)
-    again = ClusterPursuit().assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
+    again = assigned(ClusterPursuit(), task.again(start=found.codes[0], until=rest, checkpoint=None))
     return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 
 
@@ -154,8 +185,8 @@ def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     restarts = RESTARTS if task.until is None or budget.rule.seconds is None else TIMED_RESTARTS
     method, rest = LargeNeighborhood(restarts=restarts), budget.left(2 / 3 if _is_near(task, found) else 1.0)
     rest = replace(rest, tolerance=None)
-    moved = method.assign(task.again(start=found.codes[0], until=rest, checkpoint=None))
-    better = replace(found, codes=moved.codes, log_values=moved.log_values)
+    moved = assigned(method, task.again(start=found.codes[0], until=rest, checkpoint=None))
+    better = replace(found, codes=moved.codes, log_values=moved.log_values, status=_after(found, moved))
     if moved.bound <= found.bound:
         better = replace(better, bound=moved.bound, certificate=moved.certificate)
     return _said(f"{found.info['search']}, then LargeNeighborhood", better)
@@ -163,9 +194,9 @@ def _moved(task: AssignmentTask, found: Found, budget: Budget) -> Found:
 
 def _closed(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, or what a search for a proof makes of it: a proof, or a better assignment or bound."""
-    if found.is_proved or not _is_near(task, found):
+    if not _is_near(task, found):
         return found
-    again = HybridBestFirst().assign(task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
+    again = assigned(HybridBestFirst(), task.again(start=found.codes[0], until=budget.left(), checkpoint=None))
     return _better(_said(f"{found.info['search']}, then HybridBestFirst", again), found)
 
 
@@ -181,6 +212,20 @@ def _better(one: Found, other: Found) -> Found:
     best = max(one, other, key=lambda found: found.log_values[0])
     bound = min(one, other, key=lambda found: found.bound)
     return replace(one, codes=best.codes, log_values=best.log_values, bound=bound.bound, certificate=bound.certificate)
+
+
+def _joined(task: AssignmentTask, one: Found, other: Found | None) -> Found:
+    """The k best of the assignments of both, the other's being all but those below its own bound."""
+    rows = np.concatenate([one.codes, *([] if other is None else [other.codes])])
+    rows = rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])]
+    values = np.array([task.wiring.log_value(codes) for codes in rows])
+    order = np.argsort(-values, kind="stable")[: task.k]
+    left_out = np.delete(values, order).max(initial=-np.inf)
+    others = one.bound if other is None else min(one.bound, max(other.others, float(left_out)))
+    joined = one if other is None else _better(one, other)
+    name = one.info["search"] if other is None else f"HybridBestFirst, then {one.info['search']}"
+    listed = tuple(values[order].tolist())
+    return _said(str(name), replace(joined, codes=rows[order], log_values=listed, others=others))
 
 
 def _fits(wiring: Wiring) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Ints
+from sepset.base.arraytypes import Ints
 from sepset.base.checks import whole
-from sepset.base.threads import cancelled_at, interruptible
+from sepset.base.threads import interruptible
 from sepset.errors import NotApplicable
 from sepset.inference.assignment import PROVED, AssignmentTask, Certificate, Found, best_of
-from sepset.inference.iterate import Info, Until, as_until
+from sepset.inference.iterate import Info, Until
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.part import Part, Progress, rows
 from sepset.inference.map.consistency.persistency import without_needless
@@ -87,9 +86,9 @@ class HybridBestFirst:
             raise NotApplicable(
                 f"HybridBestFirst(persistency=True) keeps one best assignment; found k={task.k}. Leave persistency out."
             )
-        default = Until(steps=None, tolerance=0.0)
-        search = _Search(self, task, as_until(task.until, default).seconds)
-        done = task.iterated(search, until=default, codec=_SearchedCodec())
+        with task.limited():
+            search = _Search(self, task)
+        done = task.iterated(search, until=Until(steps=None, tolerance=0.0), codec=_SearchedCodec())
         codes, state = search.assignments(done.state), done.state
         backtracks, nodes = (sum(int(p.counters[which]) for p in state.parts) for which in (BACKTRACKS, NODES))
         return Found(
@@ -97,10 +96,11 @@ class HybridBestFirst:
             tuple(task.wiring.log_value(row) for row in codes),
             search.bound(state),
             Guarantee.HEURISTIC,
-            _certificate(task, self, search.bound(state), state.steps),
+            _certificate(task, self, (search.bound(state), search.others(state)), state.steps),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "nodes": nodes, "backtracks": backtracks, **search.sizes()},
+            others=search.others(state),
         )
 
 
@@ -110,16 +110,13 @@ class _Search:
     Args:
         method: the settings.
         task: the question.
-        seconds: the time after which a step ends early; None for no limit.
     """
 
-    def __init__(self, method: HybridBestFirst, task: AssignmentTask, seconds: float | None = None) -> None:
+    def __init__(self, method: HybridBestFirst, task: AssignmentTask) -> None:
         self.method, self.task = method, task
-        self.end = math.inf if seconds is None else time.monotonic() + seconds
         self.first, wiring = task.first_codes(), task.wiring.consistent
         if method.persistency:
-            is_stored = task.checkpoint is not None  # a search that goes on must have the same states
-            wiring = without_needless(wiring, self.first, ROUNDS, math.inf if is_stored else self.end)
+            wiring = without_needless(wiring, self.first, ROUNDS)
         self.functions = CostFunctions.of(wiring)
         if task.k == 1:
             self.reduction = Reduction.of(self.functions, entries=method.entries)
@@ -140,8 +137,7 @@ class _Search:
         scopes = {scope for i in variables for scope in functions.of_variable(i)}
         known = math.fsum(float(functions.tables[s][tuple(self.first[list(s)])]) for s in scopes)
         costs = WholeCosts.of(functions, variables, below=known if self.task.k == 1 else math.inf)
-        arcs = self.method.sweeps, self.method.virtual, self.end
-        return Part(costs, self.task.k, self.first[costs.variables], *arcs)
+        return Part(costs, self.task.k, self.first[costs.variables], self.method.sweeps, self.method.virtual)
 
     def sizes(self) -> dict[str, object]:
         """The numbers of variables that were eliminated, and that the parts have."""
@@ -153,6 +149,14 @@ class _Search:
             return -math.inf
         lower = [_lower(part, progress) for part, progress in zip(self.parts, state.parts, strict=True)]
         return -math.fsum([self.functions.constant, *lower])
+
+    def others(self, state: Searched) -> float:
+        """The most that an assignment can have that is not among several best ones, all of one part."""
+        if self.task.k == 1 or not self.parts:
+            return -math.inf
+        costs, progress = self.parts[0].costs, state.parts[0]
+        least = min([int(progress.best[-1]), *(bound for bound, *_ in progress.nodes[:1])])
+        return -math.inf if least >= costs.most else -(self.functions.constant + costs.real(least))
 
     def assignments(self, state: Searched) -> Ints:
         """The best assignments so far, in the order of the wiring."""
@@ -174,15 +178,11 @@ class _Search:
         if open_:
             chosen = max(open_, key=lambda n: self._gap(n, parts[n]))
             backtracks = min(LEAST * 2 ** min(state.steps, 20), MOST)
-            parts[chosen] = interruptible(lambda cancel: self._advanced(chosen, parts[chosen], backtracks, cancel))
+            search, progress = self.parts[chosen], parts[chosen]  # one descent may take seconds
+            parts[chosen] = interruptible(partial(search.advanced, progress, backtracks), is_partial=True)
         found = Searched(tuple(parts), state.steps + 1)
         gap = math.fsum(self._gap(n, p) for n, p in enumerate(parts) if not p.is_done)
         return found, Info(-self.bound(found), np.inf, is_done=all(p.is_done for p in parts), gap=gap)
-
-    def _advanced(self, n: int, progress: Progress, backtracks: int, cancel: Bytes) -> Progress:
-        """The search of a part after some more backtracks, or when time ends: one descent may take seconds."""
-        with cancelled_at(self.end, cancel) as flag:
-            return self.parts[n].advanced(progress, backtracks, flag)
 
     def _gap(self, n: int, progress: Progress) -> float:
         part = self.parts[n]
@@ -198,22 +198,23 @@ def _lower(part: Part, progress: Progress) -> float:
     return math.inf if is_empty else costs.real(min(progress.lower, costs.most - 1))
 
 
-def _certificate(task: AssignmentTask, method: HybridBestFirst, bound: float, steps: int) -> Certificate:
+def _certificate(task: AssignmentTask, method: HybridBestFirst, bounds: tuple[float, float], steps: int) -> Certificate:
+    rest = f", and none that is not listed above {bounds[1]:.10g}" if task.k > 1 else ""
     return Certificate(
-        f"No assignment has a log value above {bound:.10g}.",
+        f"No assignment has a log value above {bounds[0]:.10g}{rest}.",
         "A search in which every branch that was left out has a lower bound of its cost that is not below it.",
-        partial(_proves, task, method, bound, steps),
+        partial(_proves, task, method, bounds, steps),
     )
 
 
-def _proves(task: AssignmentTask, method: HybridBestFirst, bound: float, steps: int) -> bool:
-    """Whether the search, done again, arrives at the bound."""
+def _proves(task: AssignmentTask, method: HybridBestFirst, bounds: tuple[float, float], steps: int) -> bool:
+    """Whether the search, done again, arrives at the bounds of all assignments and of those that are not listed."""
     search = _Search(method, task)
     state = search.init(task, task.rng)
     for _ in range(steps):
         state, _info = search.step(task, state, task.rng)
-    again = search.bound(state)
-    return again == bound or again <= bound + PROVED * max(1.0, abs(bound))
+    found = zip((search.bound(state), search.others(state)), bounds, strict=True)
+    return all(again == bound or again <= bound + PROVED * max(1.0, abs(bound)) for again, bound in found)
 
 
 class _SearchedCodec:

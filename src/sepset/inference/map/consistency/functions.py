@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import require_time
 from sepset.inference.wiring import Wiring
 
 Scope = tuple[int, ...]
@@ -43,6 +44,7 @@ class CostFunctions:
         for i in range(len(made.cards)):
             made.add((i,), -wiring.logs(i))
         for f in range(wiring.num_factors):
+            require_time()
             scope = wiring.scope(f)
             axes = np.argsort(scope)
             made.add(tuple(scope[axes].tolist()), -wiring.table(f).transpose(axes))
@@ -94,6 +96,7 @@ class CostFunctions:
             part, open_ = [], [first] if self.touching[first] and first not in seen else []
             seen.update(open_)
             while open_:
+                require_time()
                 part.append(open_.pop())
                 fresh = set(self.neighbors(part[-1])) - seen
                 seen |= fresh

@@ -16,14 +16,13 @@ Shekhovtsov, Swoboda & Savchynskyy (2018), Maximum persistency via iterative rel
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.threads import OutOfTime, require_time
 from sepset.errors import TooLarge
 from sepset.inference.map.maxflow import FlowGraph
 from sepset.inference.map.mplp import MPLP
@@ -56,16 +55,13 @@ class Mapping:
     messages: Floats
 
     @classmethod
-    def improving(
-        cls, wiring: Wiring, codes: Ints, messages: Floats, *, is_strict: bool, end: float = math.inf
-    ) -> Mapping:
+    def improving(cls, wiring: Wiring, codes: Ints, messages: Floats, *, is_strict: bool) -> Mapping:
         """An improving mapping to an assignment that replaces many states; none if there is no time to find one.
 
         Args:
             wiring: a model after arc consistency; states of value zero alone are left out.
             messages: those of the model itself, to begin with.
             is_strict: whether every assignment with a replaced state must become better.
-            end: on the clock of `time.monotonic`.
 
         Guarantee: no assignment becomes worse.
         Tested by: inference/map/consistency/test_mappings.py::test_no_assignment_becomes_worse
@@ -74,9 +70,11 @@ class Mapping:
         moved[wiring.plugs.states[:-1] + codes] = False
         made, cuts = cls(codes, moved, np.where(np.isfinite(messages), messages, 0.0)), 0
         while made.moved.any():
-            if time.monotonic() >= end:
+            try:
+                require_time()
+                gone = made.exceptions(wiring, is_strict=is_strict, passes=PASSES)
+            except OutOfTime:
                 return replace(made, moved=np.zeros_like(made.moved))
-            gone = made.exceptions(wiring, is_strict=is_strict, passes=PASSES)
             if not gone.any():
                 break
             if cuts >= CAREFUL:

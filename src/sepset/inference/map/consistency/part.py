@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import math
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.base.threads import cancelled_at, interruptible
+from sepset.base.threads import interruptible
 from sepset.inference.map.consistency.wholecosts import WholeCosts
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER, UPPER
 from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, Search, depth_first
@@ -61,12 +60,9 @@ class Part:
         codes: an assignment that is known, in the order of the network.
         sweeps: the most sweeps of messages.
         virtual: the most rises of the lower bound by virtual arc consistency.
-        end: when both end at the latest, on the clock of `time.monotonic`.
     """
 
-    def __init__(
-        self, costs: WholeCosts, k: int, codes: Ints, sweeps: int, virtual: int = 0, end: float = math.inf
-    ) -> None:
+    def __init__(self, costs: WholeCosts, k: int, codes: Ints, sweeps: int, virtual: int = 0) -> None:
         n, size = len(costs.variables), len(costs.unary) + 3
         self.costs, self.state = costs, costs.state()
         best, found = np.full(k, costs.most, np.int64), np.tile(codes, k)
@@ -77,18 +73,17 @@ class Part:
         if k == 1:
             best[0] = costs.cost(codes)
             self.state.numbers[UPPER] = best[0]
-        self.is_open = interruptible(partial(self._consistent, sweeps, virtual, end))
+        self.is_open = interruptible(partial(self._consistent, sweeps, virtual), is_partial=True)
         self.state.numbers[HEIGHT] = 0
         self.search.lowers[-1] = self.root = int(self.state.numbers[LOWER])
 
-    def _consistent(self, sweeps: int, virtual: int, end: float, cancel: Bytes) -> bool:
+    def _consistent(self, sweeps: int, virtual: int, cancel: Bytes) -> bool:
         """Whether some assignment may be below the upper bound, after moves of costs that raise the lower one."""
         arcs = self.costs.network, self.state
-        with cancelled_at(end, cancel) as flag:
-            is_open = bool(consistent(*arcs, sweeps, flag))
-            if virtual and is_open and not flag[0]:
-                return bool(virtually_consistent(*arcs, self.costs.virtual(), virtual, flag))
-            return is_open
+        is_open = bool(consistent(*arcs, sweeps, cancel))
+        if virtual and is_open and not cancel[0]:
+            return bool(virtually_consistent(*arcs, self.costs.virtual(), virtual, cancel))
+        return is_open
 
     def begun(self) -> Progress:
         """The search before its first node."""

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.display import Plain, Worded
 from sepset.inference.assignment import AssignmentTask, Certificate, Found
-from sepset.inference.iterate import Until, as_until, deadline
+from sepset.inference.iterate import Until
 from sepset.inference.map.consistency.mappings import Mapping
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.mplp import MPLP
@@ -69,7 +69,6 @@ class Persistency(Worded, Plain):
         wiring = task.wiring.consistent
         solver = solver_of(wiring)
         until = Until(steps=self.rounds, tolerance=SETTLED)
-        end = deadline(as_until(task.until, until))
         done = task.iterated(solver, until=until, codec=PassedCodec())
         last = solver.decoded(wiring, done.state)
         last = replace(last, messages=solver.proof(wiring, last.messages))
@@ -80,7 +79,8 @@ class Persistency(Worded, Plain):
         if last.value == -np.inf or done.status is Status.INTERRUPTED:
             return unknown
         try:
-            made = Mapping.improving(wiring, last.codes, last.messages, is_strict=self.strict, end=end)
+            with task.limited():
+                made = Mapping.improving(wiring, last.codes, last.messages, is_strict=self.strict)
         except KeyboardInterrupt:
             return replace(unknown, status=Status.INTERRUPTED)
         live = np.isfinite(wiring.unary) & ~made.moved
@@ -93,7 +93,7 @@ class Persistency(Worded, Plain):
             _certificate(self, wiring, last, bound, made, int(fixed.sum())),
             persistent=fixed,
             is_strict=self.strict,
-            status=Status.TIME_LIMIT if time.monotonic() >= end else done.status,
+            status=Status.TIME_LIMIT if time.monotonic() >= task.end else done.status,
             trace=done.trace,
             info={
                 "seconds": round(done.seconds, 3),
@@ -118,14 +118,13 @@ def solver_of(wiring: Wiring) -> DualRounds:
     return TRWS() if wiring.is_pairwise else MPLP()
 
 
-def without_needless(wiring: Wiring, codes: Ints, rounds: int, end: float = np.inf) -> Wiring:
+def without_needless(wiring: Wiring, codes: Ints, rounds: int) -> Wiring:
     """The model with value zero for states that some best assignment does not need; it keeps one best assignment.
 
     Args:
         wiring: a model after arc consistency.
         codes: an assignment that is known.
         rounds: the number of rounds of messages before.
-        end: when no state is proved needless any more, on the clock of `time.monotonic`.
     """
     solver = solver_of(wiring)
     state = Passed(np.zeros(int(wiring.wires.messages[-1])), np.inf, codes, wiring.log_value(codes))
@@ -134,12 +133,12 @@ def without_needless(wiring: Wiring, codes: Ints, rounds: int, end: float = np.i
         bound = min(state.bound, wiring.constant + solver.passed(wiring, messages))
         settled = state.bound - bound <= SETTLED * max(1.0, abs(bound))
         state = replace(state, messages=messages, bound=bound)
-        if settled or bound == -np.inf or time.monotonic() >= end:
+        if settled or bound == -np.inf:
             break
     state = solver.decoded(wiring, state)
-    if state.value == -np.inf or state.bound == -np.inf or time.monotonic() >= end:
+    if state.value == -np.inf or state.bound == -np.inf:
         return wiring
-    made = Mapping.improving(wiring, state.codes, solver.proof(wiring, state.messages), is_strict=False, end=end)
+    made = Mapping.improving(wiring, state.codes, solver.proof(wiring, state.messages), is_strict=False)
     return replace(wiring, unary=np.where(made.moved, -np.inf, wiring.unary))
 
 

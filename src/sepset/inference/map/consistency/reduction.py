@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Ints
+from sepset.base.threads import require_time
 from sepset.inference.map.consistency.functions import CostFunctions, Scope, spread
 
 MAX_DIFFERENCES = 2**22
@@ -60,6 +61,7 @@ class Reduction:
         steps: list[Step] = []
         waiting = set(range(len(functions.cards)))
         for i in waiting:
+            require_time()
             forbid(functions, i, np.zeros(functions.cards[i], bool))
         while waiting:
             touched = _eliminate(functions, waiting, steps, entries)
@@ -82,6 +84,7 @@ def _eliminate(functions: CostFunctions, waiting: set[int], steps: list[Step], e
     heap = [(functions.size(functions.neighbors(i)), i) for i in waiting]
     heapq.heapify(heap)
     while heap:
+        require_time()
         size, i = heapq.heappop(heap)
         near = functions.neighbors(i)
         if i in done or size != functions.size(near) or size > max(entries, _widest(functions, i)):
@@ -115,6 +118,7 @@ def _dominate(functions: CostFunctions, candidates: set[int]) -> set[int]:
     """Remove dominated states; returns the variables whose functions changed."""
     touched: set[int] = set()
     for i in sorted(candidates):
+        require_time()
         gone = dominated(functions, i)
         if gone.any():
             touched.add(i)

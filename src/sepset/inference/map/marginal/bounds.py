@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.method import dense
@@ -93,6 +94,7 @@ class MixedElimination:
         return found
 
     def _size(self, scopes: Sequence[frozenset[int]], v: int) -> float:
+        require_time()
         joined = frozenset({v}).union(*(s for s in scopes if v in s))
         return math.prod(float(self.cards[u]) for u in joined)
 
@@ -105,6 +107,7 @@ class MixedElimination:
         """
         factors = [f.at(codes) for f in self.factors]
         for v in order:
+            require_time()
             touched = [f for f in factors if v in f.scope]
             factors = [f for f in factors if v not in f.scope] + [self._eliminated(touched, v)]
         total = np.zeros(() if last is None else self.cards[last])

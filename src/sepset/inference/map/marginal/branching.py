@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import OutOfTime
 from sepset.inference.assignment import AssignmentTask, is_proved
 from sepset.inference.iterate import Info
 from sepset.inference.map.marginal.bounds import MixedElimination
@@ -87,7 +88,10 @@ class BranchedSums:
         for _ in range(NODES):
             if not state.parts:
                 break
-            state = self._expanded(state)
+            try:
+                state = self._expanded(state)
+            except OutOfTime:
+                break
         return state, Info(-state.bound, np.inf, is_done=not state.parts, gap=float(state.bound) - float(state.value))
 
     def _expanded(self, state: Open) -> Open:

@@ -9,6 +9,7 @@ not need that order, nor do upper bounds.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -17,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.checks import one_of, whole
+from sepset.base.threads import OutOfTime, ending_at
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, is_proved
 from sepset.inference.iterate import Run, Until, as_until
@@ -77,10 +79,14 @@ class MarginalMAP:
         scores = Scores(CliqueTree().prepare(task.problem), task.evidence, over)
         if self.search in ("auto", "exact"):
             try:
-                return self._exact(task, scores)
+                with ending_at(task.end if self.search == "exact" else _halfway(task)):
+                    return self._exact(task, scores)
             except TooLarge:
                 if self.search == "exact":
                     raise
+            except OutOfTime:
+                if self.search == "exact":
+                    return _simple(task, scores)
         return self._searched(task, scores)
 
     def _exact(self, task: AssignmentTask, scores: Scores) -> Found:
@@ -92,20 +98,30 @@ class MarginalMAP:
 
     def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
         """Local search, then branch and bound, as far as the settings ask for them."""
-        rule = as_until(task.until, Until(steps=None, tolerance=None, seconds=SECONDS))
-        start = _start(task, scores)
-        if scores.value(start) == -math.inf:
+        try:
+            with task.limited():
+                start = _start(task, scores)
+                value = scores.value(start)
+        except OutOfTime:
+            return _simple(task, scores)
+        if value == -math.inf:
             return Found(_row(task, scores, start), (-math.inf,), -math.inf)
-        if self.search == "branch":
-            return self._branched(task, scores, start, rule)
+        rule = as_until(task.until, Until(steps=None, tolerance=None, seconds=SECONDS))
+        if rule.seconds is not None:
+            rule = replace(rule, seconds=max(0.0, min(rule.seconds, task.end - time.monotonic())))
         share = replace(rule, seconds=None if rule.seconds is None else rule.seconds / 2.0)
-        found = self._local(task, scores, start, rule if self.search == "local" else share)
-        if self.search == "local":
+        try:
+            if self.search == "branch":
+                return self._branched(task, scores, start, rule)
+            found = self._local(task, scores, start, rule if self.search == "local" else share)
+        except OutOfTime:
+            return Found(_row(task, scores, start), (value,), status=Status.TIME_LIMIT)
+        if self.search == "local" or found.status is Status.INTERRUPTED:
             return found
         codes = found.codes[0][np.searchsorted(task.wiring.free, scores.over)]
         try:
             proved = self._branched(task.again(checkpoint=None), scores, codes, share)
-        except TooLarge:
+        except (TooLarge, OutOfTime):
             return found
         return replace(proved, info={**proved.info, "search": "local, then branch"})
 
@@ -124,9 +140,11 @@ class MarginalMAP:
         )
 
     def _branched(self, task: AssignmentTask, scores: Scores, start: Ints, rule: Until) -> Found:
-        elimination = MixedElimination.of(task.problem, task.evidence, scores.over, self.entries)
-        search = BranchedSums(elimination, scores.over, (start, scores.value(start)))
-        done: Run[Open] = task.again(until=rule).iterated(search, until=rule, codec=OpenCodec())
+        limited = task.again(until=rule)
+        with limited.limited():
+            elimination = MixedElimination.of(task.problem, task.evidence, scores.over, self.entries)
+            search = BranchedSums(elimination, scores.over, (start, scores.value(start)))
+        done: Run[Open] = limited.iterated(search, until=rule, codec=OpenCodec())
         state = done.state
         codes = search.codes(state)
         value = scores.value(codes)
@@ -144,6 +162,19 @@ class MarginalMAP:
             trace=done.trace,
             info={"search": "branch", "seconds": round(done.seconds, 3), "nodes": state.nodes},
         )
+
+
+def _halfway(task: AssignmentTask) -> float:
+    """When half of the time is over."""
+    now = time.monotonic()
+    return now + (task.end - now) / 2.0
+
+
+def _simple(task: AssignmentTask, scores: Scores) -> Found:
+    """The answer without time for more: the start, or what is best for each variable alone, and the sum as a bound."""
+    codes = task.first_codes()[np.searchsorted(task.wiring.free, scores.over)]
+    value, bound = scores.value(codes), float(scores.prepared.log_partition(task.evidence))
+    return Found(_row(task, scores, codes), (value,), bound, status=Status.TIME_LIMIT, info={"search": "none"})
 
 
 def _start(task: AssignmentTask, scores: Scores) -> Ints:

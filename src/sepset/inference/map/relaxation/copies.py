@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import require_time
 from sepset.inference.iterate import Until
 from sepset.inference.map.dual import bound_of
 from sepset.inference.map.relaxation.temperature import annealed
@@ -122,6 +123,7 @@ def _forests(wiring: Wiring) -> Ints:
     forests: list[list[int]] = []
     found = np.zeros(wiring.num_factors, np.int64)
     for f in range(wiring.num_factors):
+        require_time()
         scope = wiring.scope(f).tolist()
         for number in range(len(forests) + 1):
             if number == len(forests):

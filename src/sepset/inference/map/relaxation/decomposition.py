@@ -100,7 +100,8 @@ class DualDecomposition:
         task.require_all(self)
         if self.update == "admm":
             require_columns(task.wiring)
-        search = _Agreement(self, task.wiring.consistent)
+        with task.limited():
+            search = _Agreement(self, task.wiring.consistent)
         done = task.iterated(search, until=Until(steps=500, tolerance=0.0), codec=_AgreeingCodec())
         last = search.decoded(done.state)
         return Found(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.threads import require_time
 from sepset.inference.map.relaxation.cycles import triangles
 from sepset.inference.wiring import Wiring
 
@@ -51,6 +52,7 @@ class Dual:
         ends, starts = wires.messages.tolist(), wires.starts.tolist()
         sent = np.where(messages > -np.inf, messages, np.inf)  # what a message rules out is impossible in the pair too
         for f in np.flatnonzero(np.diff(wires.starts) == 2).tolist():
+            require_time()
             s, (i, j) = starts[f], wiring.scope(f).tolist()
             one, two = sent[ends[s] : ends[s + 1]], sent[ends[s + 1] : ends[s + 2]]
             pairs[i, j] = wiring.table(f) - one[:, None] - two[None]
@@ -72,6 +74,7 @@ class Dual:
         for shape, numbers in alike.items():
             size = max(1, CHUNK // max(shape) ** 3)
             for first in range(0, len(numbers), size):
+                require_time()
                 some = numbers[first : first + size]
                 found[some] = self._gains([cycles[k] for k in some])
         return [float(gain) for gain in found]
@@ -127,6 +130,7 @@ def short_cycles(pairs: Iterable[Pair]) -> list[tuple[int, ...]]:
         near.setdefault(b, set()).add(a)
     found: dict[tuple[int, ...], None] = dict.fromkeys(triangles(listed))
     for a, b in listed:
+        require_time()
         if near[a] & near[b]:
             continue
         for c in sorted(near[b] - {a}):
@@ -155,6 +159,7 @@ def tree_cycles(dual: Dual) -> list[tuple[int, ...]]:
     up = [int(values.argmax()) for values in dual.beliefs]
     signed = []
     for (i, j), table in dual.pairs.items():
+        require_time()
         values = table + dual.beliefs[i][:, None] + dual.beliefs[j]
         same = (np.arange(table.shape[0]) == up[i])[:, None] == (np.arange(table.shape[1]) == up[j])
         equal, apart = values[same].max(initial=-np.inf), values[~same].max(initial=-np.inf)
@@ -162,6 +167,7 @@ def tree_cycles(dual: Dual) -> list[tuple[int, ...]]:
             signed.append((abs(float(equal - apart)), i, j, int(apart > equal)))
     forest, found = _Forest(len(up)), list[tuple[int, ...]]()
     for _, i, j, sign in sorted(signed, reverse=True):
+        require_time()
         if (path := forest.closed(i, j, sign)) is not None and len(path) > 2:
             found.append(turned(path))
     return found

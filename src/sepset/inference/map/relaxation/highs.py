@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,8 +17,8 @@ T = TypeVar("T")
 SMALL = 500
 """The number of columns of programs that are solved at once, without another thread."""
 
-WAIT = 0.05
-"""The seconds between two looks at a solver."""
+WAIT, GRACE = 0.05, 0.5
+"""The seconds between two looks at a solver, and after its time until it is left to itself."""
 
 SCALE = 1e4
 """The largest gain after scaling: the solver's tolerances are absolute, near 1e-7."""
@@ -123,7 +124,7 @@ def waited(work: Callable[[], T], size: int, seconds: float) -> T | None:
 
     It runs in another thread, which is left to itself when the wait ends before it does.
     """
-    if size <= SMALL or threading.current_thread() is not threading.main_thread():
+    if size <= SMALL:
         return work()
     found: list[T] = []
     errors: list[BaseException] = []
@@ -136,10 +137,9 @@ def waited(work: Callable[[], T], size: int, seconds: float) -> T | None:
 
     thread = threading.Thread(target=run, name="sepset-highs", daemon=True)
     thread.start()
-    waited, limit = 0.0, 1.5 * seconds + 1.0
-    while thread.is_alive() and waited < limit:
+    end = time.monotonic() + seconds + GRACE
+    while thread.is_alive() and time.monotonic() < end:
         thread.join(WAIT)
-        waited += WAIT
     if errors:
         raise errors[0]
     return found[0] if found else None

@@ -15,7 +15,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import one_of, whole
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Interrupted, Until, as_until
+from sepset.inference.iterate import Info, Until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP
@@ -117,11 +117,10 @@ class LinearProgram:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment found, the bound, and the dual that proves it."""
         task.require_all(self)
-        require_columns(task.wiring)
-        require_columns(Regions.of(task.wiring).wiring)
-        default = Until(steps=None, tolerance=0.0)
-        search = _Programs(self, as_until(task.until, default))
-        done = task.iterated(search, until=default, codec=_RelaxedCodec())
+        with task.limited():
+            require_columns(task.wiring)
+            require_columns(Regions.of(task.wiring).wiring)
+        done = task.iterated(_Programs(self), until=Until(steps=None, tolerance=0.0), codec=_RelaxedCodec())
         state = done.state
         return Found(
             state.codes[None],
@@ -140,37 +139,30 @@ class _Programs:
 
     Args:
         method: the settings.
-        rule: when to stop.
     """
 
-    def __init__(self, method: LinearProgram, rule: Until) -> None:
+    def __init__(self, method: LinearProgram) -> None:
         self.method = method
-        self.end = math.inf if rule.seconds is None else time.monotonic() + rule.seconds
 
     def __repr__(self) -> str:
         return repr(self.method)
 
-    @property
-    def left(self) -> float:
-        """The seconds that are left."""
-        return self.end - time.monotonic()
-
     def init(self, task: AssignmentTask, rng: np.random.Generator) -> Relaxed:
         """An assignment and a bound by a few rounds of messages."""
         wiring = task.wiring.consistent
-        until = replace(WARM, seconds=None if self.end == math.inf else max(self.left, 0.0) / 4.0)
+        until = replace(WARM, seconds=None if task.end == math.inf else max(_left(task), 0.0) / 4.0)
         first = task.again(until=until, checkpoint=None, progress=False).iterated(MPLP(), until=until)
         passed = MPLP().decoded(wiring, first.state)
+        task.known.note(passed.codes, passed.messages)
+        if first.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         regions = Regions.of(wiring)
         lambdas, messages = np.zeros(int(regions.moves[-1])), np.zeros(int(regions.wiring.wires.messages[-1]))
         if regions.wiring is wiring:
             messages = passed.messages
         bound = bound_of(regions.wiring, messages)
         none = np.zeros(len(wiring.unary))
-        state = Relaxed(bound, passed.codes, passed.value, NO_CLUSTERS, lambdas, messages, 0, none)
-        if first.status is Status.INTERRUPTED:
-            raise Interrupted(state)
-        return state
+        return Relaxed(bound, passed.codes, passed.value, NO_CLUSTERS, lambdas, messages, 0, none)
 
     def step(self, task: AssignmentTask, state: Relaxed, rng: np.random.Generator) -> tuple[Relaxed, Info]:
         """One linear program; after the last one, the integer program."""
@@ -180,7 +172,7 @@ class _Programs:
             return self._integer(task, state)
         regions = Regions.of(task.wiring, state.clusters)
         polytope = Polytope.of(regions)
-        solution = linear_optimum(polytope, seconds=self.left)
+        solution = linear_optimum(polytope, seconds=_left(task))
         if solution is None:
             return state, Info(-state.bound, math.inf, is_done=True, status=Status.TIME_LIMIT)
         if solution.is_infeasible:
@@ -220,7 +212,7 @@ class _Programs:
 
     def _integer(self, task: AssignmentTask, state: Relaxed) -> tuple[Relaxed, Info]:
         """The integer program of what can still be better than the best assignment."""
-        outcome = whole_optimum(task.wiring, state, seconds=self.left)
+        outcome = whole_optimum(task.wiring, state, seconds=_left(task))
         if outcome is None:
             return state, Info(-state.bound, math.inf, is_done=True, status=Status.TIME_LIMIT)
         others, limit = outcome
@@ -229,8 +221,13 @@ class _Programs:
         if bound - value <= SOLVED * max(1.0, abs(value)):
             bound = value
         found = replace(state, codes=codes, value=value, bound=bound, is_whole=True)
-        is_over = is_proved(value, bound) or bound == -math.inf or self.left > 0.0
+        is_over = is_proved(value, bound) or bound == -math.inf or _left(task) > 0.0
         return found, Info(-bound, 0.0, is_done=True, status=Status.CONVERGED if is_over else Status.TIME_LIMIT)
+
+
+def _left(task: AssignmentTask) -> float:
+    """The seconds that are left."""
+    return task.end - time.monotonic()
 
 
 def whole_optimum(wiring: Wiring, state: Relaxed, *, seconds: float = math.inf) -> tuple[list[Ints], float] | None:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.inference.map.relaxation.regions import MAX_COLUMNS, Inside, Regions
 from sepset.inference.wiring import Wiring
@@ -184,6 +185,7 @@ class _Builder:
         """The columns of all regions."""
         found = []
         for r in range(self.wiring.num_factors):
+            require_time()
             kept, gains = self._kept(r)
             columns, self.width = _numbered(kept, self.width)
             found.append(columns)
@@ -212,6 +214,7 @@ class _Builder:
         for each, start in zip(self.regions.inside, self.regions.moves.tolist(), strict=False):
             inner.setdefault(each.outer, []).append((each, start))
         for r in range(len(arities)):
+            require_time()
             if is_compact(self.regions, r):
                 self._bounded(r)
                 continue

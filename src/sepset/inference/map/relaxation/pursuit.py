@@ -21,7 +21,7 @@ from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of, is_proved
-from sepset.inference.iterate import Info, Interrupted, Until, as_until, deadline
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP, Rooms
@@ -210,7 +210,7 @@ class ClusterPursuit:
     def assign(self, task: AssignmentTask) -> Found:
         """The best decoded assignment, the bound, and the values and messages that prove it."""
         task.require_all(self)
-        search = _Pursuit(self, deadline(as_until(task.until)))
+        search = _Pursuit(self)
         done = task.iterated(search, until=Until(steps=2000, tolerance=FINAL), codec=_PursuedCodec())
         last = search.decoded(task, done.state)
         bound = last.bound
@@ -237,11 +237,10 @@ class _Pursuit:
 
     Args:
         method: the settings.
-        deadline: when the run ends at the latest, on the clock of `time.monotonic`; later searches are left out.
     """
 
-    def __init__(self, method: ClusterPursuit, deadline: float) -> None:
-        self.method, self.deadline = method, deadline
+    def __init__(self, method: ClusterPursuit) -> None:
+        self.method = method
         self._made: Clustered | None = None
 
     def __repr__(self) -> str:
@@ -260,13 +259,14 @@ class _Pursuit:
         method: DualRounds = TRWS() if wiring.is_pairwise else MPLP()
         first = task.again(until=until, checkpoint=None, progress=False).iterated(method, until=until)
         passed = method.decoded(wiring, first.state)
-        model = self.model(task, NO_CLUSTERS)
-        messages = carried(wiring, model, method.proof(wiring, passed.messages))
-        bound = model.bound(np.zeros(0), messages) if passed.bound > -math.inf else passed.bound
-        state = Pursued(messages, np.zeros(0), NO_CLUSTERS, bound, passed.codes, passed.value)
+        proof = method.proof(wiring, passed.messages)
+        task.known.note(passed.codes, proof)
         if first.status is Status.INTERRUPTED:
-            raise Interrupted(state)
-        return state
+            raise KeyboardInterrupt
+        model = self.model(task, NO_CLUSTERS)
+        messages = carried(wiring, model, proof)
+        bound = model.bound(np.zeros(0), messages) if passed.bound > -math.inf else passed.bound
+        return Pursued(messages, np.zeros(0), NO_CLUSTERS, bound, passed.codes, passed.value)
 
     def step(self, task: AssignmentTask, state: Pursued, rng: np.random.Generator) -> tuple[Pursued, Info]:
         """One round, and further triplets if it changed little."""
@@ -293,7 +293,7 @@ class _Pursuit:
 
     def _more(self, task: AssignmentTask, state: Pursued) -> Pursued:
         """The state with the triplets of frustrated cycles, if there is time; the bound is as it was."""
-        left = self.deadline - time.monotonic()
+        left = task.end - time.monotonic()
         if left <= 0.0:
             return state
         moved = self.model(task, state.clusters).moved(state.lambdas)

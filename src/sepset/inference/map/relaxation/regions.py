@@ -21,6 +21,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.inference.plugs import Plugs
 from sepset.inference.wiring import Wiring
@@ -165,10 +166,10 @@ def with_pairs(wiring: Wiring, clusters: Ints) -> Paired:
     listed = [key if not fs or len(scopes[fs[0]]) == 2 else scopes[fs[0]] for key, fs in members.items()]
     live = possible.unary > -np.inf
     is_whole = np.logical_and.reduceat(live, possible.plugs.states[:-1]).tolist() if len(live) else []
-    parts = [
-        _masked(possible, scope, _part(possible, scope, fs, scope in pairs), is_whole)
-        for scope, fs in zip(listed, members.values(), strict=True)
-    ]
+    parts = []
+    for scope, fs in zip(listed, members.values(), strict=True):
+        require_time()
+        parts.append(_masked(possible, scope, _part(possible, scope, fs, scope in pairs), is_whole))
     places = {key: at for at, key in enumerate(members)}
     return Paired(_assembled(possible, listed, parts), np.array([places[key] for key in keys], np.int64))
 
@@ -210,6 +211,7 @@ def _shared(scopes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     found: dict[tuple[int, ...], None] = {}
     earlier: dict[int, list[int]] = {}
     for f, scope in enumerate(scopes):
+        require_time()
         common = Counter(g for v in scope for g in earlier.get(v, ()))
         for g, count in common.items():
             if count > 1:
@@ -240,6 +242,7 @@ def _inside(scopes: Sequence[tuple[int, ...]]) -> tuple[Inside, ...]:
             by_variable.setdefault(v, []).append(number)
     found = []
     for outer, scope in enumerate(scopes):
+        require_time()
         if len(scope) < 3:
             continue
         near = Counter(k for v in scope for k in by_variable[v])

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import interruptible
 from sepset.inference.assignment import AssignmentTask, Certificate, Found, best_of
-from sepset.inference.iterate import Info, Interrupted, Until, as_until
+from sepset.inference.iterate import Info, Until, as_until
 from sepset.inference.map.coordinates import improved
 from sepset.inference.map.dual import AGREE, bound_of
 from sepset.inference.map.mplp import MPLP
@@ -140,12 +140,12 @@ class _Search:
         until = Until(steps=self.method.rounds, tolerance=1e-5, seconds=seconds)
         done = task.again(until=until, checkpoint=None, progress=False).iterated(MPLP(), until=until)
         passed = MPLP().decoded(wiring, done.state)
+        task.known.note(passed.codes, passed.messages)
+        if done.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         limit = min(passed.bound, bound_of(wiring, passed.messages))
         messages = passed.messages if limit > -np.inf else np.zeros(len(passed.messages))
-        state = Explored(messages, limit, passed.codes, passed.codes, self.tree(task, messages).frames())
-        if done.status is Status.INTERRUPTED:
-            raise Interrupted(state)
-        return state
+        return Explored(messages, limit, passed.codes, passed.codes, self.tree(task, messages).frames())
 
     def step(self, task: AssignmentTask, state: Explored, rng: np.random.Generator) -> tuple[Explored, Info]:
         """Some more moves, twice as many as before."""
@@ -157,7 +157,7 @@ class _Search:
         codes, value = self.best(task, state)
         frames.needed[0] = max(frames.needed[0], value - tree.constant if value > -np.inf else -np.inf)
         slack = SLACK * max(1.0, abs(state.limit) if np.isfinite(state.limit) else 1.0)
-        interruptible(lambda cancel: and_or(tree.tree, frames, moves, slack, cancel))
+        interruptible(lambda cancel: and_or(tree.tree, frames, moves, slack, cancel), is_partial=True)
         found = replace(state, codes=codes, steps=state.steps + 1)
         bound = self.bound(task, found, value)
         return found, Info(-bound, np.inf, is_done=bool(frames.counters[AT] < 0), gap=float(bound) - float(value))

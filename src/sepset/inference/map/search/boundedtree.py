@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.inference.map.minibuckets import (
     MAX_TABLES,
@@ -159,6 +160,7 @@ def _groups(pseudo: PseudoTree, functions: Sequence[Function], entries: int) -> 
     waiting, size, summed = [list(group) for group in groups[:n]], sum(f.values.size for f in functions), 0
     constants = np.zeros(n)  # of messages without variables, which go all the way to the root
     for d in range(n - 1, 0, -1):
+        require_time()
         for part in partition(waiting[d], cards, entries):
             message = maximum_of(part)
             if not message.scope:

@@ -158,7 +158,7 @@ class _Walks:
         most = LEAST_MOVES + n if patience is None else patience
         weigh_all(wiring.wires, wiring.unary, wiring.factors, codes, changes, state.moves)
         model = wiring.wires, wiring.factors, codes, changes
-        interruptible(lambda cancel: walk(*model, recent, lag, log, counters, most, cancel))
+        interruptible(lambda cancel: walk(*model, recent, lag, log, counters, most, cancel), is_partial=True)
         best = _returned(wiring, codes, log[: counters[LOGGED]]) if counters[IS_BETTER] else state.best
         moves, idle, zeros = (int(counters[which]) for which in (MOVES, IDLE, ZEROS))
         made = replace(state, codes=codes, best=best, recent=recent, lag=float(lag[0]), moves=moves, idle=idle)
@@ -175,6 +175,23 @@ class _Walks:
         moves = np.arange(max(0, state.moves - tenure), state.moves)
         np.maximum.at(self._made.free, state.recent[moves % max(1, tenure)], moves + 1 + tenure)
         return self._made
+
+
+def single_changes(wiring: Wiring, codes: Ints, k: int) -> list[Ints]:
+    """Up to k assignments that differ from one in one variable, the best first."""
+    changes, own = _room(wiring), np.array(codes, np.int64)
+    changes.leaves[:] = len(changes.winners) // 4 + np.arange(len(own))
+    weigh_all(wiring.wires, wiring.unary, wiring.factors, own, changes, 0)
+    states, here = wiring.plugs.states, wiring.plugs.states[:-1] + own
+    gains = np.where(changes.zeros > 0, -np.inf, changes.values - np.repeat(changes.values[here], wiring.plugs.cards))
+    gains[here] = -np.inf
+    found = []
+    for place in np.argsort(-gains, kind="stable")[:k].tolist():
+        if gains[place] > -np.inf:
+            i = int(np.searchsorted(states, place, "right")) - 1
+            found.append(own.copy())
+            found[-1][i] = place - states[i]
+    return found
 
 
 def step_moves(num_variables: int) -> int:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Ints
+from sepset.base.threads import require_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,7 @@ class PseudoTree:
                 near[d].update(places[:at])
         below: list[list[int]] = [[] for _ in range(n + 1)]
         for d in range(n - 1, -1, -1):
+            require_time()
             parent = max(near[d], default=-1)
             below[parent].append(d)
             if parent >= 0:
@@ -141,6 +143,7 @@ class PseudoTree:
     def _regions(self, chosen: Bools) -> tuple[tuple[int, ...], ...]:
         found: list[list[int]] = [[d] for d in range(len(self.parents))]
         for d in range(len(self.parents) - 1, 0, -1):
+            require_time()
             if not chosen[d]:
                 found[self.parents[d]][1:1] = found[d]
         return tuple(tuple(nodes) for nodes in found)
