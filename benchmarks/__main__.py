@@ -52,6 +52,7 @@ SUITES = (
     "structure",
     "startup",
     "path",
+    "versions",
 )
 COMPILING = 300.0  # seconds allowed for compiling, which is not part of any measurement
 
@@ -95,7 +96,7 @@ def main() -> None:
                 lab.progress = _teller(console, status, name)
                 reports = importlib.import_module(f"benchmarks.{name}").run(lab)
             console.print(*reports, sep="\n")
-            if is_kept:
+            if is_kept and reports:
                 write_results(name, reports)
     finally:
         lab.close()

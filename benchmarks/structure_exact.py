@@ -19,7 +19,8 @@ AVERAGED = 15  # columns of chains
 MANY = ((50, 1_000), (100, 1_000))  # columns and draws of chains with candidates
 SUMU = (
     "sumu 0.1.2 has one chain over partitions, with ten candidate parents and up to three others, as it cannot take "
-    "all; built from its source with Cython 0.29 (with Cython 3 its scorer fails) in a folder that PYTHONPATH names."
+    "all; built from its source with Cython 0.29.37 (built with Cython 3, it imports but its scorer fails) in a folder "
+    "that PYTHONPATH names."
 )
 ALIKE = (
     "Scores and bounds of dynamic programming, A* and the integer program on random rows of 3 to 8 columns, by BIC, "

@@ -78,6 +78,9 @@ def test_knowledge(csv: Path, tmp_path: Path) -> None:
         (("--tiers", "asia;;smoke"), "--tiers"),
         (("--score", "bge"), "discrete"),
         (("-m", "ges", "--score", "k2"), "GES"),
+        (("-m", "pc", "--score", "bic"), "PC() uses no score"),
+        (("-m", "ges", "--level", "0.1"), "--level goes with pc and mmhc; the method is ges"),
+        (("-m", "exact", "--checkpoint", "file"), "ExactSearch() keeps no checkpoint"),
     ],
 )
 def test_bad_input(csv: Path, tmp_path: Path, words: tuple[str, ...], message: str) -> None:

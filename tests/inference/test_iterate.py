@@ -11,7 +11,7 @@ import pytest
 
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.inference import checkpoint, iterate
-from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, run
+from sepset.inference.iterate import Info, Interrupted, Run, Until, as_until, keeping, run
 from sepset.inference.result import Guarantee, IterativeResult, Status
 
 
@@ -489,3 +489,26 @@ def test_gains_tell_when_hill_climbing_ends_and_chains_have_their_total(forecast
     assert climbed[5] == (None, pytest.approx(5.0))
     drawn = forecasts([Info(float(h), np.inf) for h in (3, 1, 4, 1, 5, 9, 2, 6)], Until(steps=8, tolerance=None))
     assert drawn[1:] == [(8, None)] * 7
+
+
+def test_a_step_that_is_cut_short_may_have_found_something():
+    """The result is read from it; the run itself, and one that is resumed, are at the last whole state."""
+
+    class Doubling:
+        def init(self, task, rng):
+            return 1
+
+        def step(self, task, state, rng):
+            with keeping(lambda: 100 + state):
+                if state == task:
+                    raise KeyboardInterrupt
+            return 2 * state, Info(float(state), 1.0)
+
+        def read(self, task, state):
+            return IterativeResult(method=self, guarantees={}, info={"value": state})
+
+    rule = Until(steps=5, tolerance=None)
+    cut = run(Doubling(), 8, until=rule)
+    assert (cut.state, cut.status, cut.result(Doubling(), 8).info["value"]) == (8, Status.INTERRUPTED, 108)
+    whole = run(Doubling(), None, until=rule)
+    assert run(Doubling(), None, until=rule, start=cut).state == whole.state == 32

@@ -28,7 +28,6 @@ from sepset.learning.structure.learned import (
     Learned,
     StructureMethod,
     StructureTask,
-    check_start,
     takes_collinear,
     takes_missing,
 )
@@ -36,6 +35,7 @@ from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
 from sepset.learning.structure.uninformative import check_informative
+from sepset.learning.structure.unused import CHAIN_KEEPERS, check_checkpoint, check_score, check_start
 from sepset.variables.universe import Variables
 
 MOST_ORDERED = 250
@@ -113,7 +113,7 @@ def learn_structure(
     Args:
         data: a dataset, any frame, a mapping of columns, or the path of a file.
         method: `BOSS` by default: greedy searches over classes and graphs, then over orders of up to 250 columns.
-        score: `BIC()` by default; or `AIC()`, `BDeu(10)`, `K2()` and others. Methods by tests need none.
+        score: `BIC()` by default; or `AIC()`, `BDeu(10)`, `K2()` and others. Methods by tests or penalties take none.
         structure_prior: uniform by default.
         constraints: edges that are required or forbidden, tiers, the largest number of parents.
         start: a graph to begin with.
@@ -126,7 +126,8 @@ def learn_structure(
         seed: a number or a generator, for methods that draw.
         until: when to stop.
         progress: True shows a bar, False never, None in a terminal when the work is long.
-        checkpoint: a file that iterative methods keep their state in, and go on from where it exists.
+        checkpoint: a file that iterative methods keep their state in, and go on from where it exists; methods that
+            keep none refuse it.
 
     Ctrl-C ends iterative methods with the best structure so far, and the status "interrupted".
     Reference: Koller & Friedman, chapter 18.
@@ -138,6 +139,8 @@ def learn_structure(
     (('rain', 'wet'),)
     """
     one_of("missing", missing, ("refuse", "available"))
+    check_checkpoint(checkpoint, method)
+    check_score(method, score=score, structure_prior=structure_prior)
     handled = takes_missing(method)
     given = None if variables is None else Variables(variables)
     columns = Columns.of(
@@ -295,7 +298,7 @@ def structure_posterior(
         seed: a number or a generator, for methods that draw.
         until: when chains stop.
         progress: True shows a bar, False never, None in a terminal when the work is long.
-        checkpoint: a file that chains keep their state in, and go on from where it exists.
+        checkpoint: a file that chains keep their state in, and go on from where it exists; other methods refuse it.
 
     Reference: Koller & Friedman, section 18.5.
     Guarantee: as the method.
@@ -306,6 +309,8 @@ def structure_posterior(
     >>> round(structure_posterior(rows, method=Exhaustive()).probability("rain -> wet"), 2)
     0.5
     """
+    check_checkpoint(checkpoint, method, keepers=CHAIN_KEEPERS)
+    check_score(method, score=score, structure_prior=structure_prior)
     given = None if variables is None else Variables(variables)
     columns = Columns.of(data, variables=given, weights=weights, interventions=interventions, missing=missing)
     check_informative(columns, data, given, takes_collinear=takes_collinear(method))

@@ -52,17 +52,23 @@ class Score(StrEnum):
     bge = "bge"
 
 
+AnyScore = Annotated[
+    Score | None, typer.Option("--score", help="The score of structures; bic by default where one is used.")
+]
+Level = Annotated[float | None, typer.Option("--level", help="The level of the tests of pc and mmhc; 0.05 by default.")]
+
+
 @app.command()
 def learn(
     data: Rows,
     out: Out,
     method: Annotated[Search, typer.Option("--method", "-m", help="How the structure is learned.")] = Search.default,
-    score: Annotated[Score, typer.Option("--score", help="The score of structures.")] = Score.bic,
+    score: AnyScore = None,
     sample_size: Annotated[
         float | None,
         typer.Option("--sample-size", "-a", min=0.0, help="BDeu's equivalent sample size; 10 by default."),
     ] = None,
-    level: Annotated[float, typer.Option("--level", help="The level of the tests of pc and mmhc.")] = 0.05,
+    level: Level = None,
     penalty: Annotated[
         float | None,
         typer.Option("--penalty", help="Of graphical-lasso and neighborhoods; chosen by extended BIC by default."),
@@ -107,7 +113,7 @@ def learn(
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
         rows,
-        score=_score(score, sample_size),
+        score=None if score is None else _score(score, sample_size),
         constraints=_constraints(require, [*(forbid or ()), *_without_cpds(method, rows)], tiers, max_parents),
         variables=[hidden_variable(text) for text in hidden] if hidden else None,
         seed=seed,
@@ -126,7 +132,11 @@ UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
 """The methods whose result is a Markov network."""
 
 
-def _method(search: Search, level: float, penalty: float | None, test: Any) -> StructureMethod[Any] | None:
+TESTED = (Search.pc, Search.mmhc)
+"""The methods that test independences."""
+
+
+def _method(search: Search, level: float | None, penalty: float | None, test: Any) -> StructureMethod[Any] | None:
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
@@ -142,13 +152,16 @@ def _method(search: Search, level: float, penalty: float | None, test: Any) -> S
 
     if penalty is not None and search not in UNDIRECTED:
         raise ScopeError(f"--penalty goes with {' and '.join(UNDIRECTED)}; the method is {search.value}.")
+    if level is not None and search not in TESTED:
+        raise ScopeError(f"--level goes with {' and '.join(TESTED)}; the method is {search.value}.")
     charge = EXTENDED_BIC if penalty is None else penalty
+    tested: dict[str, Any] = {"test": test, "level": 0.05 if level is None else level}
     known: dict[Search, Any] = {
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
         Search.ges: GES,
-        Search.pc: lambda: PC(test=test, level=level),
-        Search.mmhc: lambda: MMHC(candidates=MMPC(test=test, level=level)),
+        Search.pc: lambda: PC(**tested),
+        Search.mmhc: lambda: MMHC(candidates=MMPC(**tested)),
         Search.exact: ExactSearch,
         Search.chow_liu: ChowLiu,
         Search.graphical_lasso: lambda: GraphicalLasso(charge),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -43,10 +44,10 @@ CHECKPOINT_SECONDS = 5.0
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during an initialization that has found a state already.
+    """Ctrl-C during an initialization or a step that has found something already.
 
     Args:
-        state: the best state so far.
+        state: the best state so far; the result is read from it, but a run is resumed from the last whole state.
     """
 
     def __init__(self, state: Any) -> None:
@@ -180,6 +181,7 @@ class Run(Generic[S]):
         codec: converts the state for a file.
         is_begun: whether initialization finished; an interrupted one is repeated from the same generator.
         info: the outcome of the last step, with which a stricter rule may continue.
+        amid: what a step that Ctrl-C ended had found, from which the result is read; None if that is nothing.
     """
 
     state: S = field(repr=False)
@@ -191,6 +193,7 @@ class Run(Generic[S]):
     codec: Codec[S] = field(default=Plain(), repr=False)
     is_begun: bool = field(default=True, repr=False)
     info: Info | None = field(default=None, repr=False)
+    amid: S | None = field(default=None, repr=False)
 
     @property
     def num_steps(self) -> int:
@@ -202,7 +205,7 @@ class Run(Generic[S]):
 
         Guarantees that hold at stationary points become heuristic if the run has not converged.
         """
-        found = method.read(task, self.state)
+        found = method.read(task, self.state if self.amid is None else self.amid)
         guarantees = found.guarantees if self.status is Status.CONVERGED else _unsettled(found.guarantees)
         info = {"seconds": round(self.seconds, 3), **found.info}
         return replace(found, status=self.status, trace=self.trace, state=self, guarantees=guarantees, info=info)
@@ -285,8 +288,9 @@ def run(
 ) -> Run[S]:
     """The run of an iterative method on a task, from the initial state or from where another run stopped.
 
-    Ctrl-C ends it with the last whole state and the status "interrupted". An existing checkpoint is resumed exactly,
-    and its steps and seconds count against the budget; an interrupted initialization is repeated.
+    Ctrl-C ends it with the last whole state, or what the step amid has found, and the status "interrupted". An existing
+    checkpoint is resumed exactly, and its steps and seconds count against the budget; an interrupted initialization is
+    repeated.
 
     Args:
         method: the method to iterate.
@@ -396,6 +400,28 @@ def was_interrupted(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
+@contextmanager
+def keeping(state_of: Callable[[], object]) -> Iterator[None]:
+    """A part of the work that Ctrl-C ends with what was found so far: it is raised with it, as `Interrupted`.
+
+    Args:
+        state_of: what was found so far.
+
+    >>> try:
+    ...     with keeping(lambda: 3):
+    ...         raise KeyboardInterrupt
+    ... except Interrupted as cut:
+    ...     cut.state
+    3
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemError) as error:
+        if isinstance(error, Interrupted) or not was_interrupted(error):
+            raise
+        raise Interrupted(state_of()) from None
+
+
 def _set_generator(rng: np.random.Generator, state: Any) -> None:
     """Set the state of a generator to that of another of its kind."""
     own = rng.bit_generator.state["bit_generator"]
@@ -420,6 +446,7 @@ class _Keeper(Generic[S]):
         self.path, self.about, self.rng, self.codec = path, about, rng, codec
         self.status: Status | None = None
         self.info: Info | None = None
+        self.amid: S | None = None
         self.trace: list[float] = [] if start is None else start.trace.tolist()
         self.before = 0.0 if start is None else start.seconds
         self.since = self.written = time.monotonic()
@@ -456,7 +483,11 @@ class _Keeper(Generic[S]):
 
     def advance(self, method: Iterative[T, S], task: T) -> Info:
         """Make one step; the state changes only when it is complete."""
-        state, info = method.step(task, self.state, self.rng)
+        try:
+            state, info = method.step(task, self.state, self.rng)
+        except Interrupted as cut:
+            self.amid = cut.state
+            raise
         self.state, self.info, self.generator = state, info, self.rng.bit_generator.state
         self.trace.append(float(info.objective))
         if self.path is not None and time.monotonic() - self.written > CHECKPOINT_SECONDS:
@@ -482,7 +513,8 @@ class _Keeper(Generic[S]):
         trace = np.array(self.trace, dtype=np.float64)
         trace.setflags(write=False)
         seconds, generator = self.seconds, self.generator
-        return Run(self.state, status, trace, seconds, generator, self.about, self.codec, self.is_begun, self.info)
+        kept = (self.about, self.codec, self.is_begun, self.info, self.amid)
+        return Run(self.state, status, trace, seconds, generator, *kept)
 
     def finish(self) -> Run[S]:
         made = self.run(self.status or Status.COMPLETED)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from sepset.base.threads import NEVER
 from sepset.kernels.structure.lasso import lasso_regressions, newton_direction, shrunken
 
 
@@ -43,7 +44,7 @@ def by_parts(matrix, vector, penalty):
 def test_regressions_against_a_plain_solver(rows, penalty):
     S = covariance(rows, 5, rows)
     found, allowed = np.zeros((5, 5)), ~np.eye(5, dtype=bool)
-    assert lasso_regressions(S, allowed, penalty, found, 10_000, 1e-12) < 1e-8
+    assert lasso_regressions(S, allowed, penalty, found, 10_000, 1e-12, NEVER) < 1e-8
     for j in range(5):
         rest = np.flatnonzero(np.arange(5) != j)
         expected = by_parts(S[np.ix_(rest, rest)], S[j, rest], penalty)
@@ -61,7 +62,7 @@ def test_pairs_that_are_not_allowed_stay_zero():
     allowed = ~np.eye(4, dtype=bool)
     allowed[0, 1] = False
     found = np.zeros((4, 4))
-    lasso_regressions(S, allowed, 0.01, found, 10_000, 1e-12)
+    lasso_regressions(S, allowed, 0.01, found, 10_000, 1e-12, NEVER)
     assert found[0, 1] == 0.0 != found[1, 0]
 
 

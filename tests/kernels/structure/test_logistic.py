@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from sepset.base.threads import NEVER
 from sepset.kernels.structure.logistic import (
     add_states,
     block_gradient,
@@ -76,6 +77,7 @@ def test_columns_that_must_not_be_used():
         logits,
         100,
         1e-9,
+        NEVER,
     )
     assert violation <= 1e-9
     assert not coefficients.any()

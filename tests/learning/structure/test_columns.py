@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import sepset as ss
+from sepset.errors import DataError
 from sepset.learning.structure.columns import Columns, Contexts, refined
 
 
@@ -149,3 +150,23 @@ def test_whole_weights_are_counted_in_whole_numbers(most, kind) -> None:
     found = Columns.of({"a": [0, 1], "b": [1, 0]}, weights=np.array([most, 1.0]))
     assert found.weights.dtype == kind
     assert found.weights.tolist() == [most, 1.0]
+
+
+@pytest.mark.parametrize("wrong", [np.inf, -np.inf, 1e200])
+def test_numbers_whose_squares_cannot_be_added_up(wrong: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = {name: rng.normal(size=30) for name in "abc"}
+    bad = rows | {"b": np.where(np.arange(30) == 4, wrong, rows["b"])}
+    by_test = ss.PC(test=ss.structure.FisherZ())
+    methods = [ss.HillClimb(), ss.ExactSearch(), ss.ChowLiu(), by_test, ss.GraphicalLasso(0.1)]
+    for method in methods:
+        with pytest.raises(DataError, match=r"'b' needs finite numbers of at most 1e\+150; found"):
+            ss.learn_structure(bad, method=method)
+        with pytest.raises(DataError, match=r"'b' differ by at most .*too little to be squared"):
+            ss.learn_structure(rows | {"b": rows["b"] * 1e-200}, method=method)
+    with pytest.raises(DataError, match="finite numbers"):
+        ss.structure.score(ss.DAG.parse("a -> b; c"), bad)
+    with pytest.raises(DataError, match="finite numbers"):
+        ss.structure.independence_test(bad, between=("a", "b"), test=ss.structure.FisherZ())
+    large = ss.learn_structure(rows | {"b": rows["b"] * 1e100}, method=ss.HillClimb())
+    assert large.graph == ss.learn_structure(rows, method=ss.HillClimb()).graph

@@ -9,6 +9,7 @@ import pytest
 import sepset as ss
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.uninformative import check_informative
+from sepset.learning.structure.unused import uses_score
 
 NOISE = np.random.default_rng(0).integers(0, 2, 40)
 
@@ -74,7 +75,8 @@ X = np.random.default_rng(1).normal(size=(3, 60))
 
 
 def learned(rows: object, method: object, score: object = None) -> object:
-    """The result of any method."""
+    """The result of any method, with the score if it uses one."""
+    score = score if uses_score(method) else None
     if callable(getattr(method, "average", None)):
         return ss.structure_posterior(rows, method=method, score=score)
     return ss.learn_structure(rows, method=method, score=score)

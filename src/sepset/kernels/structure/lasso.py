@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 
 
@@ -101,7 +101,13 @@ def _regression_work(covariance: Floats, *rest: object) -> float:
 
 @kernel(reassociate=True, work=_regression_work)
 def lasso_regressions(
-    covariance: Floats, allowed: Bools, penalty: float, coefficients: Floats, sweeps: int, tolerance: float
+    covariance: Floats,
+    allowed: Bools,
+    penalty: float,
+    coefficients: Floats,
+    sweeps: int,
+    tolerance: float,
+    cancel: Bytes,
 ) -> float:
     r"""Regress each variable on all others with a penalty on absolute coefficients, from covariances $S$ alone.
 
@@ -114,6 +120,7 @@ def lasso_regressions(
         coefficients: row $j$ has those of variable $j$: where to start, and the result.
         sweeps: the most visits of each coefficient.
         tolerance: ends when no coefficient moves by more, in units of the response.
+        cancel: a flag that ends the work.
 
     Returns the largest violation of a condition of optimality:
     $|S_{jk} - S_k^\top\beta| \le \lambda$, with equality in the direction of coefficients that are not zero.
@@ -123,14 +130,15 @@ def lasso_regressions(
     residual = np.zeros(n)
     for j in range(n):
         beta = coefficients[j]
-        for k in range(n):
-            residual[k] = covariance[j, k]
+        residual[:] = covariance[j]
         for m in range(n):
             if beta[m] != 0.0:
                 for k in range(n):
                     residual[k] -= beta[m] * covariance[m, k]
         everything = True
         for _ in range(sweeps):
+            if cancel[0]:
+                return np.inf
             moved = 0.0
             for k in range(n):
                 if k == j or not allowed[j, k] or (not everything and beta[k] == 0.0):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.arraytypes import AnyInts, Bytes, Floats
 from sepset.kernels.kernel import kernel
 
 
@@ -139,6 +139,7 @@ def logistic_regression(
     logits: Floats,
     sweeps: int,
     tolerance: float,
+    cancel: Bytes,
 ) -> float:
     """Minimize the penalized loss of one column given all others, by steps on one block at a time.
 
@@ -154,6 +155,7 @@ def logistic_regression(
         logits: one row per row, of the coefficients; it follows them.
         sweeps: the most visits of each block.
         tolerance: ends when no block violates its condition of optimality by more.
+        cancel: a flag that ends the work.
 
     Returns the largest violation.
     """
@@ -167,6 +169,8 @@ def logistic_regression(
     for _ in range(sweeps):
         worst = 0.0
         for k in range(len(cards)):
+            if cancel[0]:
+                return float(np.inf)
             width = 1 if k == last else cards[k] - 1
             if k == j or width == 0 or penalties[k] == np.inf:
                 continue

@@ -43,6 +43,9 @@ MOST_CELLS = 1 << 27
 MOST_MARKS = 1 << 20
 """Pairs of a context and a state up to which those with rows are marked in an array; beyond, rows are sorted."""
 
+LARGEST, SMALLEST = 1e150, 1e-150
+"""The largest number, and the smallest range of numbers in a column, whose squares can be added up."""
+
 MOST_BIT_BYTES = 1 << 28
 """The memory of rows as bits."""
 
@@ -168,13 +171,13 @@ class Columns(Frozen):
         rows = bound_rows(data, given, weights, hidden=hidden) if grouped is None else grouped
         marked = None if interventions is None else interventions_of(interventions, rows)
         if only is None:
-            return cls(rows, intervened=marked, missing=missing)
+            return check_numbers(cls(rows, intervened=marked, missing=missing))
         wanted = set(only)
         if absent := sorted(wanted - set(rows.variables.names)):
             raise ScopeError(f"The data has no column {listing(absent)}.{nearest(absent[0], rows.variables.names)}")
         kept = [k for k, name in enumerate(rows.variables.names) if name in wanted]
         part = rows.select([rows.variables.names[k] for k in kept])
-        return cls(part, intervened=None if marked is None else marked[kept], missing=missing)
+        return check_numbers(cls(part, intervened=None if marked is None else marked[kept], missing=missing))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -422,6 +425,26 @@ def _check(dataset: Dataset, missing: Missing) -> None:
         raise DataError("There are no rows of positive weight to learn a structure from.")
     if missing == "refuse":
         dataset.require_complete("Learning a structure", remedy=MISSING_REMEDY)
+
+
+def check_numbers(columns: Columns) -> Columns:
+    """The columns; raises where numbers are infinite, or too large or too close for their squares to be added up."""
+    for column in np.flatnonzero(columns.is_real).tolist():
+        seen = columns.values[column][~np.isnan(columns.values[column])]
+        low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 0.0)
+        name = columns.names[column]
+        if max(-low, high) > LARGEST:
+            wrong = high if high > LARGEST else low
+            raise DataError(
+                f"The real column {name!r} needs finite numbers of at most {LARGEST:g}; found {wrong:g}. Drop such "
+                "rows, or give the column in other units."
+            )
+        if low < high < low + SMALLEST:
+            raise DataError(
+                f"The numbers of the real column {name!r} differ by at most {high - low:.3g}, too little to be "
+                "squared. Give the column in other units."
+            )
+    return columns
 
 
 def _collapsed(dataset: Dataset) -> Dataset:

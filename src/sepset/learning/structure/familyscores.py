@@ -410,7 +410,7 @@ def count_sum(score: FamilyScore, columns: Columns) -> CountSum | None:
 
 def check_kinds(score: object, columns: Columns) -> None:
     """Raise unless the score takes the columns."""
-    if not isinstance(score, FamilyScore):
+    if isinstance(score, type) or not isinstance(score, FamilyScore):
         raise NotApplicable(
             f"score= takes a score of families such as BIC() or BDeu(10); found {score!r}. See sepset.structure."
         )

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
 from sepset.graphs.graph import DAG, MixedGraph
@@ -66,6 +66,15 @@ class StructureTask:
 
     def __post_init__(self) -> None:
         as_until(self.until)
+        if not isinstance(self.constraints, Constraints):
+            raise ArgumentError(
+                f"constraints= takes Constraints(required=, forbidden=, tiers=, ...); found {self.constraints!r}."
+            )
+        prior = self.structure_prior
+        if prior is not None and (isinstance(prior, type) or not isinstance(prior, StructurePrior)):
+            raise ArgumentError(
+                f"structure_prior= takes a prior over structures such as EdgePenalty(0.5); found {prior!r}."
+            )
 
     @lazy
     def allowed(self) -> Allowed:
@@ -197,26 +206,6 @@ class TakesCollinear(Protocol):
 def takes_collinear(method: object) -> bool:
     """Whether a method learns from columns of numbers that are linear functions of others."""
     return isinstance(method, TakesCollinear) and method.takes_collinear
-
-
-@runtime_checkable
-class IgnoresStart(Protocol):
-    """A method that finds the same from every graph to begin with.
-
-    Attributes:
-        ignores_start: whether it does.
-    """
-
-    ignores_start: ClassVar[bool]
-
-
-def check_start(task: StructureTask, method: object) -> None:
-    """Raise where a graph to begin with is of other columns, breaks the constraints, or would not be used."""
-    if task.start is None:
-        return
-    if isinstance(method, IgnoresStart) and method.ignores_start:
-        raise NotApplicable(f"{type(method).__name__}() finds the same from any start. Leave start= out.")
-    task.start_parents()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,13 +8,20 @@ import numpy as np
 import pytest
 
 from sepset.errors import ArgumentError
+from sepset.graphs.graph import MixedGraph
+from sepset.graphs.kinds import mixed
 from sepset.inference.result import Status
-from sepset.learning.structure.averaging.bootstrap import BootstrapStructures
+from sepset.learning.structure.averaging.bootstrap import BootstrapStructures, member, resampled
+from sepset.learning.structure.classes.ges import GES
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.exact.trees import ChowLiu
-from sepset.learning.structure.learned import StructureTask
+from sepset.learning.structure.learned import Learned, StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
+from sepset.learning.structure.skeletons.candidates import MMPC
+from sepset.learning.structure.skeletons.pc import PC
+from sepset.learning.structure.undirected.forest import Forest
 from support.score_tables import dependent_rows
 
 
@@ -62,3 +69,58 @@ def test_replicates_end_resume_and_are_interrupted(tmp_path):
 
     cut = BootstrapStructures(CutShort(), num_replicates=8).average(task())
     assert (len(cut.parents), cut.status) == (2, Status.INTERRUPTED)
+
+
+def test_methods_whose_graphs_may_have_no_member():
+    """PC on few rows directs edges against each other, and skeletons may be cycles: shares are of their own edges."""
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 2, (4, 300))
+    near = [np.where(rng.random(300) < 0.15, rng.integers(0, 2, 300), hidden[k]) for k in (0, 1, 2, 3)]
+    codes = [a ^ (b & c) for a, b, c in zip(near, np.roll(near, 1, 0), np.roll(near, 2, 0), strict=True)]
+    columns = Columns.of(dict(zip("abcd", codes, strict=True)))
+    for method in (PC(level=0.4), MMPC(level=0.4), Forest()):
+        own = StructureTask(columns, BIC(), rng=np.random.default_rng(1), progress=False)
+        found = BootstrapStructures(method, num_replicates=20).average(own)
+        drawn = [
+            method.learn(replace(own, columns=one)).graph for one in replicates(columns, np.random.default_rng(1), 20)
+        ]
+        for i, a in enumerate("abcd"):
+            for j, b in enumerate("abcd"):
+                share = np.mean([_share(mixed(graph), a, b) for graph in drawn])
+                assert found.edges[i, j] == pytest.approx(share)
+        adjacent = np.array([[[b in graph.adjacent(a) for b in "abcd"] for a in "abcd"] for graph in drawn])
+        assert np.array_equal(found.parents + found.parents.transpose(0, 2, 1), adjacent)
+
+
+def _share(graph, a, b):
+    return 1.0 * ((a, b) in graph.directed) + 0.5 * ((a, b) in graph.undirected or (b, a) in graph.undirected)
+
+
+def replicates(columns, rng, count):
+    """As many data sets as the method draws, in its order."""
+    for _ in range(count):
+        yield resampled(columns, rng)
+
+
+def test_arrows_that_close_a_cycle():
+    wheel = MixedGraph("abcd", directed=[("a", "b"), ("b", "c"), ("c", "a"), ("c", "d")])
+    found = member(Learned(wheel, columns=None, method=None))
+    assert {frozenset(edge) for edge in found.edges} == {frozenset(edge) for edge in wheel.directed}
+    assert len(set(found.edges) & set(wheel.directed)) == 3
+
+
+def test_constraints_direct_what_a_class_leaves_open():
+    """Of two dependent columns the class leaves the direction open; required, forbidden and early ones do not."""
+    rows = {"a": [0, 0, 1, 1] * 10, "b": [0, 0, 1, 1] * 9 + [0, 1, 1, 1]}
+    known = [
+        Constraints(required=["b -> a"]),
+        Constraints(forbidden=["a -> b"]),
+        Constraints(tiers=[["b"], ["a"]]),
+        Constraints(candidates={"b": []}),
+    ]
+    for constraints in known:
+        for method in (ExactSearch(), GES(), PC()):
+            own = StructureTask(Columns.of(rows), BIC(), constraints=constraints, progress=False)
+            assert BootstrapStructures(method, 5).average(own).edges.tolist() == [[0.0, 0.0], [1.0, 0.0]]
+    free = StructureTask(Columns.of(rows), BIC(), progress=False)
+    assert BootstrapStructures(GES(), 5).average(free).edges.tolist() == [[0.0, 0.5], [0.5, 0.0]]

@@ -7,6 +7,7 @@ import pytest
 
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import ArgumentError, TooLarge
+from sepset.graphs.equivalence import cpdag
 from sepset.graphs.separation import d_separated
 from sepset.learning.structure.averaging.exhaustive import BestStructures, Exhaustive
 from sepset.learning.structure.columns import Columns
@@ -33,6 +34,16 @@ def test_worked_numbers(score, best, total, edges):
     assert len(found.graphs) == 25
     top = found.graphs[0]
     assert np.log(top.weight) + found.log_evidence == pytest.approx(best, abs=1e-6)
+
+
+def test_k2_scores_equivalent_structures_differently():
+    """The largest difference inside a class is 0.344313 nats; with BDeu there is none."""
+    for score, spread in ((K2(), 0.344313), (BDeu(1.0), 0.0)):
+        by_class = {}
+        for one in Exhaustive().average(StructureTask(THREE, score)).graphs:
+            by_class.setdefault(cpdag(one.graph), []).append(np.log(one.weight))
+        assert len(by_class) == 11
+        assert max(max(logs) - min(logs) for logs in by_class.values()) == pytest.approx(spread, abs=1e-6)
 
 
 def test_features_of_graphs():

@@ -11,6 +11,7 @@ from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import NotApplicable
 from sepset.learning.structure.averaging.trees import TreePosterior, tree_probabilities
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.learned import StructureTask
 from support.score_tables import dependent_rows
 
@@ -56,3 +57,32 @@ def test_no_tree():
     assert total == -np.inf
     assert not found.any()
     assert tree_probabilities(np.zeros((1, 1)))[0] == 0.0
+
+
+def test_constraints():
+    """Forbidden pairs are in no tree, by enumeration of the others; directions, and no tree at all, are refused."""
+    data = Columns.of(dependent_rows(1, 4, 60))
+    pairs = [("x0", "x1"), ("x1", "x0"), ("x2", "x3"), ("x3", "x2")]
+    task = StructureTask(data, BDeu(1.0), constraints=Constraints(forbidden=pairs, max_parents=1))
+    found, scorer = TreePosterior().average(task), task.scorer
+    trees = [tree for tree in all_trees(4) if (0, 1) not in tree and (2, 3) not in tree]
+    alone = sum(scorer.family(v, []) for v in range(4))
+    logs = np.array([alone + sum(scorer.family(b, [a]) - scorer.family(b, []) for a, b in tree) for tree in trees])
+    assert found.log_evidence == pytest.approx(np.logaddexp.reduce(logs))
+    shares = np.exp(logs - np.logaddexp.reduce(logs))
+    for a, b in itertools.combinations(range(4), 2):
+        expected = sum(s for s, tree in zip(shares, trees, strict=True) if (a, b) in tree)
+        assert 2 * found.edges[a, b] == pytest.approx(expected, abs=1e-9)
+    for wrong in (
+        Constraints(required=["x0 -> x1"]),
+        Constraints(forbidden=["x0 -> x1"]),
+        Constraints(tiers=[["x0"], ["x1"]]),
+        Constraints(max_parents=0),
+    ):
+        with pytest.raises(NotApplicable, match="both directions of each"):
+            TreePosterior().average(StructureTask(data, BDeu(1.0), constraints=wrong))
+    apart = [(f"x{k}", "x3") for k in range(3)] + [("x3", f"x{k}") for k in range(3)]
+    with pytest.raises(NotApplicable, match="no tree"):
+        TreePosterior().average(StructureTask(data, BDeu(1.0), constraints=Constraints(forbidden=apart)))
+    one = TreePosterior().average(StructureTask(Columns.of({"a": [0, 1]}), BDeu(1.0)))
+    assert one.edges.tolist() == [[0.0]]

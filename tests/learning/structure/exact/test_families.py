@@ -18,10 +18,12 @@ from sepset.learning.structure.exact.dynamic import best_dag, dense_scores
 from sepset.learning.structure.exact.families import (
     bound_above,
     dense_families,
+    greedy_family,
     num_families,
     score_table,
     useful_parents,
 )
+from sepset.learning.structure.exact.knownorder import KnownOrder
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
 from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.familyscores import Scorer
@@ -157,11 +159,11 @@ def test_more_parents_are_of_no_use():
 
 
 def test_too_many_parent_sets_are_refused_before_they_are_scored():
-    """60 columns, any parents: the evidence excludes few sets, and that is known after those of two parents."""
+    """60 columns, any parents: the evidence excludes few sets; greedy parents of one column tell that."""
     rng = np.random.default_rng(0)
     data = Columns.of({f"x{i}": rng.integers(0, 2, 100) for i in range(60)})
     task = StructureTask(data, BDeu(1.0))
-    with pytest.raises(TooLarge, match=r"60 columns have about .* parent sets .* s; the limit is"):
+    with pytest.raises(TooLarge, match=r"60 columns have at least .* parent sets .* s; the limit is"):
         ExactSearch().learn(task)
     assert task.scorer.num_scores < 2_000
 
@@ -171,3 +173,32 @@ def test_tables_that_take_longer_than_the_time_left_are_refused_before_the_work(
     rows = rows[[name for name in rows if rows[name].nunique() > 1]]
     with pytest.raises(TooLarge, match=r"s are left\. Set max_parents="):
         ss.learn_structure(rows, method=ss.ExactSearch(), until=ss.Until(seconds=0.5))
+
+
+def test_greedy_parents():
+    """One by one, each the best that is allowed, by scores of whole graphs."""
+    data = Columns.of(dependent_rows(2, 5, 200))
+    scorer = Scorer(data, BIC())
+    allowed = Constraints(required=[("x4", "x2")], forbidden=[("x1", "x2")], max_parents=3).bind(data.names)
+    parents, score = greedy_family(scorer, allowed, 2)
+    expected = [4]
+    while len(expected) < 3:
+        scores = {p: scorer.family(2, [*expected, p]) for p in (0, 3) if p not in expected}
+        best = max(scores, key=lambda p: scores[p])
+        if scores[best] <= scorer.family(2, expected):
+            break
+        expected.append(best)
+    assert parents == sorted(expected)
+    assert score == pytest.approx(scorer.family(2, expected))
+
+
+def test_a_known_order_of_many_columns_is_refused_before_the_work():
+    """The last columns of an order have most of the sets: what they take is estimated before the first are scored."""
+    rng = np.random.default_rng(0)
+    rows = {f"x{k}": rng.integers(0, 2, 1_000) for k in range(40)}
+    task = StructureTask(Columns.of(rows), BIC())
+    with pytest.raises(TooLarge, match=r"40 columns have at least .* take about .*iB and .* s; the limit is"):
+        KnownOrder(list(rows)).learn(task)
+    assert task.scorer.num_scores <= 40 * 39 * 4
+    few = StructureTask(Columns.of(rows), BIC(), constraints=Constraints(max_parents=2))
+    assert KnownOrder(list(rows)).learn(few).gap == 0.0

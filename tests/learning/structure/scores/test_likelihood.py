@@ -67,6 +67,13 @@ def test_the_size_from_which_an_edge_is_preferred(score: ss.structure.FamilyScor
         assert gain(expected - 1) <= 0
 
 
+@pytest.mark.parametrize(("p", "information"), [(0.05, 0.005008), (0.10, 0.020136), (0.15, 0.045701), (0.20, 0.082283)])
+def test_an_edge_gains_the_information_of_its_ends(p: float, information: float) -> None:
+    cells = np.array([0.25 + p / 2, 0.25 - p / 2, 0.25 - p / 2, 0.25 + p / 2])
+    scorer = Scorer(Columns.of(COINS, weights=1_000 * cells), ss.structure.LogLikelihood())
+    assert (scorer.family(1, [0]) - scorer.family(1, [])) / 1_000 == pytest.approx(information, abs=1e-6)
+
+
 def random_columns(seed: int) -> Columns:
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, 2, (50, 4))

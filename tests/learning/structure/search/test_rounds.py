@@ -13,7 +13,7 @@ from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.search.escapes import BasinFlooding, OptimalReinsertion, PlateauWalk, SparseCandidate
 from sepset.learning.structure.search.hillclimb import HillClimb
-from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.search.moves import Move, SearchedGraph
 from sepset.learning.structure.search.rounds import SearchInRounds
 from sepset.learning.structure.search.stochastic import Annealing, DataPerturbation, FirstAscent
 from support.enumerated_classes import sampled
@@ -74,3 +74,48 @@ def test_resuming_is_the_same_as_going_on(method: SearchInRounds, tmp_path: Path
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_a_single_column(method: SearchInRounds) -> None:
     assert ss.learn_structure({"a": [0, 1, 1]}, method=method).graph.num_edges == 0
+
+
+@pytest.mark.parametrize("method", [*METHODS, ss.structure.BOSS(), ss.structure.GRaSP(), ss.structure.OBS(2)], ids=repr)
+def test_an_interruption_amid_the_first_round_keeps_what_it_found(
+    method: SearchInRounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C at the fourth move: its graph has three moves, and a run from the checkpoint ends as if never stopped."""
+    data = sampled(4, 300)
+    whole = ss.learn_structure(data, method=method, seed=5)
+    original, count = SearchedGraph.make, 0
+
+    def make(self: SearchedGraph, move: Move) -> None:
+        nonlocal count
+        count += 1
+        if count == 4:
+            raise KeyboardInterrupt
+        original(self, move)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SearchedGraph, "make", make)
+        cut = ss.learn_structure(data, method=method, seed=5, checkpoint=tmp_path / "run")
+    assert cut.status is ss.Status.INTERRUPTED
+    assert cut.guarantees["structure"] is ss.Guarantee.HEURISTIC
+    assert cut.graph.num_edges >= 2
+    assert cut.score == pytest.approx(ss.structure.score(cut.graph, data).total)
+    assert cut.score > ss.structure.score(ss.DAG(cut.graph.nodes), data).total + 1
+    again = ss.learn_structure(data, method=method, seed=5, checkpoint=tmp_path / "run")
+    assert (again.graph, again.score) == (whole.graph, whole.score)
+
+
+@pytest.mark.parametrize("method", [BasinFlooding(5), PlateauWalk(20), OptimalReinsertion(2), Annealing(rounds=3)])
+def test_an_interruption_after_a_climb_keeps_it(method: SearchInRounds, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = sampled(4, 300)
+    climb = ss.learn_structure(data, method=HillClimb()).score
+
+    def interrupted(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sepset.learning.structure.search.escapes._after", interrupted)
+    monkeypatch.setattr("sepset.learning.structure.search.escapes.moves", interrupted)
+    monkeypatch.setattr("sepset.learning.structure.search.stochastic.random_move", interrupted)
+    monkeypatch.setattr(OptimalReinsertion, "_reinserted", interrupted)
+    cut = ss.learn_structure(data, method=method)
+    assert cut.status is ss.Status.INTERRUPTED
+    assert cut.score == pytest.approx(climb)

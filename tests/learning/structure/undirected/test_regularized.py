@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import numpy as np
@@ -78,3 +79,55 @@ def test_graphs_from_supports():
     support = np.zeros((4, 4), bool)
     support[0, 2] = support[2, 0] = True
     assert graph_of(Columns.of(ROWS), support) == ss.UndirectedGraph.parse("a - c; b; d")
+
+
+def cut_short(monkeypatch, place, at):
+    """The function at this place of the package, of which a call is interrupted."""
+    module, name = f"sepset.learning.structure.undirected.{place}".rsplit(".", 1)
+    original, calls = getattr(importlib.import_module(module), name), 0
+
+    def interrupted(*args):
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise KeyboardInterrupt
+        return original(*args)
+
+    monkeypatch.setattr(f"{module}.{name}", interrupted)
+
+
+@pytest.mark.parametrize("penalty", [0.05, ss.structure.ExtendedBIC(), ss.structure.StARS()])
+@pytest.mark.parametrize("kind", ["lasso", "logistic"])
+def test_an_interruption_amid_the_first_regressions_keeps_them(kind, penalty, monkeypatch):
+    """Regressions of the first two columns are known when Ctrl-C comes, or none: no other edge is in the result."""
+    rows = ROWS if kind == "lasso" else {name: (x > 0).astype(int) for name, x in ROWS.items()}
+    place, at = ("neighborhoods.lasso_regressions", 1) if kind == "lasso" else ("logistic.logistic_regression", 3)
+    cut_short(monkeypatch, place, at)
+    found = ss.learn_structure(rows, method=ss.structure.NeighborhoodSelection(penalty))
+    assert found.status is Status.INTERRUPTED
+    assert found.guarantees["structure"] is ss.Guarantee.ESTIMATE
+    assert len(found.path) == 1
+    has_edge = kind == "logistic" and penalty == 0.05
+    assert set(found.graph.edges) == ({("a", "b")} if has_edge else set())
+
+
+def test_an_interruption_amid_the_first_concentration_keeps_it(monkeypatch):
+    """After one step of Newton's method: an estimate with its bound."""
+    cut_short(monkeypatch, "concentration._moved", 2)
+    found = ss.learn_structure(ROWS, method=ss.GraphicalLasso(0.05, tolerance=1e-12))
+    assert found.status is Status.INTERRUPTED
+    assert found.guarantees["structure"] is ss.Guarantee.ESTIMATE
+    assert 0 < found.gap < np.inf
+    assert found.graph.num_edges
+    monkeypatch.undo()
+    whole = ss.learn_structure(ROWS, method=ss.GraphicalLasso(0.05, tolerance=1e-12))
+    assert found.score < whole.score <= found.bound
+
+
+def test_an_interruption_of_the_choice_keeps_the_first_estimate(monkeypatch):
+    def interrupted(*_args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ss.GraphicalLasso, "refitted", interrupted)
+    found = ss.learn_structure(ROWS, method=ss.GraphicalLasso())
+    assert (found.status, len(found.path), found.graph.num_edges) == (Status.INTERRUPTED, 1, 0)

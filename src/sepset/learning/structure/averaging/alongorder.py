@@ -40,6 +40,7 @@ class AlongOrder:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     order: Sequence[str]
     num_graphs: int = 1000

@@ -9,15 +9,20 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats
 from sepset.base.checks import whole
-from sepset.errors import NotApplicable
+from sepset.errors import ModelError, NotApplicable
+from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import cpdag
-from sepset.graphs.graph import DAG
+from sepset.graphs.graph import DAG, MixedGraph
+from sepset.graphs.kinds import mixed
 from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.chains import appended
 from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.classes.essential import EssentialGraph
+from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.learned import StructureMethod, StructureTask, iterated, part
+from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, iterated, part
+from sepset.learning.structure.unused import uses_score
 
 
 @dataclass(frozen=True)
@@ -51,9 +56,10 @@ class BootstrapStructures:
     threshold from them.
 
     Args:
-        method: any method that learns a structure from rows.
+        method: any method that learns a structure from rows. If tests contradict each other so that its graph has no
+            member, `graphs` has a DAG with the same adjacencies.
         num_replicates: $B$.
-        is_class: whether edges whose direction the class leaves open count half in each direction.
+        is_class: whether edges whose direction the class and the constraints leave open count half in each direction.
 
     Reference: Friedman, Goldszmidt & Wyner (1999); Scutari & Nagarajan (2013).
     Guarantee: an estimate.
@@ -66,6 +72,11 @@ class BootstrapStructures:
 
     def __post_init__(self) -> None:
         whole("BootstrapStructures(num_replicates=)", self.num_replicates, least=1)
+
+    @property
+    def uses_score(self) -> bool:
+        """Whether the method does."""
+        return uses_score(self.method)
 
     def average(self, task: StructureTask) -> StructurePosterior:
         """The confidence in every edge; of the replicates so far, where `until` or Ctrl-C ends them."""
@@ -82,13 +93,13 @@ class BootstrapStructures:
     def step(self, task: StructureTask, state: Replicates, rng: np.random.Generator) -> tuple[Replicates, Info]:
         """One replicate."""
         again = replace(
-            task, columns=_resampled(task.columns, rng), rng=rng, until=None, progress=False, checkpoint=None
+            task, columns=resampled(task.columns, rng), rng=rng, until=None, progress=False, checkpoint=None
         )
         learned = part(self.method.learn(again))
-        dag, names = learned.dag, task.columns.names
+        dag, names = member(learned), task.columns.names
         graphs = appended(state.graphs, state.count, _matrix(dag.edges, names)[None, None])
-        moved = Replicates(state.count + 1, state.edges + self._edges(dag, names), graphs)
-        return moved, Info(learned.score, np.inf)
+        moved = Replicates(state.count + 1, state.edges + self._edges(learned.graph, dag, task), graphs)
+        return moved, Info(0.0 if np.isnan(learned.score) else learned.score, np.inf)  # a test gives no score
 
     def read(self, task: StructureTask, state: Replicates) -> StructurePosterior:
         """The shares of the replicates."""
@@ -104,12 +115,50 @@ class BootstrapStructures:
             guarantees={"edges": Guarantee.ESTIMATE, "paths": Guarantee.ESTIMATE},
         )
 
-    def _edges(self, dag: DAG, names: tuple[str, ...]) -> Floats:
+    def _edges(self, graph: Graph, dag: DAG, task: StructureTask) -> Floats:
+        names = task.columns.names
         if not self.is_class:
             return _matrix(dag.edges, names)
-        found = cpdag(dag)
+        found = _class(dag, task) if isinstance(graph, DAG) else mixed(graph)
         both = _matrix(found.undirected, names)
         return _matrix(found.directed, names) + 0.5 * (both + both.T)
+
+
+def _class(dag: DAG, task: StructureTask) -> MixedGraph:
+    """The class of a DAG, with the directions that the constraints leave."""
+    names = task.columns.names
+    if task.allowed.is_free or set(dag.nodes) != set(names):
+        return cpdag(dag)
+    place = {name: k for k, name in enumerate(names)}
+    arcs = EssentialGraph([[place[p] for p in dag.parents(name)] for name in names]).arcs
+    return constrained_graph(arcs, task.allowed, names)
+
+
+def member(learned: Learned[Any]) -> DAG:
+    """A DAG of the learned graph; where tests contradict each other and there is none, one with the same adjacencies.
+
+    >>> from sepset.graphs.graph import UndirectedGraph
+    >>> member(Learned(UndirectedGraph.parse("a - b - c - d - a"), columns=None, method=None))
+    DAG(a -> b; a -> d; b -> c; c -> d)
+    """
+    try:
+        return learned.dag
+    except ModelError:
+        return _ordered(mixed(learned.graph))
+
+
+def _ordered(graph: MixedGraph) -> DAG:
+    """A DAG with the adjacencies of a graph, and its arrows but for those that close cycles."""
+    after: dict[str, set[str]] = {name: set() for name in graph.nodes}
+    for a, b in graph.directed:
+        after[a].add(b)
+    left, rank = list(graph.nodes), dict[str, int]()
+    while left:
+        last = min(reversed(left), key=lambda name: len(after[name].intersection(left)))
+        rank[last] = len(left)
+        left.remove(last)
+    pairs = (*graph.directed, *graph.undirected)
+    return DAG(graph.nodes, [(a, b) if rank[a] < rank[b] else (b, a) for a, b in pairs])
 
 
 def _matrix(edges: Any, names: tuple[str, ...]) -> Floats:
@@ -120,7 +169,7 @@ def _matrix(edges: Any, names: tuple[str, ...]) -> Floats:
     return found
 
 
-def _resampled(columns: Columns, rng: np.random.Generator) -> Columns:
+def resampled(columns: Columns, rng: np.random.Generator) -> Columns:
     """As many rows, drawn with replacement."""
     weights = columns.weights.astype(np.float64)
     drawn = rng.multinomial(round(columns.total), weights / weights.sum())

@@ -56,6 +56,7 @@ class KoivistoSood:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     num_graphs: int = 1000
 
@@ -101,6 +102,7 @@ class TianHe:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     num_graphs: int = 1000
 

@@ -30,6 +30,7 @@ class Exhaustive:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     def average(self, task: StructureTask) -> StructurePosterior:
         """The posterior over all DAGs."""
@@ -57,6 +58,7 @@ class BestStructures:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     k: int = 100
     window: float | None = None

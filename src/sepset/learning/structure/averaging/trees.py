@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Plain, Worded
+from sepset.errors import NotApplicable
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosterior
 from sepset.learning.structure.learned import StructureTask
@@ -35,6 +36,7 @@ class TreePosterior(Worded, Plain):
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     @property
     def takes_collinear(self) -> bool:
@@ -46,13 +48,20 @@ class TreePosterior(Worded, Plain):
         check_collinear(task.columns, is_pairwise=True)
         task.require_equivalent("TreePosterior()")
         n, scorer = len(task.columns), task.scorer
+        barred = task.allowed.forbidden
+        if task.allowed.required.any() or (barred != barred.T).any() or task.allowed.max_parents < min(1, n - 1):
+            raise NotApplicable(
+                "TreePosterior() averages trees without directions, each with an edge between every two parts: of the "
+                "constraints it takes forbidden edges, both directions of each. Use TianHe() for others."
+            )
         alone = np.array([scorer.family(v, ()) for v in range(n)])
         logs = np.stack([scorer.additions(v, ()) - alone[v] for v in range(n)], axis=1)
         logs = 0.5 * (logs + logs.T)
-        barred = task.allowed.forbidden | task.allowed.forbidden.T
         np.fill_diagonal(logs, -np.inf)
         logs[barred] = -np.inf
         log_total, pairs = tree_probabilities(logs)
+        if log_total == -np.inf:
+            raise NotApplicable("The constraints forbid edges without which the columns are in several parts: no tree.")
         return StructurePosterior(
             task.columns,
             0.5 * pairs,

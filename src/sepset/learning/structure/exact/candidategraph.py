@@ -63,6 +63,7 @@ class CandidateGraph:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     graph: UndirectedGraph
 

@@ -87,6 +87,7 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False, secon
         _require(count, MOST_FAMILIES, scorer.n, in_sums / max(count, 1), seconds=seconds)
         families = _summed_families(scorer, sums, allowed)
     elif pruned and bound_above(scorer, 0, ()) < np.inf:
+        _require_bounded(scorer, allowed, seconds)
         families = (bounded_families(scorer, allowed, child, seconds) for child in range(scorer.n))
     else:
         _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, seconds=seconds)
@@ -113,6 +114,48 @@ def _require(
     )
 
 
+def _require_bounded(scorer: Scorer, allowed: Allowed, seconds: float) -> None:
+    """Raise before any set is listed if the bounds leave too many, by what a greedy choice of parents scores."""
+    count = 0
+    for child in range(scorer.n):
+        base, free = _base(allowed, child), _free(allowed, child)
+        room = min(allowed.max_parents - len(base), len(free))
+        score = greedy_family(scorer, allowed, child)[1]
+        count += _num_left(scorer, child, base, free, score, room)
+        if count > 1_000 * MOST_ASKED:
+            break
+    _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, "at least ", seconds=seconds)
+
+
+def greedy_family(scorer: Scorer, allowed: Allowed, child: int) -> tuple[list[int], float]:
+    """The parents that are added one by one while the score rises, and the score.
+
+    Reference: Cooper & Herskovits (1992).
+    Guarantee: heuristic.
+    Tested by: learning/structure/exact/test_families.py::test_greedy_parents
+    """
+    parents = list(_base(allowed, child))
+    score = scorer.family(child, parents)
+    while len(parents) < allowed.max_parents:
+        scores = scorer.additions(child, parents)
+        scores[allowed.forbidden[:, child] | np.isnan(scores)] = -np.inf
+        best = int(scores.argmax())
+        if not scores[best] > score:
+            break
+        parents, score = sorted([*parents, best]), float(scores[best])
+    return parents, score
+
+
+def _base(allowed: Allowed, child: int) -> tuple[int, ...]:
+    """The required parents of a child."""
+    return tuple(np.flatnonzero(allowed.required[:, child]).tolist())
+
+
+def _free(allowed: Allowed, child: int) -> list[int]:
+    """The columns that may be parents of a child and need not be."""
+    return np.flatnonzero(~allowed.forbidden[:, child] & ~allowed.required[:, child]).tolist()
+
+
 def num_sets(allowed: Allowed, child: int) -> int:
     """The number of allowed parent sets of a child."""
     base = int(allowed.required[:, child].sum())
@@ -130,8 +173,7 @@ def useful_parents(scorer: Scorer, allowed: Allowed, child: int) -> int:
     form = count_sum(scorer.score, scorer.columns)
     if scorer.log_odds is not None or form is None or form.kind != LIKELIHOOD or not scorer.columns.is_complete:
         return allowed.max_parents
-    base = np.flatnonzero(allowed.required[:, child]).tolist()
-    free = [p for p in range(scorer.n) if not allowed.forbidden[p, child] and p not in base]
+    base, free = _base(allowed, child), _free(allowed, child)
     free.sort(key=lambda p: int(scorer.columns.cards[p]))  # any other parents have at least as many contexts
     least = scorer.family(child, base)
     for k in range(min(allowed.max_parents - len(base), len(free))):
@@ -221,8 +263,9 @@ def _summed_families(scorer: Scorer, sums: FamilySums, allowed: Allowed) -> Iter
 
 def bounded_families(scorer: Scorer, allowed: Allowed, child: int, seconds: float = math.inf) -> tuple[Ints, Floats]:
     """Sets level by level: one whose bound is not above the score of a subset ends all its supersets."""
-    base = tuple(bits(_mask(allowed.required[:, child])))
-    free = [p for p in range(scorer.n) if not allowed.forbidden[p, child] and p not in base]
+    base, free = _base(allowed, child), _free(allowed, child)
+    share = num_sets(allowed, child) / sum(num_sets(allowed, one) for one in range(scorer.n))
+    others = min(scorer.n, 1.0 / share)  # of all children: as many sets as this one, if it has not most of them
     best = {base: scorer.family(child, base)}  # the best score of any subset, itself included
     masks, scores = [sum(1 << p for p in base)], [best[base]]
     level = [base]
@@ -230,13 +273,13 @@ def bounded_families(scorer: Scorer, allowed: Allowed, child: int, seconds: floa
         if size > 2:
             room = min(allowed.max_parents - len(base), len(free))
             count = _num_left(scorer, child, base, free[:], max(scores), room)
-            _require(count * scorer.n, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
+            _require(round(count * others), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
         useful = (u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base))
-        level = list(islice(useful, MOST_ASKED // scorer.n + 1))
+        level = list(islice(useful, int(MOST_ASKED / others) + 1))
         if not level:
             break
-        families = (len(masks) + len(level)) * scorer.n
-        _require(families, MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
+        families = (len(masks) + len(level)) * others
+        _require(round(families), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
         found = scorer.families(child, level).tolist()
         for parents, score in zip(level, found, strict=True):
             best[parents] = max(score, _best_below(parents, best, base))

@@ -16,7 +16,7 @@ from sepset.graphs.graph import DAG
 from sepset.inference.iterate import as_until, was_interrupted
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.constraints import Allowed
-from sepset.learning.structure.exact.families import score_table
+from sepset.learning.structure.exact.families import greedy_family, score_table
 from sepset.learning.structure.exact.scoretable import bits
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of
 
@@ -47,6 +47,7 @@ class KnownOrder:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     order: Sequence[str]
     is_greedy: bool = False
@@ -100,16 +101,4 @@ def _best_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
 
 def greedy_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
     """The parents that are added one by one while the score rises, of each column."""
-    found = []
-    for child in range(len(task.columns)):
-        parents = np.flatnonzero(allowed.required[:, child]).tolist()
-        score = task.scorer.family(child, parents)
-        while len(parents) < allowed.max_parents:
-            scores = task.scorer.additions(child, parents)
-            scores[allowed.forbidden[:, child] | np.isnan(scores)] = -np.inf
-            best = int(scores.argmax())
-            if not scores[best] > score:
-                break
-            parents, score = sorted([*parents, best]), float(scores[best])
-        found.append(parents)
-    return found
+    return [greedy_family(task.scorer, allowed, child)[0] for child in range(len(task.columns))]

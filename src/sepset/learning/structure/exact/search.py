@@ -62,6 +62,7 @@ class ExactSearch:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     method: ExactMethod = "auto"
     max_bytes: float = 2.0**33

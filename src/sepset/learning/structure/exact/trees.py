@@ -42,6 +42,7 @@ class ChowLiu:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     root: str | None = None
 
@@ -88,6 +89,7 @@ class Branching:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     @property
     def takes_collinear(self) -> bool:

@@ -31,6 +31,7 @@ from sepset.learning.structure.hidden.nearcliques import near_cliques
 from sepset.learning.structure.hidden.structuralem import StructuralEM
 from sepset.learning.structure.learned import StructureMethod, StructureTask
 from sepset.learning.structure.search.hillclimb import HillClimb
+from sepset.learning.structure.unused import keeps_checkpoint
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_network
 from sepset.variables.variable import Discrete
@@ -91,6 +92,11 @@ class FindHidden:
     def takes_missing(self) -> bool:
         """Whether missing cells are summed out: they are."""
         return True
+
+    @property
+    def keeps_checkpoint(self) -> bool:
+        """Whether the search before the first hidden variable does; what follows is done again."""
+        return keeps_checkpoint(self.search)
 
     def learn(self, task: StructureTask) -> LearnedHidden:
         """The structure with the hidden variables that raise the score."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 
@@ -71,6 +72,8 @@ class LatentTree:
     >>> ss.learn_structure(rows, method=LatentTree()).graph
     DAG(H1 -> a; H1 -> b; H1 -> c; H1 -> d)
     """
+
+    keeps_checkpoint: ClassVar[bool] = False
 
     num_states: int = 2
     max_states: int | None = None

@@ -24,6 +24,7 @@ from sepset.learning.structure.hidden.starts import first_graph, never_observed,
 from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, dag_of, iterated, part
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.unused import check_checkpoint
 
 Parents = list[list[int]]
 
@@ -152,6 +153,7 @@ class StructuralEM:
 
     def _ordinary(self, task: StructureTask) -> LearnedBayesNet:
         """The result of the search itself, where no cell is missing."""
+        check_checkpoint(task.checkpoint, self.search)
         found = self.search.learn(task)
         prior = task.score if is_evidence(task.score) else None
         fit = fit_parameters(found.dag, task.columns.dataset, MLE(unseen="uniform") if prior is None else Bayes(prior))

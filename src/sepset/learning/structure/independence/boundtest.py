@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import fraction
+from sepset.errors import ArgumentError
 
 Group = tuple[int, ...]
 """Columns by number."""
@@ -106,6 +107,14 @@ class AnyTest(Protocol):
     def bind(self, columns: Any) -> BoundTest:
         """The test on these columns; columns of a kind that it does not take are refused by name."""
         ...
+
+
+def check_test(test: object) -> None:
+    """Raise unless this is a test of independence."""
+    if isinstance(test, type) or not (hasattr(test, "needs_rows") and callable(getattr(test, "bind", None))):
+        raise ArgumentError(
+            f"test= takes a test of independence such as G() or FisherZ(); found {test!r}. See sepset.structure."
+        )
 
 
 class Names(NamedTuple):

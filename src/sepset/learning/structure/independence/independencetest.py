@@ -12,7 +12,7 @@ from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, ScopeError
 from sepset.graphs.base import Nodes, each, name_of
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.independence.boundtest import AnyTest, Group, Names
+from sepset.learning.structure.independence.boundtest import AnyTest, Group, Names, check_test
 from sepset.learning.structure.independence.discrete import G_TEST
 
 
@@ -88,6 +88,7 @@ def independence_test(
     >>> found.is_independent, found.degrees_of_freedom
     (False, 1.0)
     """
+    check_test(test)
     fraction("level", level)
     xs, ys, zs = _groups(between, given)
     if data is None and not test.needs_rows:

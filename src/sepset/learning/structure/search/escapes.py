@@ -9,11 +9,20 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.inference.iterate import keeping
 from sepset.kernels.structure.climbing import REVERSE, is_ancestor
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.search.moves import Move, SearchedGraph
-from sepset.learning.structure.search.rounds import Parents, Round, RoundState, SearchInRounds, climbed
+from sepset.learning.structure.search.rounds import (
+    Parents,
+    Round,
+    RoundState,
+    SearchInRounds,
+    ascend,
+    climbed,
+    improving,
+)
 from sepset.learning.structure.search.stochastic import moves
 
 
@@ -43,6 +52,12 @@ class BasinFlooding(SearchInRounds):
         """A local optimum, and a better graph near it if one is found."""
         graph = climbed(task, state.parents)
         optimum, level = graph.parents_of(), graph.score
+        with keeping(lambda: optimum):
+            better = self._flooded(task, optimum, level)
+        return Round(optimum, False) if better is None else Round(better, True)
+
+    def _flooded(self, task: StructureTask, optimum: Parents, level: float) -> Parents | None:
+        """A graph that is better than the optimum; None if none is met."""
         seen, heap = {_key(optimum)}, [(-level, _key(optimum))]
         for _ in range(self.most):
             if not heap:
@@ -51,11 +66,11 @@ class BasinFlooding(SearchInRounds):
             for move in moves(graph):
                 score, key = graph.score + move.gain, _key(_after(graph, move))
                 if score > level + TOLERANCE:
-                    return Round(_parents(key), True)
+                    return _parents(key)
                 if key not in seen:
                     seen.add(key)
                     heapq.heappush(heap, (-score, key))
-        return Round(optimum, False)
+        return None
 
 
 Key = tuple[tuple[int, ...], ...]
@@ -106,12 +121,18 @@ class PlateauWalk(SearchInRounds):
         """A local optimum, and an improved member of its class, if one is found."""
         task.require_equivalent("PlateauWalk")
         optimum = climbed(task, state.parents).parents_of()
+        with keeping(lambda: optimum):
+            better = self._walked(task, optimum)
+        return Round(optimum, False) if better is None else Round(better, True)
+
+    def _walked(self, task: StructureTask, optimum: Parents) -> Parents | None:
+        """A graph that is better than all visited members of the class of the optimum; None if none is met."""
         seen, pending = {_key(optimum)}, [_key(optimum)]
         while pending and len(seen) <= self.most:
             graph = SearchedGraph(task.scorer, task.allowed, _parents(pending.pop(0)))
             best = graph.best()
             if best is not None and best.gain > TOLERANCE:
-                return Round(_after(graph, best), True)
+                return _after(graph, best)
             for move in moves(graph):
                 others = graph.edges[:, move.target].copy()
                 others[move.source] = False
@@ -120,7 +141,7 @@ class PlateauWalk(SearchInRounds):
                     if key not in seen:
                         seen.add(key)
                         pending.append(key)
-        return Round(optimum, False)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +176,9 @@ class OptimalReinsertion(SearchInRounds):
         """Hill climbing, then every column reinserted once in a random order, then hill climbing."""
         parents = climbed(task, state.parents).parents_of()
         before = task.scorer.total(parents)
-        for x in rng.permutation(task.scorer.n).tolist():
-            parents = self._reinserted(task, parents, x)
+        with keeping(lambda: parents):
+            for x in rng.permutation(task.scorer.n).tolist():
+                parents = self._reinserted(task, parents, x)
         graph = climbed(task, parents)
         return Round(graph.parents_of(), graph.score > before + TOLERANCE)
 
@@ -217,6 +239,5 @@ class SparseCandidate(SearchInRounds):
             forbidden[ranked[gains[ranked] > -np.inf], y] = False
             forbidden[given, y] = False
         graph = SearchedGraph(scorer, allowed._replace(forbidden=forbidden), state.parents)
-        while (move := graph.best()) is not None and move.gain > TOLERANCE:
-            graph.make(move)
+        ascend(graph, improving)
         return Round(graph.parents_of(), graph.score > scorer.total(state.parents) + TOLERANCE)

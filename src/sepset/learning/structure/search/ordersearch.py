@@ -15,13 +15,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info
+from sepset.inference.iterate import Info, Interrupted, keeping
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.classes.ges import GES, ClassSearch
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
 from sepset.learning.structure.search.growshrink import GrowShrink
-from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.search.rounds import climbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,15 @@ class OrderSearch:
         return OrderState(order, -math.inf, parents, score, stage=0 if task.start is None else 2)
 
     def step(self, task: StructureTask, state: OrderState, rng: np.random.Generator) -> tuple[OrderState, Info]:
-        """A greedy search, one move along the order, or the end of a search."""
+        """A greedy search, one move along the order, or the end of a search; Ctrl-C keeps a better graph it has met."""
+        try:
+            return self._stepped(task, state, rng)
+        except Interrupted as cut:
+            score = task.scorer.total(cut.state)
+            is_better = score > at_peak(state).score and score > state.best_score + TOLERANCE
+            raise Interrupted(replace(state, best=cut.state, best_score=score) if is_better else state) from None
+
+    def _stepped(self, task: StructureTask, state: OrderState, rng: np.random.Generator) -> tuple[OrderState, Info]:
         state = replace(state, step=state.step + 1)
         if state.stage < 2:
             parents, score = (climb, improved)[state.stage](task, task.start_parents())
@@ -172,21 +180,20 @@ def improved(task: StructureTask, parents: list[list[int]]) -> tuple[list[list[i
     """A graph that no single move improves, and its score: over classes if the score is equivalent, then over DAGs."""
     if task.scorer.is_equivalent:
         search, phases, idle = ClassSearch(task, parents, None), GES().phases, 0
-        while idle < len(phases):
-            for phase in phases:
-                idle += 1
-                while (operator := search.best(phase)) is not None:
-                    search.make(operator)
-                    idle = 0
+        with keeping(lambda: parents):
+            while idle < len(phases):
+                for phase in phases:
+                    idle += 1
+                    while (operator := search.best(phase)) is not None:
+                        search.make(operator)
+                        parents, idle = search.graph.parents_of, 0
         parents = search.graph.parents_of
     return climb(task, parents)
 
 
 def climb(task: StructureTask, parents: list[list[int]]) -> tuple[list[list[int]], float]:
     """The graph that plain hill climbing ends with, and its score."""
-    graph = SearchedGraph(task.scorer, task.allowed, parents)
-    while (move := graph.best()) is not None and move.gain > TOLERANCE:
-        graph.make(move)
+    graph = climbed(task, parents)
     return graph.parents_of(), graph.score
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Info
+from sepset.inference.iterate import Info, Interrupted, keeping
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import Learned, StructureTask, dag_of, iterated
-from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.search.moves import Move, SearchedGraph
 
 Parents = list[list[int]]
 
@@ -82,7 +83,15 @@ class SearchInRounds:
         return RoundState(parents, parents, task.scorer.total(parents))
 
     def step(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> tuple[RoundState, Info]:
-        """One round, or the hill climbing at the end."""
+        """One round, or the hill climbing at the end; Ctrl-C keeps a better graph that it has met."""
+        try:
+            return self._stepped(task, state, rng)
+        except Interrupted as cut:
+            score = task.scorer.total(cut.state)
+            is_better = score > state.best_score + TOLERANCE
+            raise Interrupted(replace(state, best=cut.state, best_score=score) if is_better else state) from None
+
+    def _stepped(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> tuple[RoundState, Info]:
         if state.has_ended:
             graph = climbed(task, state.best)
             ended = replace(state, best=graph.parents_of(), best_score=graph.score)
@@ -115,6 +124,18 @@ class SearchInRounds:
 def climbed(task: StructureTask, parents: Parents) -> SearchedGraph:
     """The graph that plain hill climbing ends with."""
     graph = SearchedGraph(task.scorer, task.allowed, parents)
-    while (move := graph.best()) is not None and move.gain > TOLERANCE:
-        graph.make(move)
+    ascend(graph, improving)
     return graph
+
+
+def improving(graph: SearchedGraph) -> Move | None:
+    """The move that gains most, if it gains anything."""
+    move = graph.best()
+    return move if move is not None and move.gain > TOLERANCE else None
+
+
+def ascend(graph: SearchedGraph, choose: Callable[[SearchedGraph], Move | None]) -> None:
+    """Make chosen moves until there are none; between any two of them the graph is a DAG that is allowed."""
+    with keeping(graph.parents_of):
+        while (move := choose(graph)) is not None:
+            graph.make(move)

@@ -9,13 +9,14 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 
 from sepset.base.checks import fraction, number, whole
+from sepset.inference.iterate import keeping
 from sepset.kernels.structure.climbing import ADD, DELETE, REVERSE
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import TOLERANCE
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.search.hillclimb import random_move
 from sepset.learning.structure.search.moves import Move, SearchedGraph
-from sepset.learning.structure.search.rounds import Round, RoundState, SearchInRounds, climbed
+from sepset.learning.structure.search.rounds import Round, RoundState, SearchInRounds, ascend, climbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ class FirstAscent(SearchInRounds):
     def round(self, task: StructureTask, state: RoundState, rng: np.random.Generator) -> Round:
         """One ascent."""
         graph = SearchedGraph(task.scorer, task.allowed, task.start_parents())
-        while (move := first_improving(graph, rng)) is not None:
-            graph.make(move)
+        ascend(graph, lambda at: first_improving(at, rng))
         return Round(graph.parents_of(), state.rounds < self.restarts)
 
 
@@ -98,13 +98,15 @@ class Annealing(SearchInRounds):
         graph = climbed(task, state.parents) if not state.rounds else None
         graph = graph or SearchedGraph(task.scorer, task.allowed, state.parents)
         heat = self.temperature * self.decay**state.rounds
-        for _ in range(self.moves or 10 * graph.n):
-            move = random_move(graph, rng)
-            if move is None:
-                break
-            gain = move.gain + (graph.gains[move.target, move.source] if move.kind == REVERSE else 0.0)
-            if gain >= 0 or rng.random() < math.exp(gain / heat):
-                graph.make(move)
+        first = graph.parents_of()
+        with keeping(lambda: first):
+            for _ in range(self.moves or 10 * graph.n):
+                move = random_move(graph, rng)
+                if move is None:
+                    break
+                gain = move.gain + (graph.gains[move.target, move.source] if move.kind == REVERSE else 0.0)
+                if gain >= 0 or rng.random() < math.exp(gain / heat):
+                    graph.make(move)
         return Round(graph.parents_of(), state.rounds + 1 < self.rounds)
 
 

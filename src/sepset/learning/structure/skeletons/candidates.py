@@ -8,16 +8,21 @@ $$\max_X \min_{\mathbf S \subseteq \mathrm{CPC}} \mathrm{assoc}(X; T \mid \mathb
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from dataclasses import dataclass, replace
 
+from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
+from sepset.inference.iterate import Until, as_until, deadline
 from sepset.inference.result import Status
 from sepset.learning.structure.independence.boundtest import Group, Queries
-from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask
+from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureMethod, StructureTask
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.skeletons.blankets import inter_iamb
 from sepset.learning.structure.skeletons.method import SkeletonMethod
 from sepset.learning.structure.skeletons.skeleton import Knowledge, Skeleton, first_separator
+from sepset.learning.structure.unused import keeps_checkpoint, uses_score
 
 
 def max_min_candidates(queries: Queries, target: int, max_condition: int | None) -> tuple[set[int], dict[int, Group]]:
@@ -183,6 +188,9 @@ class MMHC:
         candidates: the method that finds the skeleton; `HPC()` makes it H2PC.
         search: the search over DAGs with a score.
 
+    Steps in `until` are those of the search; seconds are of tests and search together. If they end amid the tests, the
+    result is the graph to begin with.
+
     Reference: Tsamardinos, Brown & Aliferis (2006); Gasse, Aussem & Elghazel (2014).
     Guarantee: that of the search, among the edges of the skeleton.
     Tested by: learning/structure/skeletons/test_candidates.py::test_the_search_stays_within_the_skeleton
@@ -197,14 +205,34 @@ class MMHC:
     candidates: SkeletonMethod = CANDIDATES
     search: StructureMethod[DAG] = SEARCH
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.candidates, SkeletonMethod):
+            raise ArgumentError(f"MMHC(candidates=) takes a method such as MMPC() or HPC(); found {self.candidates!r}.")
+        is_method = not isinstance(self.search, type) and isinstance(self.search, StructureMethod)
+        if not (is_method and uses_score(self.search)):
+            raise ArgumentError(f"MMHC(search=) takes a search by scores such as HillClimb(); found {self.search!r}.")
+
+    @property
+    def keeps_checkpoint(self) -> bool:
+        """Whether the search does; tests are made again."""
+        return keeps_checkpoint(self.search)
+
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The structure; see `ss.learn_structure`."""
-        found = self.candidates.learn(replace(task, start=None, checkpoint=None))
+        until = as_until(task.until, NO_LIMIT)
+        ends = deadline(until)
+        alone = Until(steps=None, tolerance=None, seconds=math.inf if until.seconds is None else until.seconds)
+        known = replace(task.constraints, max_parents=None)
+        found = self.candidates.learn(replace(task, constraints=known, start=None, checkpoint=None, until=alone))
         near = {name: found.graph.neighbors(name) for name in found.graph.nodes}
         before = task.constraints.candidates or {}
         kept = {name: tuple(p for p in near[name] if p in before.get(name, near[name])) for name in near}
         own = replace(task, constraints=replace(task.constraints, candidates=kept))
-        was_interrupted = found.status is Status.INTERRUPTED
-        learned = self.search.learn(replace(own, until=0, checkpoint=None) if was_interrupted else own)
-        status = Status.INTERRUPTED if was_interrupted else learned.status
+        is_cut = found.status is not Status.COMPLETED
+        if is_cut:
+            own = replace(own, until=0, checkpoint=None)
+        elif until.seconds is not None:
+            own = replace(own, until=replace(until, seconds=max(0.0, ends - time.monotonic())))
+        learned = self.search.learn(own)
+        status = found.status if is_cut else learned.status
         return replace(learned, method=self, num_tests=found.num_tests, status=status)

@@ -15,7 +15,7 @@ from sepset.graphs.graph import MixedGraph, UndirectedGraph
 from sepset.inference.iterate import Until, as_until, was_interrupted
 from sepset.inference.result import Status
 from sepset.learning.fit import FitResult, LearningMethod
-from sepset.learning.structure.independence.boundtest import AnyTest, Names, Queries
+from sepset.learning.structure.independence.boundtest import AnyTest, Names, Queries, check_test
 from sepset.learning.structure.independence.discrete import G_TEST
 from sepset.learning.structure.learned import G, Learned, StructureTask
 from sepset.learning.structure.skeletons.orientation import CONFLICTS, Conflict, Conflicts, directed
@@ -79,23 +79,30 @@ class ConstraintMethod(Generic[G]):
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
+    uses_score: ClassVar[bool] = False
 
     test: AnyTest = G_TEST
     level: float = 0.05
     max_condition: int | None = None
 
     def __post_init__(self) -> None:
+        check_test(self.test)
         fraction("level", self.level)
         if self.max_condition is not None:
             whole("max_condition", self.max_condition, otherwise="None")
 
     def learn(self, task: StructureTask) -> Discovered[G]:
         """The structure; see `ss.learn_structure`."""
-        if task.checkpoint is not None:
-            raise NotApplicable(f"{type(self).__name__} keeps no checkpoint. Leave checkpoint= out.")
         if task.columns.intervened is not None:
             raise NotApplicable(
                 f"{type(self).__name__} tests rows without interventions. Leave those rows out, or use a score."
+            )
+        if task.constraints.max_parents is not None:
+            raise NotApplicable(
+                f"{type(self).__name__}() joins what tests do not separate, however many parents that gives; found "
+                f"max_parents={task.constraints.max_parents}. Leave it out (max_condition= limits the tests), or use a "
+                "score."
             )
         knowledge = Knowledge(task.allowed.required, task.allowed.forbidden)
         with Bar(task.progress, "tests") as bar:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.inference.iterate import Interrupted, keeping
 from sepset.kernels.structure.lasso import newton_direction
 
 MOST_STEPS = 200
@@ -100,15 +101,21 @@ def maximized(
     n = len(covariance)
     matrix, inverse = np.zeros((n, n)), np.zeros((n, n))
     objective = bound = 0.0
-    steps = 0
+    steps, is_cut = 0, False
     for part in components(np.abs(covariance) > penalties):
         where = np.ix_(part, part)
         own = np.ascontiguousarray(covariance[where])
         at = np.diag(1.0 / np.diagonal(own + penalties[where])) if start is None else np.array(start[where])
-        found = _connected(own, penalties[where], at, tolerance * len(part) / n, most_steps)
+        try:
+            found = _connected(own, penalties[where], at, tolerance * len(part) / n, 0 if is_cut else most_steps)
+        except Interrupted as cut:
+            found, is_cut = cut.state, True
         matrix[where], inverse[where] = found.matrix, found.covariance
         objective, bound, steps = objective + found.objective, bound + found.bound, steps + found.steps
-    return Concentration(matrix, inverse, objective, bound, steps)
+    made = Concentration(matrix, inverse, objective, bound, steps)
+    if is_cut:
+        raise Interrupted(made)
+    return made
 
 
 def components(joined: Bools) -> list[Ints]:
@@ -129,15 +136,15 @@ def _connected(covariance: Floats, penalties: Floats, at: Floats, tolerance: flo
         at = 1.0 / (covariance + penalties)
         return _judged(at, Inverse(1.0 / at, math.log(at[0, 0])), covariance, penalties, 0)
     found = _judged(at, inverse, covariance, penalties, 0)
-    for step in range(1, most_steps + 1):
-        if found.gap <= tolerance:
-            break
-        moved = _moved(found, covariance, penalties, step)
-        if moved is None:
-            break
-        known = found.bound
-        found = _judged(*moved, covariance, penalties, step)
-        found = found._replace(bound=min(found.bound, known))
+    with keeping(lambda: found):
+        for step in range(1, most_steps + 1):
+            if found.gap <= tolerance:
+                break
+            moved = _moved(found, covariance, penalties, step)
+            if moved is None:
+                break
+            judged = _judged(*moved, covariance, penalties, step)
+            found = judged._replace(bound=min(judged.bound, found.bound))
     return found
 
 

@@ -46,6 +46,7 @@ class Forest:
     """
 
     ignores_start: ClassVar[bool] = True
+    keeps_checkpoint: ClassVar[bool] = False
 
     gamma: float = 0.0
 

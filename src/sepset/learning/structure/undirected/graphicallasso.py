@@ -13,6 +13,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
 from sepset.base.lazy import lazy
 from sepset.factors.moments import Gaussian
+from sepset.inference.iterate import Interrupted
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import StructureTask
@@ -98,12 +99,12 @@ class GraphicalLasso(PenalizedMethod):
         for penalty in penalties.tolist():
             charges = np.full(known.matrix.shape, penalty)
             np.fill_diagonal(charges, 0.0)
-            found = maximized(known.matrix, charges, start=start, tolerance=self.tolerance)
+            try:
+                found = maximized(known.matrix, charges, start=start, tolerance=self.tolerance)
+            except Interrupted as cut:
+                raise Interrupted(_point(penalty, cut.state, known)) from None
             start = found.matrix
-            support = found.matrix != 0.0
-            np.fill_diagonal(support, False)
-            edges = int(support.sum()) // 2
-            yield PathPoint(penalty, support, support, edges, 2 * edges, found.gap, (found, known))
+            yield _point(penalty, found, known)
 
     def refitted(self, point: PathPoint, columns: Columns) -> float:
         """The largest log-likelihood with the same edges, up to a constant."""
@@ -119,6 +120,13 @@ class GraphicalLasso(PenalizedMethod):
 
     def _correlations(self, columns: Columns) -> Correlations:
         return Correlations.of(columns, is_scaled=self.is_scaled, method="GraphicalLasso")
+
+
+def _point(penalty: float, found: Concentration, known: Correlations) -> PathPoint:
+    support = found.matrix != 0.0
+    np.fill_diagonal(support, False)
+    edges = int(support.sum()) // 2
+    return PathPoint(penalty, support, support, edges, 2 * edges, found.gap, (found, known))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

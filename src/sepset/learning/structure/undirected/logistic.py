@@ -15,15 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.threads import NEVER, interruptible
+from sepset.inference.iterate import keeping
 from sepset.kernels.structure.logistic import logistic_regression
 from sepset.learning.structure.columns import Columns
 
 SWEEPS = 10_000
+LONG = 1_000_000
+"""The cells of data whose regressions take so long that Ctrl-C must be heeded amid one."""
+
 NEWTON_STEPS = 25
 """The steps of Newton's method for a likelihood without penalty; states that are told apart perfectly never end it."""
 
@@ -164,11 +170,12 @@ def logistic_path(states: States, penalties: Floats, tolerance: float) -> Iterat
     for penalty in penalties.tolist():
         worst = 0.0
         charges = np.hstack([penalty * scale, np.zeros((num, 1))])
-        for j in range(num):
-            if states.cards[j] > 1:
+        with keeping(lambda: LogisticNeighborhoods(states, coefficients.copy(), math.inf)):
+            for j in np.flatnonzero(states.cards > 1).tolist():
                 own = (charges[j], coefficients[j], curvatures[j], logits[j])
-                apart = logistic_regression(codes, j, cards, states.weights, contrasts, *own, SWEEPS, tolerance)
-                worst = max(worst, apart)
+                given = (codes, j, cards, states.weights, contrasts, *own, SWEEPS, tolerance)
+                regress = partial(logistic_regression, *given)
+                worst = max(worst, regress(NEVER) if codes.size < LONG else interruptible(regress))
         yield LogisticNeighborhoods(states, coefficients.copy(), worst)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +13,9 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import number, one_of
 from sepset.base.text import listing
+from sepset.base.threads import interruptible
 from sepset.errors import DataError, NotApplicable
+from sepset.inference.iterate import Interrupted, keeping
 from sepset.inference.result import Guarantee
 from sepset.kernels.structure.lasso import lasso_regressions
 from sepset.learning.structure.columns import Columns
@@ -175,11 +178,19 @@ class NeighborhoodSelection(PenalizedMethod):
     def path(self, columns: Columns, penalties: Floats) -> Iterator[PathPoint]:
         """The networks along the path."""
         made = self._lasso if columns.is_real.any() else self._logistic
-        for penalty, found in zip(penalties.tolist(), made(columns, penalties), strict=True):
-            chosen = found.selected
-            support = chosen & chosen.T if self.rule == "and" else chosen | chosen.T
-            count = found.num_parameters
-            yield PathPoint(penalty, support, chosen, count, count, found.violation, found)
+        estimates = made(columns, penalties)
+        for penalty in penalties.tolist():
+            try:
+                found = next(estimates)
+            except Interrupted as cut:
+                raise Interrupted(self._point(penalty, cut.state)) from None
+            yield self._point(penalty, found)
+
+    def _point(self, penalty: float, found: Neighborhoods) -> PathPoint:
+        chosen = found.selected
+        support = chosen & chosen.T if self.rule == "and" else chosen | chosen.T
+        count = found.num_parameters
+        return PathPoint(penalty, support, chosen, count, count, found.violation, found)
 
     def refitted(self, point: PathPoint, columns: Columns) -> float:
         """The sum of the largest conditional log-likelihoods with the columns selected."""
@@ -199,7 +210,9 @@ class NeighborhoodSelection(PenalizedMethod):
             violation = math.inf
             finer = 0.1 * self.tolerance
             while violation > self.tolerance and finer > 1e-14:
-                violation = lasso_regressions(known.matrix, allowed, penalty, coefficients, SWEEPS, finer)
+                given = (known.matrix, allowed, penalty, coefficients, SWEEPS, finer)
+                with keeping(lambda: LassoNeighborhoods(known, coefficients.copy(), math.inf, columns.num_rows)):
+                    violation = interruptible(partial(lasso_regressions, *given))
                 finer *= 0.1
             yield LassoNeighborhoods(known, coefficients.copy(), violation, columns.num_rows)
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from sepset.base.checks import fraction, is_number, number, whole
 from sepset.base.progress import Bar
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import UndirectedGraph
-from sepset.inference.iterate import Until, as_until, was_interrupted
+from sepset.inference.iterate import Interrupted, Until, as_until, was_interrupted
 from sepset.inference.result import Status
 from sepset.learning.evaluation.splits import Splitter
 from sepset.learning.structure.columns import Columns
@@ -54,6 +54,9 @@ class PenalizedMethod:
         smallest: the smallest of them, as a share of the largest, with which no edge is found.
     """
 
+    keeps_checkpoint: ClassVar[bool] = False
+    uses_score: ClassVar[bool] = False
+
     penalty: Penalty = EXTENDED_BIC
     num_penalties: int = field(default=40, kw_only=True)
     smallest: float = field(default=0.01, kw_only=True)
@@ -90,7 +93,10 @@ class PenalizedMethod:
         raise NotImplementedError
 
     def path(self, columns: Columns, penalties: Floats) -> Iterator[PathPoint]:
-        """The estimate with each penalty, from the largest, each started from the one before."""
+        """The estimate with each penalty, from the largest, each started from the one before.
+
+        Ctrl-C may come as `Interrupted` with what was found at the present penalty.
+        """
         raise NotImplementedError
 
     def refitted(self, point: PathPoint, columns: Columns) -> float:
@@ -114,8 +120,6 @@ class PenalizedMethod:
 
     def _check(self, task: StructureTask) -> None:
         name, columns = type(self).__name__, task.columns
-        if task.checkpoint is not None:
-            raise NotApplicable(f"{name} keeps no checkpoint. Leave checkpoint= out.")
         if columns.intervened is not None:
             raise NotApplicable(f"{name} learns from rows without interventions. Leave those rows out.")
         if columns.has_missing:
@@ -135,14 +139,19 @@ class _Walk:
         self.task, self.choice = task, choice
         self.points: list[PathPoint] = []
         self.criteria: list[float] = []
+        self.amid: PathPoint | None = None
 
     def through(self, method: PenalizedMethod, penalties: Floats, bar: Bar) -> Status:
-        """Walk until the end, and return how it ended; an interruption before the first point is raised."""
+        """Walk until the end, and return how it ended; an interruption before anything was estimated is raised."""
         try:
             return self._steps(method, penalties, bar)
         except (KeyboardInterrupt, SystemError) as error:
-            if not self.points or not was_interrupted(error):
+            found = error.state if isinstance(error, Interrupted) else None
+            first = found if isinstance(found, PathPoint) else self.amid
+            if not was_interrupted(error) or first is None:
                 raise
+            if not self.points:
+                self.points, self.criteria = [first], [math.nan]
             return Status.INTERRUPTED
 
     def _steps(self, method: PenalizedMethod, penalties: Floats, bar: Bar) -> Status:
@@ -150,6 +159,7 @@ class _Walk:
         until, began = as_until(task.until, NO_LIMIT), time.monotonic()
         judge = None if choice is None else choice.judge(method, task, penalties)
         for done, point in enumerate(method.path(task.columns, penalties), 1):
+            self.amid = point
             criterion = math.nan if judge is None else judge(point)
             self.criteria.append(criterion)
             self.points.append(replace(point, criterion=criterion))

@@ -1,0 +1,109 @@
+"""Arguments that a method has no use for: each is refused before any work, with what to do instead."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar, Protocol, runtime_checkable
+
+from sepset.errors import NotApplicable
+from sepset.learning.structure.learned import StructureTask
+
+KEEPERS = "HillClimb(), GES(), BOSS() and StructuralEM() keep one"
+CHAIN_KEEPERS = "OrderMCMC(), PartitionMCMC(), StructureMCMC() and BootstrapStructures() keep one"
+
+
+@runtime_checkable
+class IgnoresStart(Protocol):
+    """A method that finds the same from every graph to begin with.
+
+    Attributes:
+        ignores_start: whether it does.
+    """
+
+    ignores_start: ClassVar[bool]
+
+
+@runtime_checkable
+class KeepsCheckpoint(Protocol):
+    """A method that says whether it keeps its state in a file, from which it is resumed.
+
+    Attributes:
+        keeps_checkpoint: whether it does; methods that do not say so do.
+    """
+
+    @property
+    def keeps_checkpoint(self) -> bool:
+        """Whether it does."""
+
+
+@runtime_checkable
+class UsesScore(Protocol):
+    """A method that says whether it compares structures by a score.
+
+    Attributes:
+        uses_score: whether it does; methods that do not say so do.
+    """
+
+    @property
+    def uses_score(self) -> bool:
+        """Whether it does."""
+
+
+def keeps_checkpoint(method: object) -> bool:
+    """Whether a method keeps its state in a file.
+
+    >>> from sepset.learning.structure.exact.trees import ChowLiu
+    >>> keeps_checkpoint(ChowLiu())
+    False
+    """
+    return not isinstance(method, KeepsCheckpoint) or method.keeps_checkpoint
+
+
+def uses_score(method: object) -> bool:
+    """Whether a method compares structures by a score.
+
+    >>> from sepset.learning.structure.skeletons.pc import PC
+    >>> uses_score(PC())
+    False
+    """
+    return not isinstance(method, UsesScore) or method.uses_score
+
+
+def check_start(task: StructureTask, method: object) -> None:
+    """Raise where a graph to begin with is of other columns, breaks the constraints, or would not be used."""
+    if task.start is None:
+        return
+    if isinstance(method, IgnoresStart) and method.ignores_start:
+        raise NotApplicable(f"{type(method).__name__}() finds the same from any start. Leave start= out.")
+    task.start_parents()
+
+
+def check_checkpoint(checkpoint: str | os.PathLike[str] | None, method: object, *, keepers: str = KEEPERS) -> None:
+    """Raise where a file for a checkpoint would not be used.
+
+    Args:
+        checkpoint: the file, or None.
+        method: of the search.
+        keepers: the methods that would use it, in words.
+    """
+    if checkpoint is not None and not keeps_checkpoint(method):
+        raise NotApplicable(
+            f"{type(method).__name__}() keeps no checkpoint; {keepers}. Leave checkpoint= out, or use one of them."
+        )
+
+
+def check_score(method: object, *, score: object, structure_prior: object) -> None:
+    """Raise where a score or a structure prior would not be used.
+
+    Args:
+        method: of the search.
+        score: as it was given, or None.
+        structure_prior: as it was given, or None.
+    """
+    named = {"score=": score, "structure_prior=": structure_prior}
+    given = [f"{name}{value!r}" for name, value in named.items() if value is not None]
+    if given and not uses_score(method):
+        raise NotApplicable(
+            f"{type(method).__name__}() uses no score; found {' and '.join(given)}. Leave that out, or use a method "
+            "that does, such as HillClimb(), GES() or MMHC()."
+        )

@@ -1,0 +1,153 @@
+"""Arguments that a method has no use for are refused; a checkpoint that is kept is resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.errors import ArgumentError, NotApplicable
+from sepset.learning.structure.averaging.posterior import StructureAveraging
+from sepset.learning.structure.learned import StructureMethod
+from sepset.learning.structure.unused import keeps_checkpoint, uses_score
+
+ST = ss.structure
+DATA = ss.datasets.load("asia").sample(400, seed=3)
+NAMES = list(DATA.variables.names)
+RNG = np.random.default_rng(5)
+REALS = {name: RNG.normal(size=60) for name in "abcd"}
+
+SEARCHES: list[Any] = [
+    ss.HillClimb(tabu=5, restarts=1), ss.GES(), ST.GIES(), ST.KES(runs=3), ST.BOSS(), ST.GRaSP(), ST.OBS(),
+    ST.FirstAscent(2), ST.Annealing(rounds=5), ST.DataPerturbation(3), ST.BasinFlooding(5), ST.PlateauWalk(5),
+    ST.OptimalReinsertion(1), ST.SparseCandidate(3), ST.TreeSearch(), ST.ModuleSearch(2), ss.MMHC(),
+    ST.MMHC(candidates=ST.HPC()), ss.StructuralEM(), ST.SelectiveClustering(2), ST.FindHidden(max_candidates=2),
+]  # fmt: skip
+ELSEWHERE = {ST.MixtureOfTrees, ST.MixtureOfNetworks}  # in hidden/test_mixtures.py
+WITHOUT: list[Any] = [
+    ss.ExactSearch(), ss.ChowLiu(), ST.Branching(), ST.KnownOrder(NAMES), ST.KnownOrder(NAMES, is_greedy=True),
+    ST.CandidateGraph(ss.UndirectedGraph(NAMES)), ST.LatentTree(), ST.Forest(), ss.StructuralEM(ss.ExactSearch()),
+    ss.MMHC(search=ss.ExactSearch()), ST.FindHidden(ss.ExactSearch()),
+]  # fmt: skip
+BY_TESTS: list[Any] = [
+    ss.PC(), ss.FCI(), ST.RFCI(), ST.SGS(), ST.IC(), ST.Cheng(), ST.GrowShrink(), ST.IAMB(), ST.InterIAMB(),
+    ST.FastIAMB(), ST.MMPC(), ST.HPC(),
+]  # fmt: skip
+BY_PENALTY: list[Any] = [ss.GraphicalLasso(), ST.NeighborhoodSelection()]
+CHAINS: list[Any] = [
+    ss.OrderMCMC(num_samples=12), ss.PartitionMCMC(num_samples=12), ss.StructureMCMC(num_samples=12),
+    ST.BootstrapStructures(ss.HillClimb(), 4), ST.BootstrapStructures(ss.PC(), 4),
+]  # fmt: skip
+SUMS: list[Any] = [
+    ST.Exhaustive(), ST.TianHe(), ST.KoivistoSood(), ST.TreePosterior(), ST.AlongOrder(NAMES), ST.BestStructures(5),
+]  # fmt: skip
+
+
+def test_every_method_is_listed() -> None:
+    """Methods that are added later must be added here."""
+    kinds = {type(method) for method in (*SEARCHES, *WITHOUT, *BY_TESTS, *BY_PENALTY, *CHAINS, *SUMS)}
+    public = [getattr(ST, name) for name in dir(ST)]
+    for kind in public:
+        is_method = isinstance(kind, type) and (callable(getattr(kind, "learn", None)) or hasattr(kind, "average"))
+        if is_method and kind not in (StructureAveraging, ST.ConditionalLearner, *ELSEWHERE):
+            assert kind in kinds or issubclass(kind, ST.ConditionalLearner), f"{kind.__name__} is in no list"
+
+
+@pytest.mark.parametrize("method", SEARCHES, ids=lambda m: repr(m)[:40])
+def test_resumed_is_uninterrupted(tmp_path: Path, method: StructureMethod[Any]) -> None:
+    """Stopped after two steps and resumed from the file, a search ends where it would have ended."""
+    score = ss.BDeu(1.0) if isinstance(method, ST.ModuleSearch) else None
+    rows = DATA if not isinstance(method, ST.ModuleSearch) else {k: list(v) for k, v in _binary().items()}
+    whole = ss.learn_structure(rows, method=method, score=score, seed=4)
+    file = tmp_path / "run"
+    ss.learn_structure(
+        rows, method=method, score=score, seed=4, until=ss.Until(steps=2, tolerance=None), checkpoint=file
+    )
+    assert file.exists()
+    again = ss.learn_structure(rows, method=method, score=score, seed=4, checkpoint=file)
+    assert again.graph == whole.graph
+    assert again.score == pytest.approx(whole.score, rel=1e-12)
+
+
+def _binary() -> dict[str, list[int]]:
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 200)
+    return {name: np.where(rng.random(200) < 0.2, 1 - first, first).tolist() for name in "abcdef"}
+
+
+@pytest.mark.parametrize("method", CHAINS, ids=lambda m: repr(m)[:40])
+def test_resumed_averages_are_uninterrupted(tmp_path: Path, method: StructureAveraging) -> None:
+    whole = ss.structure_posterior(DATA, method=method, seed=4)
+    file = tmp_path / "run"
+    ss.structure_posterior(DATA, method=method, seed=4, until=ss.Until(steps=3, tolerance=None), checkpoint=file)
+    again = ss.structure_posterior(DATA, method=method, seed=4, checkpoint=file)
+    np.testing.assert_array_equal(again.edges, whole.edges)
+
+
+@pytest.mark.parametrize("method", [*WITHOUT, *BY_TESTS, *BY_PENALTY], ids=lambda m: repr(m)[:40])
+def test_a_checkpoint_that_nobody_keeps(tmp_path: Path, method: StructureMethod[Any]) -> None:
+    rows = REALS if method in BY_PENALTY else DATA
+    with pytest.raises(NotApplicable, match=r"keeps no checkpoint; HillClimb\(\), GES\(\)"):
+        ss.learn_structure(rows, method=method, checkpoint=tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize("method", SUMS, ids=lambda m: repr(m)[:40])
+def test_sums_keep_no_checkpoint(tmp_path: Path, method: StructureAveraging) -> None:
+    with pytest.raises(NotApplicable, match=r"keeps no checkpoint; OrderMCMC\(\)"):
+        ss.structure_posterior(DATA, method=method, checkpoint=tmp_path / "file")
+
+
+@pytest.mark.parametrize("method", [*BY_TESTS, *BY_PENALTY], ids=lambda m: repr(m)[:40])
+def test_a_score_that_nobody_uses(method: StructureMethod[Any]) -> None:
+    rows = REALS if method in BY_PENALTY else DATA
+    with pytest.raises(NotApplicable, match=r"uses no score; found score=BIC\(.*HillClimb"):
+        ss.learn_structure(rows, method=method, score=ss.BIC())
+    with pytest.raises(NotApplicable, match="uses no score; found structure_prior=EdgePenalty"):
+        ss.learn_structure(rows, method=method, structure_prior=ST.EdgePenalty(0.5))
+    assert not uses_score(method)
+    with pytest.raises(NotApplicable, match="uses no score"):
+        ss.structure_posterior(rows, method=ST.BootstrapStructures(method, 2), score=ss.BIC())
+
+
+def test_tests_are_no_scores_and_scores_no_tests() -> None:
+    for wrong in (ST.G(), ST.FisherZ(), "bic", ss.BIC):
+        with pytest.raises(ss.SepsetError, match="score= takes"):
+            ss.learn_structure(DATA, method=ss.HillClimb(), score=wrong)  # type: ignore[arg-type]
+    for kind in (ss.PC, ss.FCI, ST.MMPC):
+        for other in (ss.BIC(), ss.HillClimb(), "g", ST.G):
+            with pytest.raises(ss.SepsetError, match="test= takes"):
+                kind(test=other)
+
+
+def test_what_methods_say() -> None:
+    assert keeps_checkpoint(ss.HillClimb())
+    assert keeps_checkpoint(object())
+    assert not keeps_checkpoint(ss.ExactSearch())
+    assert uses_score(ss.MMHC())
+    assert uses_score(ST.BootstrapStructures(ss.GES()))
+
+
+@pytest.mark.parametrize("method", BY_TESTS, ids=lambda m: repr(m)[:40])
+def test_tests_do_not_limit_parents(method: StructureMethod[Any]) -> None:
+    with pytest.raises(NotApplicable, match=r"found max_parents=2\. Leave it out \(max_condition="):
+        ss.learn_structure(DATA, method=method, constraints=ST.Constraints(max_parents=2))
+
+
+def test_a_hybrid_search_limits_parents() -> None:
+    found = ss.learn_structure(DATA, method=ss.MMHC(), constraints=ST.Constraints(max_parents=1))
+    assert max(len(found.graph.parents(name)) for name in NAMES) == 1
+
+
+def test_constraints_and_priors_are_what_they_are_called() -> None:
+    for method in (ss.HillClimb(), ss.ExactSearch(), ss.PC()):
+        with pytest.raises(ArgumentError, match=r"constraints= takes Constraints\(.*found 'a->b'"):
+            ss.learn_structure(DATA, method=method, constraints="a->b")  # type: ignore[arg-type]
+    for prior in (0.5, ST.EdgePenalty, "uniform"):
+        with pytest.raises(ArgumentError, match="structure_prior= takes a prior over structures such as EdgePenalty"):
+            ss.learn_structure(DATA, method=ss.HillClimb(), structure_prior=prior)  # type: ignore[arg-type]
+        with pytest.raises(ArgumentError, match="structure_prior= takes"):
+            ss.structure_posterior(DATA, method=ST.TianHe(), structure_prior=prior)  # type: ignore[arg-type]
