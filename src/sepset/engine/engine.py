@@ -19,7 +19,7 @@ from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
 from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
-from sepset.engine.explanations import Labels, best_assignments, labels_of
+from sepset.engine.explanations import Labels, best_assignments, labels_of, max_marginals
 from sepset.engine.jointfindings import takes_joints
 from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
@@ -111,11 +111,11 @@ class Engine(RowQuestions, Worded):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        about = self.about(guarantees, positions, evidence)
+        about = self.about(guarantees, positions, evidence=evidence)
         findings = Findings(evidence, self.known)
         return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
 
-    def about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
+    def about(self, guarantees: Guarantees, targets: Iterable[int], *, evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
         if not self.is_measured:
@@ -159,7 +159,7 @@ class Engine(RowQuestions, Worded):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        about = self.about(self.promises, self._place.values(), evidence)
+        about = self.about(self.promises, self._place.values(), evidence=evidence)
         if self._rows is not None:
             about["rows"] = partial(self._rows, evidence)
         findings = Findings(evidence, self.known)
@@ -187,7 +187,7 @@ class Engine(RowQuestions, Worded):
         return found
 
     def _log(self, value: float, evidence: Evidence) -> LogProbabilityResult:
-        about = self.about({"log_partition": self.promises["log_partition"]}, (), evidence)
+        about = self.about({"log_partition": self.promises["log_partition"]}, (), evidence=evidence)
         known, found = about["guarantees"]["log_partition"], float(value)
         lower = found if known in (Guarantee.EXACT, Guarantee.LOWER_BOUND) else -math.inf
         upper = found if known in (Guarantee.EXACT, Guarantee.UPPER_BOUND) else math.inf
@@ -208,8 +208,6 @@ class Engine(RowQuestions, Worded):
     @takes_joints
     def max_marginals(self, *, given: Given = None) -> MaxMarginalsResult:
         """The largest log value of the joint for every state of every discrete variable, given the evidence."""
-        from sepset.engine.maxima import max_marginals
-
         return max_marginals(self, self.evidence(given))
 
     @translated

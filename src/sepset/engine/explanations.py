@@ -1,4 +1,4 @@
-"""The most probable assignments that an engine finds, in names and states."""
+"""The most probable assignments that an engine finds, in names and states, and max-marginals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sepset.base.checks import whole
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.conflict import impossible
 from sepset.inference.mapresult import MapResult
-from sepset.inference.method import Best
+from sepset.inference.method import Best, SendsMaxima, can
 from sepset.inference.result import Guarantee, Guarantees, Told
 from sepset.kernels.kernel import answered
 from sepset.variables.evidence import Evidence, Given
@@ -21,6 +21,7 @@ from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 if TYPE_CHECKING:
     from sepset.engine.engine import Engine
+    from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult
 
 Labels = tuple[tuple[str, ...], tuple[tuple[State, ...], ...]]
 """The names of all variables, and their states."""
@@ -109,7 +110,7 @@ def _about(
 ) -> dict[str, Any]:
     """The guarantee of an assignment, and how its states were found; ties if nothing was summed out."""
     promise: Guarantees = {"assignment": engine.promises["assignment"]}
-    about = engine.about(promise, values, evidence) if engine.is_measured else {"guarantees": promise}
+    about = engine.about(promise, values, evidence=evidence) if engine.is_measured else {"guarantees": promise}
     info: dict[str, object] = {**about.get("info", answered()), "decoder": decoder}
     if is_whole and not engine.joints:
         return {**about, "info": Told(info, "ties", partial(num_ties, engine, evidence, values))}
@@ -138,6 +139,27 @@ def num_ties(engine: Engine, evidence: Evidence, values: Mapping[int, Any]) -> i
     if free and free[-1] >= len(engine.model.variables):
         return None
     return num_tied(wiring, np.array([values[v] for v in free], np.int64))
+
+
+def max_marginals(engine: Engine, evidence: Evidence) -> MaxMarginalsResult:
+    """The largest log value of the joint for every state of every discrete variable, given the evidence.
+
+    By the clique tree, or by the messages of a method.
+
+    Guarantee: as `max_marginals`.
+    Tested by: engine/test_explanations.py::test_messages_and_trees_answer_for_the_same_models
+    """
+    from sepset.inference.cliquetree.maxmarginals import maximizing, tree_max_marginals
+    from sepset.inference.propagation.maxmarginals import message_max_marginals
+
+    prepared, variables = maximizing(engine.prepared, evidence), engine.model.variables
+    if can(prepared, SendsMaxima):
+        beliefs = prepared.max_beliefs(evidence)
+        if beliefs.log_totals == -np.inf:
+            raise impossible(engine.prepared, evidence)
+        return message_max_marginals(beliefs, evidence, variables, method=engine.method)
+    about: dict[str, Any] = {"guarantees": {"assignment": engine.promises["assignment"]}, "info": answered()}
+    return tree_max_marginals(prepared, evidence, variables, method=engine.method, **about)
 
 
 def _assignment(variables: Mapping[int, Discrete | Vector], values: Mapping[int, Any]) -> dict[str, Any]:
