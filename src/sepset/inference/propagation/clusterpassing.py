@@ -18,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.logarithms import log_sum
 from sepset.base.text import listing
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
@@ -94,7 +95,7 @@ class Clusters:
     def marginal(self, logs: Floats, scope: Scope, kept: Scope, *, is_max: bool) -> Floats:
         """The log sums (or maxima) of log values over the variables that are not kept."""
         axes = tuple(axis for axis, i in enumerate(scope) if i not in kept)
-        return np.asarray(logs.max(axis=axes) if is_max else _log_sum(logs, axes))
+        return np.asarray(logs.max(axis=axes) if is_max else log_sum(logs, axes))
 
 
 def _places(names: Sequence[str], place: Mapping[str, int]) -> Scope:
@@ -122,14 +123,6 @@ def _widened(logs: Floats, scope: Scope, wide: Scope) -> Floats:
     """Log values with an axis for each variable of a wider scope, both in increasing order."""
     shape = dict(zip(scope, logs.shape, strict=True))
     return logs.reshape([shape.get(i, 1) for i in wide])
-
-
-def _log_sum(logs: Floats, axes: tuple[int, ...]) -> Floats:
-    top = logs.max(axis=axes, keepdims=True)
-    safe = np.where(top > -np.inf, top, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(logs - safe).sum(axis=axes, keepdims=True)) + safe
-    return np.asarray(total.reshape([n for axis, n in enumerate(logs.shape) if axis not in axes]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,21 +235,25 @@ class ClusterBeliefs:
         return sum(totals) - sum(self._total(messages[e] + messages[e + num]) for e in range(num))
 
     def _total(self, logs: Floats) -> float:
-        return float(logs.max() if self.passing.is_max else _log_sum(logs, tuple(range(logs.ndim))))
+        return float(logs.max() if self.passing.is_max else log_sum(logs, tuple(range(logs.ndim))))
 
     def energy(self) -> float:
         """The free energy of the clusters: the log partition on a tree."""
         return self.wiring.constant + self.log_totals if self.log_totals > -math.inf else -math.inf
 
     def over(self, scope: Scope, a: int) -> Floats:
-        """The belief of some variables of a cluster, in increasing order."""
+        """The logarithm of the belief of some variables of a cluster, in increasing order."""
         made = self.passing.clusters
         logs = made.marginal(self.logs[a], made.scopes[a], scope, is_max=self.passing.is_max)
-        values = np.exp(logs - logs.max())
-        return np.asarray(values / values.sum())
+        logs = logs - logs.max()
+        return np.asarray(logs - np.log(np.exp(logs).sum()))
 
     def variable(self, i: int) -> Floats:
-        """The belief of one variable, from the smallest cluster that has it."""
+        """The belief of one variable."""
+        return np.asarray(np.exp(self.variable_logs(i)))
+
+    def variable_logs(self, i: int) -> Floats:
+        """The logarithm of the belief of one variable, from the smallest cluster that has it."""
         scopes = self.passing.clusters.scopes
         home = min((a for a, scope in enumerate(scopes) if i in scope), key=lambda a: self.logs[a].size)
         return self.over((i,), home)
@@ -267,6 +264,10 @@ class ClusterBeliefs:
 
     def factor(self, f: int) -> Floats:
         """The belief of the variables of one factor, an axis per variable of its scope."""
+        return np.asarray(np.exp(self.factor_logs(f)))
+
+    def factor_logs(self, f: int) -> Floats:
+        """The logarithm of the belief of the variables of one factor, an axis per variable of its scope."""
         scope = self.wiring.scope(f).tolist()
         found = self.over(tuple(sorted(scope)), self.passing.clusters.homes[f])
         return np.asarray(found.transpose([sorted(scope).index(i) for i in scope]))
