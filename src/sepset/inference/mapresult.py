@@ -189,7 +189,7 @@ class MapResult(Report, Result):
 
         >>> import sepset as ss
         >>> ss.map_assignment(ss.datasets.load("student"), k=2, over=["grade"]).to_frame()["grade"].tolist()
-        ['C', 'A']
+        ['A', 'C']
         """
         columns: dict[str, list[Any]] = {name: [a[name] for a in self.assignments] for name in self.assignment}
         title = "log_value"
