@@ -243,7 +243,7 @@ class ClusterBeliefs:
     def log_totals(self) -> float:
         """The free energy without the constant; -inf if the evidence is impossible."""
         made, messages, num = self.passing.clusters, self.ended.state, len(self.passing.clusters.edges)
-        if self.ended.info is not None and self.ended.info.objective == -np.inf:
+        if self.ended.info is not None and self.ended.info.is_done:
             return -math.inf
         totals = [self._total(logs) for logs in self.logs]
         if min(totals, default=0.0) == -math.inf or made.wiring.constant == -math.inf:
