@@ -78,13 +78,15 @@ def best_dag(scores: Floats) -> Optimum:
     while left:
         sink = int(sinks[left])
         left ^= 1 << sink
-        parents[sink] = including(_chosen(scores[sink], best[sink], without(left, sink)), sink)
+        parents[sink] = including(_chosen(best[sink], without(left, sink)), sink)
     return Optimum(tuple(parents), float(totals[-1]), float(totals[-1]), num_steps=1 << n)
 
 
-def _chosen(scores: Floats, best: Floats, inside: int) -> int:
-    """A parent set inside this one with its best score: elements are left out while that keeps the score."""
-    while scores[inside] != best[inside]:
-        smaller = [inside ^ (1 << i) for i in range(inside.bit_length()) if inside >> i & 1]
-        inside = next(s for s in smaller if best[s] == best[inside])
-    return inside
+def _chosen(best: Floats, inside: int) -> int:
+    """A parent set inside this one with its best score, of which no element can be left out and the score be kept."""
+    while True:
+        smaller = (inside ^ (1 << i) for i in range(inside.bit_length()) if inside >> i & 1)
+        left = next((s for s in smaller if best[s] == best[inside]), None)
+        if left is None:
+            return inside
+        inside = left
