@@ -188,6 +188,18 @@ class Problem:
                 found.add(auxiliary)
         return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
+    def with_determined(
+        self, over: Iterable[int], observed: Iterable[int], touched: Iterable[int] = ()
+    ) -> tuple[int, ...]:
+        """The variables to maximize over, and the auxiliaries that they determine, but for barren ones."""
+        asked, seen = tuple(over), tuple(observed)
+        known = self.determined((*asked, *seen))
+        if not known:
+            return asked
+        soft = sorted(set(touched).difference(asked))
+        inside = set(self.relevant(asked, seen, touched=soft, constants=True).variables)
+        return (*asked, *(v for v in known if v in inside))
+
     def with_forms(self, functions: Mapping[int, tuple[int, ...]], forms: Iterable[Form]) -> Problem:
         """The problem with these functions and forms; the factors of those that are deferred are not built."""
         listed, blocks = tuple(forms), list(self.blocks)

@@ -97,6 +97,36 @@ def test_very_many_states_are_noted(name, column):
     assert name in " ".join(ss.fit(ss.DAG.parse(f"{name}; y"), cells).model.notes)
 
 
+@pytest.mark.parametrize(
+    "learned",
+    [
+        pytest.param(lambda rows: ss.fit(ss.DAG.parse("x -> y"), rows), id="fit"),
+        pytest.param(lambda rows: ss.fit(ss.DAG.parse("x -> y"), rows, ss.EM()), id="EM"),
+        pytest.param(lambda rows: ss.learn_structure(rows, method=ss.HillClimb()), id="learn_structure"),
+        pytest.param(lambda rows: ss.learn_structure(rows, method=ss.HillClimb()).fit(), id="structure and parameters"),
+        pytest.param(lambda rows: ss.learn_structure(pl.from_pandas(rows).lazy(), method=ss.HillClimb()), id="lazy"),
+        pytest.param(
+            lambda rows: ss.learn_structure(rows, method=ss.HillClimb(), variables=[ss.Discrete("y", ("no", "yes"))]),
+            id="one variable is known",
+        ),
+    ],
+)
+def test_results_of_learning_show_what_was_inferred(learned):
+    rng = np.random.default_rng(0)
+    found = learned(pd.DataFrame({"x": rng.integers(0, 3, 40).astype(float), "y": rng.choice(["no", "yes"], 40)}))
+    (note,) = found.notes
+    assert "'x' holds whole numbers as floats" in note
+    assert "'x' holds whole numbers" in str(found)
+
+
+def test_notes_stay_with_rows_that_are_joined_and_collapsed():
+    rows = ss.Dataset({"x": [0.0, 1.0, 1.0]})
+    other = ss.Dataset({"y": [2.0, 2.0, 3.0]})
+    (note,) = rows.notes
+    assert rows.collapse().notes == rows.concat(rows).notes == rows.take([0]).notes == (note,)
+    assert rows.with_columns(other).notes == (note, *other.notes)
+
+
 @pytest.mark.parametrize("encoder", ["KBinsDiscretizer", "OrdinalEncoder"])
 def test_codes_of_states_in_a_pipeline_have_states(encoder):
     preprocessing = pytest.importorskip("sklearn.preprocessing")

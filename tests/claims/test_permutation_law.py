@@ -163,6 +163,56 @@ for question, ask_verb in QUESTIONS.items():
     law(question)(lambda w, ask=ask_verb, name=question: ask(Verbs(w.net), w.given(*soft_free(name))))
 
 
+SEARCHES = (
+    ss.BranchAndBound(),
+    ss.LargeNeighborhood(),
+    ss.LinearProgram(integer=True),
+    ss.inference.HybridBestFirst(),
+    ss.inference.AndOrSearch(),
+    ss.inference.LocalSearch(),
+)
+"""Methods that find the best assignment of four variables, each in its own way."""
+
+
+@law("map_assignment: by searches")
+def searched(w: World) -> Any:
+    start = {name: w.hard.get(name, w.net[name].states[0]) for name in w.three.shuffled("abcd", "start")}
+    found = [ss.map_assignment(w.net, method=method, start=start, given=w.given("d")) for method in SEARCHES]
+    again = ss.map_assignment(w.net, method=ss.ICM(), start=found[0], given=w.given("d"))
+    return [(one.assignment, float(one.log_value)) for one in (*found, again)]
+
+
+@law("max_marginals: by messages", tolerance=ITERATED)
+def maxima_by_messages(w: World) -> Any:
+    chain = ss.models.to_bayes_net(w.net.subnetwork(["a", "b"]))
+    return [
+        plain_marginals(ss.max_marginals(chain, method=method))
+        for method in (ss.LoopyBP(), ss.TreeReweighted(), ss.CliqueTree())
+    ]
+
+
+@law("inference.View.value_of_information")
+def information_for_its_cost(w: World) -> Any:
+    costs = {name: 1.0 + ord(name) for name in w.three.shuffled("acd", "costs")}
+    found = w.engine.observe(w.given("b")).value_of_information("c", costs={k: v for k, v in costs.items() if k != "c"})
+    return dict(found.reductions)
+
+
+@law("graphs.elimination_order")
+def grouped_order(w: World) -> Any:
+    groups = [w.two.shuffled("ac", "first"), w.two.shuffled("d", "second")]
+    order = ss.graphs.elimination_order(w.dag, groups=groups).order
+    return [{str(name) for name in part} for part in (order[:1], order[1:3], order[3:])]
+
+
+@law("structure.learn_dependency_net")
+def dependencies(w: World) -> Any:
+    forbidden = [(name, "a") for name in w.two.shuffled("bd", "forbidden")]
+    constraints = ss.structure.Constraints(forbidden=forbidden)
+    found = ss.structure.learn_dependency_net(w.rows, learner=ss.structure.TreeLearner(), constraints=constraints)
+    return {cpd.child.name: sorted(p.name for p in cpd.parents) for cpd in found.model.cpds}
+
+
 @law("inference.QueryResult.compare", "inference.MarginalsResult.compare")
 def _(w: World) -> Any:
     told = w.given("b", "d")
@@ -1212,6 +1262,12 @@ RECORD = "holds what others made"
 EXEMPT = {
     "inference.QueryResult.condition": "is that of the factor it holds",
     "learning.ExponentialFamily.fit": NO_ORDER,
+    "learning.maximum_likelihood": "takes numbers, in the order of the density that it is given",
+    "learning.tie": "refuses CPDs whose states or parents are in another order",
+    "classify.Classification.decide": "takes a matrix of costs, in the order of the states of its target",
+    "inference.AssignmentTask.__init__": RECORD,
+    "inference.Pairs.__init__": RECORD,
+    "inference.Engine.with_joints": OWN,
     "classify.MultinomialNaiveBayes.*": "takes a matrix of counts, whose columns are the words in their order",
     "cpds.KernelCPD.decomposed": OWN,
     "cpds.*.concave": OWN,
@@ -1253,6 +1309,7 @@ EXEMPT = {
     "structure.*.fits": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
+    "inference.Engine.about": OWN,
     "inference.Engine.answer": OWN,
     "inference.Engine.point": OWN,
 }

@@ -27,7 +27,16 @@ METHODS = {
     "RecursiveConditioning": ss.inference.RecursiveConditioning(),
     "CutsetConditioning": ss.inference.CutsetConditioning(),
 }
+PASSING = {
+    "LoopyBP": ss.LoopyBP(),
+    "LoopyBP of logarithms": ss.LoopyBP(domain="log"),
+    "TreeReweighted": ss.TreeReweighted(),
+    "ClusterBP": ss.inference.ClusterBP(2),
+}
+"""Exact where the factors are a forest."""
+
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+every_exact = pytest.mark.parametrize("method", (METHODS | PASSING).values(), ids=METHODS | PASSING)
 
 PAIR = np.array([[1.0, 2.0], [3.0, 4.0]])
 SMALL = np.array([0.0, -100 * np.log(1e5)])  # a hundred factors [1, 1e-5]
@@ -47,14 +56,14 @@ def logs(answer):
     return np.asarray(answer.distribution.log_values)
 
 
-@every_method
+@every_exact
 @pytest.mark.parametrize("times", [100, 1000])
 def test_a_state_keeps_its_logarithm(method, times):
     expected = log_softmax([0.0, -times * np.log(1e5)])
     np.testing.assert_allclose(logs(ss.query(ss.MarkovNet(*unary(A, times)), "a", method=method)), expected, rtol=CLOSE)
 
 
-@every_method
+@every_exact
 def test_marginals_keep_the_logarithms_of_all_variables(method):
     found = ss.marginals(EDGE, method=method)
     total = logsumexp(JOINT)
@@ -62,18 +71,18 @@ def test_marginals_keep_the_logarithms_of_all_variables(method):
     np.testing.assert_allclose(found["b"].log_values, logsumexp(JOINT, axis=0) - total, rtol=CLOSE)
 
 
-@every_method
+@every_exact
 def test_joints_keep_the_logarithms_of_all_cells(method):
     np.testing.assert_allclose(logs(ss.query(EDGE, ["a", "b"], method=method)), JOINT - logsumexp(JOINT), rtol=CLOSE)
 
 
-@every_method
+@every_exact
 def test_posteriors_keep_their_logarithms(method):
     found = ss.query(EDGE, "a", given={"b": 1}, method=method)
     np.testing.assert_allclose(logs(found), log_softmax(JOINT[:, 1]), rtol=CLOSE, atol=CLOSE)
 
 
-@every_method
+@every_exact
 def test_what_is_impossible_stays_so_beside_what_is_improbable(method):
     """Three states: certain, improbable, impossible."""
     net = ss.MarkovNet(*unary(C, 100), ss.Table((C,), [1.0, 1.0, 0.0]))

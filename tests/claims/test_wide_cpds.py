@@ -270,6 +270,34 @@ def hidden_in(row):
     return [row % NUM, (row + 7) % NUM]
 
 
+@pytest.mark.parametrize("method", [None, ss.VariableElimination(), ss.inference.RecursiveConditioning()], ids=repr)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_best_states_of_all_parents_where_the_child_is_barren(form, method):
+    """The child sums to one: each parent has its own best state, and the second best changes the closest one."""
+    found = ss.map_assignment(network(form), over=[p.name for p in PARENTS], method=method, k=2)
+    best = np.log(np.maximum(PRIORS, 1.0 - PRIORS))
+    assert [found.assignment[p.name] for p in PARENTS] == (PRIORS > 0.5).astype(int).tolist()
+    assert found.log_value == pytest.approx(best.sum(), abs=CLOSE)
+    change = np.abs(np.log(PRIORS) - np.log1p(-PRIORS)).min()
+    assert found.log_values[1] == pytest.approx(best.sum() - change, abs=CLOSE)
+    plan = ss.plan(network(form), over=[p.name for p in PARENTS])
+    assert plan.largest == 2
+
+
+def test_divergences_that_have_no_closed_form_are_estimated_from_draws():
+    """Contributions that all differ: no sum over 2^40 rows; the roots alone are known in closed form."""
+    other = ss.NoisyOr(Y, dict(zip(PARENTS, np.linspace(0.1, 0.9, NUM), strict=True)), leak=0.2)
+    changed = network("noisy-or").with_cpds(other)
+    with pytest.raises(ss.TooLarge, match="samples="):
+        ss.evaluation.divergence(network("noisy-or"), changed)
+    x = (np.random.default_rng(1).random((200_000, NUM)) < PRIORS).astype(int)
+    p, q = p_on("noisy-or", x), 1.0 - 0.8 * np.exp(x @ np.log1p(-np.linspace(0.1, 0.9, NUM)))
+    expected = rel_entr(p, q) + rel_entr(1.0 - p, 1.0 - q)
+    found = ss.evaluation.divergence(network("noisy-or"), changed, samples=100_000)
+    spread = np.hypot(found.standard_error, expected.std() / np.sqrt(len(x)))
+    assert abs(found.total - expected.mean()) < STANDARD_ERRORS * spread
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_are_completed_by_their_best_states(form):
     filled = ss.impute(network(form), gaps(), kind="map").dataset

@@ -230,3 +230,9 @@ def test_directions_keep_every_sum():
     free, directions = null_space(table)
     np.testing.assert_allclose(directions @ table.T, 0.0, atol=1e-12)
     np.testing.assert_allclose(directions[:, free], np.eye(2), atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", [({A: 0}, [0.3, 0.7]), ({A: 0}, "half"), ({A: 0, X: "no"},), (0.5, {A: 0})])
+def test_what_is_no_rule_is_refused_by_what_it_is(rule):
+    with pytest.raises(ModelError, match=r"one probability; found|pair of a context and a probability"):
+        RuleCPD(X, [rule, ({A: 1}, 0.5)])

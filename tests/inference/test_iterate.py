@@ -144,8 +144,9 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch)
         real(content, path)
 
     monkeypatch.setattr(checkpoint, "save", save)
-    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself continues"):
+    with pytest.warns(RuntimeWarning, match="No space left on device.*the run itself continues") as warned:
         found = walk(4, checkpoint=file)
+    assert len(warned) == 1
     assert found.state == walk(4).state
     assert Run.load(file).num_steps == 1
     with pytest.warns(RuntimeWarning, match="No space"):

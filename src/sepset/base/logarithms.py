@@ -15,13 +15,13 @@ LOG_2PI = math.log(2.0 * math.pi)
 r"""$\log 2\pi$, a constant of Gaussian densities."""
 
 
-def log_sum(values: Floats, axis: int) -> Floats:
+def log_sum(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     r"""$\log \sum_i e^{v_i}$ without overflow; the empty or all $-\infty$ sum is $-\infty$.
 
     >>> round(float(log_sum(np.array([-2000.0, -2000.0]), 0)), 6)
     -1999.306853
     """
-    if values.shape[axis] == 0:
+    if values.size == 0:
         return np.full(np.delete(values.shape, axis), -np.inf)
     top = values.max(axis=axis)
     shift = np.where(np.isfinite(top), top, 0.0)

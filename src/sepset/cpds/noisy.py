@@ -97,8 +97,8 @@ class NoisyCPD(DiscreteCPD):
             return made
         if num_entries(rest.scope) > MOST_TABLED:
             raise TooLarge(
-                f"{self!r}: its contributions differ, so the best states of {len(rest.parents)} parents need a table "
-                f"of {num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more parents."
+                f"{self!r}: its contributions differ, so maxima and logarithms over {len(rest.parents)} parents need a "
+                f"table of {num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more parents."
             )
         return Decomposition((rest.to_table().table,))
 

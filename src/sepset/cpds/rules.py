@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import is_number
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Gates, Node, Partition, reordered
@@ -85,7 +86,7 @@ class RuleCPD(DiscreteCPD):
         given: Discrete | Iterable[Discrete] | None = None,
         block: ParameterBlock | str | None = None,
     ) -> None:
-        listed = [rule if isinstance(rule, Rule) else Rule(*rule) for rule in rules]
+        listed = [_rule(rule, child) for rule in rules]
         self._init(child, _parents(child, listed) if given is None else given, block)
         masks = _masks(self, listed)
         leaves: list[Ints] = []
@@ -386,6 +387,19 @@ def _read(fields: Fields, known: Variables) -> dict[Discrete, tuple[State, ...]]
 def _codes(allowed: Bools) -> list[int]:
     codes: list[int] = np.flatnonzero(allowed).tolist()
     return codes
+
+
+def _rule(rule: object, child: Discrete) -> Rule:
+    """A rule, or a pair of a context and a probability, as a rule; what is neither is refused."""
+    found = rule if isinstance(rule, Rule) else Rule(*rule) if isinstance(rule, tuple) and len(rule) == 2 else None
+    if found is None or not isinstance(found.context, Mapping):
+        raise ModelError(f"A rule is a pair of a context and a probability, such as ({{a: 0}}, 0.3); found {rule!r}.")
+    if not is_number(found.probability):
+        raise ModelError(
+            f"The rule of {dict(found.context)!r} has one probability; found {found.probability!r}. Write one rule for "
+            f"each state of {child.name!r}, with that state in its context."
+        )
+    return found
 
 
 def _parents(child: Discrete, rules: list[Rule]) -> tuple[Discrete, ...]:

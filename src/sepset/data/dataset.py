@@ -183,6 +183,14 @@ class Dataset(Frozen, Tabulated):
         checked = None if weights is None else row_weights(weights, self.num_rows)
         return self._make(self.variables, self.columns, self.num_rows, checked, self.notes)
 
+    def with_notes(self, notes: Iterable[str]) -> Dataset:
+        """The same rows with these notes.
+
+        >>> Dataset({"coin": ["head", "tail"]}).with_notes(["Tossed on Monday."]).notes
+        ('Tossed on Monday.',)
+        """
+        return self._make(self.variables, self.columns, self.num_rows, self.weights, tuple(notes))
+
     @property
     def total_weight(self) -> float:
         """The sum of the weights: the number of rows where there are none."""
@@ -286,7 +294,8 @@ class Dataset(Frozen, Tabulated):
             raise DataError(f"Columns must have one length; found {self.num_rows} and {other.num_rows} rows.")
         weights = self.weights if other.weights is None else other.weights
         together = Variables((*self.variables, *other.variables))
-        return self._make(together, (*self.columns, *other.columns), self.num_rows, weights)
+        notes = (*self.notes, *other.notes)
+        return self._make(together, (*self.columns, *other.columns), self.num_rows, weights, notes)
 
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
@@ -302,7 +311,8 @@ class Dataset(Frozen, Tabulated):
         columns = (np.concatenate([d.column(v) for d in everyone]) for v in self.variables)
         weights = [np.ones(d.num_rows) if d.weights is None else d.weights for d in everyone]
         joined = np.concatenate(weights) if any(d.weights is not None for d in everyone) else None
-        return self._make(self.variables, columns, sum(d.num_rows for d in everyone), joined)
+        notes = tuple(dict.fromkeys(note for d in everyone for note in d.notes))
+        return self._make(self.variables, columns, sum(d.num_rows for d in everyone), joined, notes)
 
     def _recoded(self, other: Dataset) -> Dataset:
         """Another dataset with the codes of this one; raises unless both have the same variables, with their states."""
@@ -325,7 +335,7 @@ class Dataset(Frozen, Tabulated):
         """
         firsts, groups = group_rows(self.columns, self.variables.cards.tolist(), self.num_rows)
         weights = np.bincount(groups, self.weights, len(firsts)).astype(np.float64)
-        return self._make(self.variables, (c[firsts] for c in self.columns), len(firsts), weights)
+        return self._make(self.variables, (c[firsts] for c in self.columns), len(firsts), weights, self.notes)
 
     def split(
         self,

@@ -468,6 +468,7 @@ class _Keeper(Generic[S]):
         self.trace: list[float] = [] if start is None else start.trace.tolist()
         self.before = 0.0 if start is None else start.seconds
         self.since = self.written = time.monotonic()
+        self.has_warned = False
         self.is_begun = start is not None and start.is_begun
         self.has_state = self.is_begun
         if start is not None:
@@ -514,12 +515,15 @@ class _Keeper(Generic[S]):
         return info
 
     def keep(self, made: Run[S]) -> None:
-        """Write the checkpoint; if that fails, warn and continue."""
+        """Write the checkpoint; if that fails, warn once and continue."""
         if self.path is None:
             return
         try:
             made.save(self.path)
         except OSError as error:
+            if self.has_warned:
+                return
+            self.has_warned = True
             warnings.warn(
                 f"The checkpoint {os.fspath(self.path)!r} could not be written ({error}); the run itself continues. "
                 "Free some space, or save the run elsewhere: state.save(path).",

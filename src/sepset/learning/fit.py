@@ -71,6 +71,11 @@ class FitResult(Report, IterativeResult):
         """The number of iterations in the trace."""
         return len(self.trace)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of the model: the columns whose kind was inferred and could also be meant otherwise."""
+        return self.model.notes
+
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the objective after each iteration.
 
@@ -107,6 +112,8 @@ class FitResult(Report, IterativeResult):
                 yield "without rows", self.coverage.shown_unseen
         for what, value in self.info.items():
             yield what, str(value)
+        for note in self.notes:
+            yield "note", note
 
     def __repr__(self) -> str:
         return (

@@ -3,8 +3,35 @@
 import numpy as np
 import pytest
 
+from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LEVEL, LOWER, gather, minima, put, remove, settle, undo
 from support.cost_networks import assignments, is_live, moved_cost, random_costs
+
+
+@kernel(borrows=True)
+def find_minima(network, state, f, apart, axis):
+    gather(network, state, f, apart)
+    minima(network, state, f, axis)
+
+
+@kernel(borrows=True)
+def settle_it(network, state, i):
+    settle(network, state, i)
+
+
+@kernel(borrows=True)
+def remove_it(network, state, i, place):
+    remove(network, state, i, place)
+
+
+@kernel(borrows=True)
+def put_it(state, cell, value):
+    put(state, cell, value)
+
+
+@kernel(borrows=True)
+def undo_all(network, state):
+    undo(network, state, 0)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -14,8 +41,7 @@ def test_minima_of_functions_by_enumeration(seed):
     for s in range(len(net.scope)):
         f = int(net.owner[s])
         for apart in (-1, s):
-            gather(net, state, f, apart)
-            minima(net, state, f, s - int(net.starts[f]))
+            find_minima(net, state, f, apart, s - int(net.starts[f]))
             wanted = np.full(int(net.states[net.scope[s] + 1] - net.states[net.scope[s]]), FORBIDDEN)
             for codes in assignments(costs):
                 slots = range(net.starts[f], net.starts[f + 1])
@@ -35,16 +61,16 @@ def test_nodes_keep_costs_and_changes_are_taken_back(seed):
     before = [np.array(a) for a in (state.cells, state.live, state.left)]
     original = {codes: moved_cost(costs, state, codes)[0] for codes in assignments(costs)}
     for i in rng.permutation(len(state.left)):
-        settle(net, state, i)
+        settle_it(net, state, i)
         if state.left[i] > 1:
-            remove(net, state, i, net.states[i] + int(np.flatnonzero(state.live[net.states[i] :])[0]))
-    put(state, len(state.cells) - 1, 7)
-    put(state, len(state.cells) - 1, int(before[0][-1]))
+            remove_it(net, state, i, net.states[i] + int(np.flatnonzero(state.live[net.states[i] :])[0]))
+    put_it(state, len(state.cells) - 1, 7)
+    put_it(state, len(state.cells) - 1, int(before[0][-1]))
     for codes, cost in original.items():
         if cost < FORBIDDEN and is_live(costs, state, codes):
             assert moved_cost(costs, state, codes)[0] == cost
     assert state.numbers[LOWER] <= min(original.values())
-    undo(net, state, 0)
+    undo_all(net, state)
     for found, wanted in zip((state.cells, state.live, state.left), before, strict=True):
         np.testing.assert_array_equal(found, wanted)
     assert state.numbers[HEIGHT] == 0

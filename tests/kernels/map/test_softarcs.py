@@ -3,10 +3,23 @@
 import numpy as np
 
 from sepset.base.threads import NEVER
+from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LEVEL, LOWER, UPPER
 from sepset.kernels.map.softarcs import consistent, project, propagate, pull, sweep
 from support.blocks import in_blocks
 from support.cost_networks import assignments, is_live, moved_cost, random_costs
+
+SWEEP, PULL, PROJECT, PROPAGATE = range(4)
+
+
+@kernel(borrows=True)
+def moved(network, state, how, at, cancel):
+    """Costs move in one way."""
+    if how == SWEEP:
+        return sweep(network, state, at > 0)
+    if how == PULL:
+        return pull(network, state, at)
+    return project(network, state, at, -1) if how == PROJECT else propagate(network, state, cancel)
 
 
 def check(costs, state, original, upper, is_open):
@@ -38,15 +51,15 @@ def test_the_costs_of_assignments_stay(seed):
     for _ in range(6):
         which = rng.integers(5)
         if which == 0:
-            is_open = sweep(net, state, bool(rng.integers(2)))
+            is_open = moved(net, state, SWEEP, int(rng.integers(2)), NEVER)
         elif which == 1 and len(net.scope):
-            is_open = pull(net, state, int(rng.integers(len(net.scope))))
+            is_open = moved(net, state, PULL, int(rng.integers(len(net.scope))), NEVER)
         elif which == 2 and len(net.places):
-            is_open = project(net, state, int(rng.integers(len(net.places))), -1)
+            is_open = moved(net, state, PROJECT, int(rng.integers(len(net.places))), NEVER)
         elif which == 3:
             is_open = consistent(net, state, int(rng.integers(0, 25)), NEVER)
         else:
-            is_open = propagate(net, state, NEVER)
+            is_open = moved(net, state, PROPAGATE, 0, NEVER)
         check(costs, state, original, upper, is_open)
         if not is_open:
             break
@@ -76,6 +89,6 @@ def test_a_full_trail_ends_propagation_and_bounds_hold():
         state = costs.state()
         original = {codes: moved_cost(costs, state, codes)[0] for codes in assignments(costs)}
         state.numbers[LEVEL], state.numbers[ROOM] = 1, 0
-        is_open = propagate(costs.network, state, NEVER)
+        is_open = moved(costs.network, state, PROPAGATE, 0, NEVER)
         check(costs, state, original, int(state.numbers[UPPER]), is_open)
         assert state.numbers[HEIGHT] <= len(state.trail)

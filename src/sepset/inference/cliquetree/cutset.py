@@ -201,7 +201,7 @@ class PreparedCutset:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out; only `over` is fixed."""
-        over = (*over, *self.problem.determined((*over, *evidence.observed)))
+        over = self.problem.with_determined(over, evidence.observed, evidence.weights)
         plan = self._plan(over, evidence, last=over, joint=False, candidates=over)
         found = Best({}, -np.inf)
         for case in self._cases(plan, evidence):
@@ -239,7 +239,7 @@ class PreparedCutset:
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> CutsetPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
-        known = (*over, *self.problem.determined((*over, *observed)))
+        known = self.problem.with_determined(over, observed)
         evidence = Evidence(dict.fromkeys(observed, 0))
         return self._plan(known, evidence, last=known, joint=False, candidates=known, shown=over)
 

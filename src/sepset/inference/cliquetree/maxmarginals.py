@@ -330,6 +330,7 @@ def _calibrated(found: Prepared, evidence: Evidence) -> Calibrated:
     if not (is_function and can(found, Calibrates)):
         raise NotApplicable(
             f"Max-marginals come from a tree calibrated by maxima; {type(found.method).__name__} has none for this "
-            "model. Use CliqueTree()."
+            "model. Use CliqueTree(); where a CPD has many hidden parents that act differently, use map_assignment, or "
+            "observe more of them."
         )
     return found.calibrate(evidence, MAX)

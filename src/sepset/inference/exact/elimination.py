@@ -272,7 +272,7 @@ class PreparedElimination:
         """The most probable values of `over`, all other variables summed out first."""
         if (moments := self.by_moments(over, evidence)) is not None:
             return moments.best(evidence, over)
-        over = (*over, *self.problem.determined((*over, *evidence.observed)))
+        over = self.problem.with_determined(over, evidence.observed, evidence.weights)
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
         try:
@@ -312,7 +312,7 @@ class PreparedElimination:
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
-        known = (*over, *self.problem.determined((*over, *observed)))
+        known = self.problem.with_determined(over, observed)
         return self._best_plan(known, Evidence(dict.fromkeys(observed, 0)), shown=over)
 
     def _best_plan(

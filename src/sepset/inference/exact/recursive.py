@@ -225,7 +225,7 @@ class PreparedConditioning:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        over = (*over, *self.problem.determined((*over, *evidence.observed)))
+        over = self.problem.with_determined(over, evidence.observed, evidence.weights)
         plan = self._plan(over, evidence, last=over)
         chosen = {self.problem.variables[v].name for v in over}
         maximized = [node for node in range(len(plan.tree)) if plan.tree.names[node] in chosen]
@@ -278,7 +278,7 @@ class PreparedConditioning:
 
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> ConditioningPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
-        known = (*over, *self.problem.determined((*over, *observed)))
+        known = self.problem.with_determined(over, observed)
         return self._plan(known, Evidence(dict.fromkeys(observed, 0)), last=known, shown=over)
 
     def _plan(

@@ -87,7 +87,7 @@ def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
 def ranked(prepared: Prepared, evidence: Evidence, over: Sequence[int]) -> Ranking:
     """The assignments of discrete variables and their functions, best first, by one max-elimination of the problem."""
     problem, observed = prepared.problem, evidence.observed
-    over = (*over, *problem.determined((*over, *observed)))
+    over = problem.with_determined(over, observed, evidence.weights)
     order, memory = elimination_settings(prepared.method)
     touched = tuple(sorted(set(evidence.weights).difference(over)))
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.logarithms import log_sum
 from sepset.base.text import listing
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
@@ -61,18 +62,23 @@ class Clusters:
         """
         scopes = tuple(_places(scope, place) for scope in graph.clusters)
         sepsets = tuple(_places(scope, place) for scope in graph.sepsets)
-        homes = tuple(_home(wiring, f, scopes) for f in range(wiring.num_factors))
+        around = _around(wiring.num_variables, scopes)
+        homes = tuple(_home(wiring, f, scopes, around) for f in range(wiring.num_factors))
         logs = [np.zeros(_shape(wiring, scope)) for scope in scopes]
         for f, home in enumerate(homes):
             scope = wiring.scope(f).tolist()
             table = wiring.table(f).transpose(np.argsort(scope))
             logs[home] += _widened(table, tuple(sorted(scope)), scopes[home])
-        for i in range(wiring.num_variables):
-            own = next((a for a, scope in enumerate(scopes) if i in scope), -1)
-            if own < 0:
+        for i, inside in enumerate(around):
+            if not inside:
                 raise NotApplicable(f"No cluster has {wiring.name(i)!r}. Add it to one.")
-            logs[own] += _widened(wiring.logs(i), (i,), scopes[own])
+            logs[inside[0]] += _widened(wiring.logs(i), (i,), scopes[inside[0]])
         return cls(wiring, scopes, graph.edges, sepsets, homes, tuple(logs))
+
+    @lazy
+    def around(self) -> Sequence[Sequence[int]]:
+        """For each variable the clusters that have it."""
+        return _around(self.wiring.num_variables, self.scopes)
 
     @lazy
     def incoming(self) -> tuple[tuple[int, ...], ...]:
@@ -94,7 +100,7 @@ class Clusters:
     def marginal(self, logs: Floats, scope: Scope, kept: Scope, *, is_max: bool) -> Floats:
         """The log sums (or maxima) of log values over the variables that are not kept."""
         axes = tuple(axis for axis, i in enumerate(scope) if i not in kept)
-        return np.asarray(logs.max(axis=axes) if is_max else _log_sum(logs, axes))
+        return np.asarray(logs.max(axis=axes) if is_max else log_sum(logs, axes))
 
 
 def _places(names: Sequence[str], place: Mapping[str, int]) -> Scope:
@@ -108,10 +114,21 @@ def _shape(wiring: Wiring, scope: Scope) -> tuple[int, ...]:
     return shape
 
 
-def _home(wiring: Wiring, f: int, scopes: Sequence[Scope]) -> int:
-    """The smallest cluster that covers a factor."""
+def _around(num_variables: int, scopes: Sequence[Scope]) -> list[list[int]]:
+    """For each variable the clusters that have it."""
+    found: list[list[int]] = [[] for _ in range(num_variables)]
+    for a, scope in enumerate(scopes):
+        for i in scope:
+            found[i].append(a)
+    return found
+
+
+def _home(wiring: Wiring, f: int, scopes: Sequence[Scope], around: Sequence[Sequence[int]]) -> int:
+    """The smallest cluster that covers a factor, among those that have the rarest of its variables."""
     scope = set(wiring.scope(f).tolist())
-    fits = [a for a, own in enumerate(scopes) if scope.issubset(own)]
+    fits = [
+        a for a in min((around[i] for i in scope), key=len, default=range(len(scopes))) if scope.issubset(scopes[a])
+    ]
     if not fits:
         names = listing([wiring.name(i) for i in sorted(scope)])
         raise NotApplicable(f"No cluster covers the factor over {names}. Add one, or let ClusterBP(bound=) build them.")
@@ -122,14 +139,6 @@ def _widened(logs: Floats, scope: Scope, wide: Scope) -> Floats:
     """Log values with an axis for each variable of a wider scope, both in increasing order."""
     shape = dict(zip(scope, logs.shape, strict=True))
     return logs.reshape([shape.get(i, 1) for i in wide])
-
-
-def _log_sum(logs: Floats, axes: tuple[int, ...]) -> Floats:
-    top = logs.max(axis=axes, keepdims=True)
-    safe = np.where(top > -np.inf, top, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(logs - safe).sum(axis=axes, keepdims=True)) + safe
-    return np.asarray(total.reshape([n for axis, n in enumerate(logs.shape) if axis not in axes]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +243,7 @@ class ClusterBeliefs:
     def log_totals(self) -> float:
         """The free energy without the constant; -inf if the evidence is impossible."""
         made, messages, num = self.passing.clusters, self.ended.state, len(self.passing.clusters.edges)
-        if self.ended.info is not None and self.ended.info.objective == -np.inf:
+        if self.ended.info is not None and self.ended.info.is_done:
             return -math.inf
         totals = [self._total(logs) for logs in self.logs]
         if min(totals, default=0.0) == -math.inf or made.wiring.constant == -math.inf:
@@ -242,23 +251,26 @@ class ClusterBeliefs:
         return sum(totals) - sum(self._total(messages[e] + messages[e + num]) for e in range(num))
 
     def _total(self, logs: Floats) -> float:
-        return float(logs.max() if self.passing.is_max else _log_sum(logs, tuple(range(logs.ndim))))
+        return float(logs.max() if self.passing.is_max else log_sum(logs, tuple(range(logs.ndim))))
 
     def energy(self) -> float:
         """The free energy of the clusters: the log partition on a tree."""
         return self.wiring.constant + self.log_totals if self.log_totals > -math.inf else -math.inf
 
     def over(self, scope: Scope, a: int) -> Floats:
-        """The belief of some variables of a cluster, in increasing order."""
+        """The logarithm of the belief of some variables of a cluster, in increasing order."""
         made = self.passing.clusters
         logs = made.marginal(self.logs[a], made.scopes[a], scope, is_max=self.passing.is_max)
-        values = np.exp(logs - logs.max())
-        return np.asarray(values / values.sum())
+        logs = logs - logs.max()
+        return np.asarray(logs - np.log(np.exp(logs).sum()))
 
     def variable(self, i: int) -> Floats:
-        """The belief of one variable, from the smallest cluster that has it."""
-        scopes = self.passing.clusters.scopes
-        home = min((a for a, scope in enumerate(scopes) if i in scope), key=lambda a: self.logs[a].size)
+        """The belief of one variable."""
+        return np.asarray(np.exp(self.variable_logs(i)))
+
+    def variable_logs(self, i: int) -> Floats:
+        """The logarithm of the belief of one variable, from the smallest cluster that has it."""
+        home = min(self.passing.clusters.around[i], key=lambda a: self.logs[a].size)
         return self.over((i,), home)
 
     def rows(self, places: Ints) -> Floats:
@@ -267,6 +279,10 @@ class ClusterBeliefs:
 
     def factor(self, f: int) -> Floats:
         """The belief of the variables of one factor, an axis per variable of its scope."""
+        return np.asarray(np.exp(self.factor_logs(f)))
+
+    def factor_logs(self, f: int) -> Floats:
+        """The logarithm of the belief of the variables of one factor, an axis per variable of its scope."""
         scope = self.wiring.scope(f).tolist()
         found = self.over(tuple(sorted(scope)), self.passing.clusters.homes[f])
         return np.asarray(found.transpose([sorted(scope).index(i) for i in scope]))

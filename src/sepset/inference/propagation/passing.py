@@ -231,8 +231,12 @@ class Beliefs:
 
     def variable(self, i: int) -> Floats:
         """The belief of one variable."""
+        return np.asarray(np.exp(self.variable_logs(i)))
+
+    def variable_logs(self, i: int) -> Floats:
+        """The logarithm of the belief of one variable."""
         states = self.wiring.plugs.states
-        return np.asarray(np.exp(self.logs[states[i] : states[i + 1]]))
+        return self.logs[states[i] : states[i + 1]]
 
     def rows(self, places: Ints) -> Floats:
         """The beliefs of variables with the same number of states, one row each."""
@@ -318,7 +322,7 @@ def beliefs_of(
     """
     possible = wiring.consistent
     logs, totals = passing.gathered(possible, state)
-    is_refuted = ended is not None and ended.info is not None and ended.info.objective == -np.inf
+    is_refuted = ended is not None and ended.info is not None and ended.info.is_done
     if is_refuted or possible.constant == -np.inf:
         totals = -np.inf
     return Beliefs(possible, *passing.weights(possible), read_only(logs), totals, passing, state, ended)

@@ -9,6 +9,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Cache
+from sepset.base.logarithms import log_sum
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.factors.table import Table
@@ -52,14 +53,14 @@ class Believed(Protocol):
     def is_forest(self) -> bool:
         """Whether the messages go through a forest."""
 
-    def variable(self, i: int) -> Floats:
-        """The belief of one variable."""
+    def variable_logs(self, i: int) -> Floats:
+        """The logarithm of the belief of one variable."""
 
     def rows(self, places: Ints) -> Floats:
         """The beliefs of variables with the same number of states, one row each."""
 
-    def factor(self, f: int) -> Floats:
-        """The belief of one factor, an axis per variable."""
+    def factor_logs(self, f: int) -> Floats:
+        """The logarithm of the belief of one factor up to a constant, an axis per variable."""
 
 
 B = TypeVar("B", bound=Believed)
@@ -124,7 +125,7 @@ class PreparedPropagation(Generic[B]):
         """A reader of single beliefs, and the log partition."""
         found = self.beliefs(evidence)
         place = {int(v): i for i, v in enumerate(found.wiring.free)}
-        return lambda v: Table(self._scope([v]), found.variable(place[v])), self.log_partition(evidence)
+        return lambda v: _table(self._scope([v]), found.variable_logs(place[v])), self.log_partition(evidence)
 
     def marginal_rows(self, evidence: Evidence, positions: Ints) -> Floats:
         """The beliefs of variables with the same states, one row each, observed ones as point masses."""
@@ -148,16 +149,16 @@ class PreparedPropagation(Generic[B]):
         if total == -np.inf:
             return Answer(Table(scope, np.zeros([v.num_states for v in scope])), total)
         guarantee = self._passes.guarantees(found)["marginals"]
-        return Answer(Table(scope, self._values(found, targets)), total, guarantee)
+        return Answer(_table(scope, self._logs(found, targets)), total, guarantee)
 
-    def _values(self, found: B, targets: Sequence[int]) -> Floats:
+    def _logs(self, found: B, targets: Sequence[int]) -> Floats:
         places = np.searchsorted(found.wiring.free, list(targets))
         if len(places) == 0:
-            return np.ones(())
-        return found.variable(int(places[0])) if len(places) == 1 else self._joint(found, places.tolist(), targets)
+            return np.zeros(())
+        return found.variable_logs(int(places[0])) if len(places) == 1 else self._joint(found, places.tolist(), targets)
 
     def _joint(self, found: B, places: list[int], targets: Sequence[int]) -> Floats:
-        """The marginal of a factor's belief over some of its variables, in their order."""
+        """The logarithm of the marginal of a factor's belief over some of its variables, in their order."""
         wiring = found.wiring
         f = wiring.home(places)
         if f is None:
@@ -167,9 +168,10 @@ class PreparedPropagation(Generic[B]):
                 "Use CliqueTree(), or ask for each of them alone."
             )
         scope = wiring.scope(f).tolist()
-        belief = found.factor(f).sum(axis=tuple(a for a, i in enumerate(scope) if i not in places))
+        logs = found.factor_logs(f)
+        belief = log_sum(logs, tuple(a for a, i in enumerate(scope) if i not in places))
         kept = [i for i in scope if i in places]
-        return np.asarray(belief.transpose([kept.index(i) for i in places]))
+        return np.asarray(belief.transpose([kept.index(i) for i in places]) - log_sum(logs, tuple(range(logs.ndim))))
 
     def report(self, evidence: Evidence) -> RunReport:
         """How the passes at some evidence ended, and what that guarantees."""
@@ -201,6 +203,12 @@ class PreparedPropagation(Generic[B]):
 
     def _refuse(self, what: str) -> NoReturn:
         raise NotApplicable(f"{type(self._passes).__name__} {what}. Use CliqueTree().")
+
+
+def _table(scope: Sequence[Discrete], logs: Floats) -> Table:
+    """The table with these logarithms, as numbers unless one of them is too small for that."""
+    values = np.exp(logs)
+    return Table.from_log(scope, logs) if ((values == 0.0) & (logs > -np.inf)).any() else Table(scope, values)
 
 
 def _key(evidence: Evidence) -> Hashable:

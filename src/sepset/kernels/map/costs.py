@@ -96,7 +96,7 @@ class State(NamedTuple):
     lost: Bytes
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def put(state: State, cell: int, value: int) -> None:
     """Change a cell, and save what it was at this level."""
     if state.stamps[cell] != state.numbers[LEVEL]:
@@ -108,7 +108,7 @@ def put(state: State, cell: int, value: int) -> None:
     state.cells[cell] = value
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def undo(network: Network, state: State, height: int) -> None:
     """Take back all changes down to a height of the trail; nothing waits after that."""
     numbers = state.numbers
@@ -123,7 +123,7 @@ def undo(network: Network, state: State, height: int) -> None:
     forget(network, state)
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def forget(network: Network, state: State) -> None:
     """Let nothing wait."""
     for i in range(len(state.left)):
@@ -134,7 +134,7 @@ def forget(network: Network, state: State) -> None:
     state.numbers[LATEST] = -1
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def wait(network: Network, state: State, i: int) -> None:
     """A cost of a variable rose from zero: it may move on, and its neighbors may have lost their support."""
     state.directed[i] = 1
@@ -147,7 +147,7 @@ def wait(network: Network, state: State, i: int) -> None:
             state.existing[network.scope[s]] = 1
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def remove(network: Network, state: State, i: int, place: int) -> None:
     """Remove a state of a variable, by its place among all states."""
     height = state.numbers[HEIGHT]
@@ -163,7 +163,7 @@ def remove(network: Network, state: State, i: int, place: int) -> None:
             state.existing[network.scope[s]] = 1
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def settle(network: Network, state: State, i: int) -> bool:
     """Move the least cost of a variable to the lower bound, and remove its states of too high costs; False at the end.
 
@@ -192,7 +192,7 @@ def settle(network: Network, state: State, i: int) -> bool:
     return True
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def gather(network: Network, state: State, f: int, apart: int) -> None:
     """Fill `added` with what a table gains: minus what its slots were sent, and its variables' costs but for one slot.
 
@@ -210,7 +210,7 @@ def gather(network: Network, state: State, f: int, apart: int) -> None:
             state.added[row + x] = value
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def minima(network: Network, state: State, f: int, axis: int) -> None:
     """The least cost of a function for each state of one of its variables, with what `gather` found, into `least`."""
     first, codes, sums, places = network.starts[f], state.codes, state.sums, state.places
@@ -239,7 +239,7 @@ def minima(network: Network, state: State, f: int, axis: int) -> None:
                 state.least[codes[axis]] = total
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def is_free(network: Network, state: State, f: int) -> bool:
     """Whether every state of a function's variables is in a joint state without cost, with what `gather` found."""
     first, codes, sums, places = network.starts[f], state.codes, state.sums, state.places

@@ -61,7 +61,7 @@ class Search(NamedTuple):
     counters: Ints
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def decide(network: Network, state: State, decision: int) -> bool:
     """Fix the state of a variable, or remove the state; False if none is left."""
     place = decision // 2
@@ -79,7 +79,7 @@ def decide(network: Network, state: State, decision: int) -> bool:
     return bool(settle(network, state, i))
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def suggest(network: Network, state: State, codes: Ints) -> None:
     """A state without cost of each variable: its support if it has one."""
     for i in range(len(codes)):
@@ -93,7 +93,7 @@ def suggest(network: Network, state: State, codes: Ints) -> None:
         codes[i] = x
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def cost_of(network: Network, state: State, f: int, codes: Ints) -> int:
     """The cost of a function at an assignment, without what it has sent."""
     place, total = network.places[f], 0
@@ -104,7 +104,7 @@ def cost_of(network: Network, state: State, f: int, codes: Ints) -> int:
     return FORBIDDEN if network.tables[place] >= FORBIDDEN else network.tables[place] + total
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def examine(network: Network, state: State, search: Search) -> int:
     """The cost of the suggested assignment; scores say how much each variable matters for what it costs too much."""
     codes, total = search.codes, state.numbers[LOWER]
@@ -121,7 +121,7 @@ def examine(network: Network, state: State, search: Search) -> int:
     return int(total)
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def keep(network: Network, state: State, search: Search, cost: int) -> None:
     """Put the suggested assignment among the best ones; the last one's cost is what the next must be below."""
     best, n = search.best, len(search.codes)
@@ -137,7 +137,7 @@ def keep(network: Network, state: State, search: Search, cost: int) -> None:
     state.numbers[UPPER] = min(state.numbers[UPPER], best[len(best) - 1])
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def choose(network: Network, state: State, search: Search) -> int:
     """The variable to decide next, -1 if all are: the last conflict's, else the one that matters most."""
     i = search.counters[CONFLICT]
@@ -152,7 +152,7 @@ def choose(network: Network, state: State, search: Search) -> int:
     return chosen
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def visit(network: Network, state: State, search: Search, cancel: Bytes) -> int:
     """Propagate at a node and look at the suggested assignment; returns the variable to decide, -1 if it is closed."""
     search.counters[NODES] += 1
@@ -168,7 +168,7 @@ def visit(network: Network, state: State, search: Search, cancel: Bytes) -> int:
     return i
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def blame(network: Network, state: State, search: Search, i: int) -> None:
     """Remember a conflict."""
     search.counters[CONFLICT] = i
@@ -183,7 +183,7 @@ def blame(network: Network, state: State, search: Search, i: int) -> None:
             state.activity[v] *= FADES
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def turn(network: Network, state: State, search: Search, depth: int) -> int:
     """Go back to the last decision that has another side, and take it; returns the depth, zero if there is none."""
     numbers = state.numbers

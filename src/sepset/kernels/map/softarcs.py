@@ -40,7 +40,7 @@ RISE = 12
 """Sweeps go on while ten of them raise the lower bound by more than one part in two to this power."""
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def receive(network: Network, state: State, s: int, gives_back: bool) -> bool:
     """Move what `minima` found to the variable of a slot; False if no state is left.
 
@@ -67,7 +67,7 @@ def receive(network: Network, state: State, s: int, gives_back: bool) -> bool:
     return True
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def project(network: Network, state: State, f: int, apart: int) -> bool:
     """Move costs of a function to its variables, the first one first, but to that of one slot; False at the end."""
     gather(network, state, f, -1)
@@ -83,7 +83,7 @@ def project(network: Network, state: State, f: int, apart: int) -> bool:
     return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def lend(network: Network, state: State, f: int, s: int) -> bool:
     """Lend the costs of all variables but one to a function; whether there are any."""
     some = False
@@ -98,7 +98,7 @@ def lend(network: Network, state: State, f: int, s: int) -> bool:
     return some
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def is_lent(network: Network, state: State, f: int, s: int) -> bool:
     """Whether a variable of a function other than that of a slot has a cost."""
     for t in range(network.starts[f], network.starts[f + 1]):
@@ -109,7 +109,7 @@ def is_lent(network: Network, state: State, f: int, s: int) -> bool:
     return False
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def pull(network: Network, state: State, s: int) -> bool:
     """Move costs of a function and of its other variables to the variable of a slot; False at the end."""
     f, state.numbers[WORK] = network.owner[s], state.numbers[WORK] + 1
@@ -125,7 +125,7 @@ def pull(network: Network, state: State, s: int) -> bool:
     return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def is_supported(network: Network, state: State, i: int) -> bool:
     """Whether the last support of a variable is still one."""
     x = state.supports[i]
@@ -148,7 +148,7 @@ def is_supported(network: Network, state: State, i: int) -> bool:
     return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def has_support(network: Network, state: State, i: int) -> bool:
     """Whether some state of a variable has no cost and no function could give it one; it is then its support."""
     base, size, kept = network.states[i], network.states[i + 1] - network.states[i], 0
@@ -172,7 +172,7 @@ def has_support(network: Network, state: State, i: int) -> bool:
     return kept > 0
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def directional(network: Network, state: State) -> bool:
     """Move costs to the first variables of functions, from the last variable to the first; False at the end."""
     numbers = state.numbers
@@ -189,7 +189,7 @@ def directional(network: Network, state: State) -> bool:
     return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def arcs(network: Network, state: State) -> bool:
     """Move the costs of functions whose variables have lost states; False at the end."""
     for f in range(len(network.places)):
@@ -202,7 +202,7 @@ def arcs(network: Network, state: State) -> bool:
     return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def nodes(network: Network, state: State) -> bool:
     """Remove all states of too high costs; False at the end."""
     for i in range(len(state.left)):
@@ -211,7 +211,7 @@ def nodes(network: Network, state: State) -> bool:
     return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def existential(network: Network, state: State, i: int) -> bool:
     """Move costs to a variable without support; False at the end."""
     state.existing[i] = 0
@@ -223,7 +223,7 @@ def existential(network: Network, state: State, i: int) -> bool:
     return True
 
 
-@kernel(borrows=True)
+@kernel(inner=True, borrows=True)
 def propagate(network: Network, state: State, cancel: Bytes) -> bool:
     """Node, arc, directional and existential consistency, or almost; False if no assignment is below the upper bound.
 
@@ -248,7 +248,7 @@ def propagate(network: Network, state: State, cancel: Bytes) -> bool:
             return True
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def is_waiting(network: Network, state: State) -> bool:
     """Whether a function waits for arc consistency."""
     for f in range(len(network.places)):
@@ -257,7 +257,7 @@ def is_waiting(network: Network, state: State) -> bool:
     return False
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def share(network: Network, state: State, i: int, forward: bool) -> None:
     """Lend the costs of a variable to the functions whose other variables are yet to come, in equal parts."""
     ahead, behind = 0, 0
@@ -277,7 +277,7 @@ def share(network: Network, state: State, i: int, forward: bool) -> None:
                 put(state, x, state.cells[x] - part)
 
 
-@kernel(inline=True, borrows=True)
+@kernel(inner=True, borrows=True)
 def sweep(network: Network, state: State, forward: bool) -> bool:
     """Each variable in turn collects the costs of its functions and shares what is left; False at the end."""
     n = len(state.left)

@@ -17,7 +17,7 @@ from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
-from sepset.data.binding import infer_variable
+from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
 from sepset.data.filecolumns import file_columns, naming
 from sepset.data.frames import open_frame, replayable
@@ -354,7 +354,7 @@ def bound_rows(
         return Dataset(data, weights=weights)
     source, own = replayable(data), weights if isinstance(weights, str) else None
     named = {v.name: v for v in variables}
-    seen = _column_variables(source, named, own)
+    seen, notes = _column_variables(source, named, own)
     absent = [name for name in named if name not in {v.name for v in seen}]
     if absent and not hidden:
         raise DataError(
@@ -363,22 +363,35 @@ def bound_rows(
         )
     rows = bind(source, [*seen, *(named[name] for name in absent)], weights)
     require_columns(source, rows, own)
-    return rows
+    return rows.with_notes(notes)
 
 
-def _column_variables(data: object, known: Mapping[str, AnyVariable], weights: str | None) -> list[AnyVariable]:
+class Suggested(NamedTuple):
+    """The variables of columns, and notes on those that were inferred."""
+
+    variables: list[AnyVariable]
+    notes: tuple[str, ...]
+
+
+def _column_variables(data: object, known: Mapping[str, AnyVariable], weights: str | None) -> Suggested:
     """The variable of each column, but of that with weights: the one known, or what the column suggests."""
     if isinstance(data, Dataset):
-        return [known.get(v.name, v) for v in data.variables]
+        return Suggested([known.get(v.name, v) for v in data.variables], data.notes)
     if isinstance(data, str | os.PathLike):
         with naming(data):
             return _column_variables(file_columns(data), known, weights)
     opened = open_frame(data)
-    return [
-        known[name] if name in known else infer_variable(name, opened.read(name))
-        for name in opened.names
-        if name != weights
-    ]
+    found: list[AnyVariable] = []
+    notes: list[str | None] = []
+    for name in (name for name in opened.names if name != weights):
+        if name in known:
+            found.append(known[name])
+            continue
+        column = opened.read(name)
+        variable = infer_variable(name, column)
+        found.append(variable)
+        notes.append(inference_note(variable, column))
+    return Suggested(found, tuple(filter(None, notes)))
 
 
 def interventions_of(interventions: object, rows: Dataset) -> Bools:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from sepset.data.binding import infer_variable
+from sepset.data.binding import infer_variable, inference_note
 from sepset.data.columns import Levels
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows, collected
@@ -40,7 +40,8 @@ def grouped_rows(data: object, known: Mapping[str, AnyVariable], weights: Weight
         rows = stack.enter_context(rows_of(data, (), weights))
         if not isinstance(rows, LazyRows) or not set(known) <= set(rows.columns):
             return None
-        scope = [known.get(name) or _inferred(rows, name) for name in rows.columns if name != weights]
+        notes: list[str] = []
+        scope = [known.get(name) or _inferred(rows, name, notes) for name in rows.columns if name != weights]
         chosen = tuple(v for v in scope if isinstance(v, Discrete))
         if not chosen or len(chosen) < len(scope):
             return None
@@ -48,7 +49,7 @@ def grouped_rows(data: object, known: Mapping[str, AnyVariable], weights: Weight
     codes = [groups.codes[v] for v in chosen]
     order = np.lexsort(codes[::-1])  # engines answer in any order
     columns = {v.name: column[order] for v, column in zip(chosen, codes, strict=True)}
-    return Dataset.from_codes(list(chosen), columns, weights=groups.weights[order])
+    return Dataset.from_codes(list(chosen), columns, weights=groups.weights[order]).with_notes(notes)
 
 
 def _is_stored(data: object) -> bool:
@@ -57,10 +58,14 @@ def _is_stored(data: object) -> bool:
     return not isinstance(data, Dataset) and is_lazy(data)
 
 
-def _inferred(rows: LazyRows, name: str) -> AnyVariable:
-    """The variable that the distinct values of a column suggest."""
+def _inferred(rows: LazyRows, name: str, notes: list[str]) -> AnyVariable:
+    """The variable that the distinct values of a column suggest; a doubtful one is noted."""
     import narwhals.stable.v2 as nw
 
     (frame,) = collected([rows.frame.select(nw.col(rows.columns[name]).alias("value")).unique()])
     column = frame.read("value")
-    return infer_variable(name, typed(column) if rows.is_text and isinstance(column, Levels) else column)
+    plain = typed(column) if rows.is_text and isinstance(column, Levels) else column
+    variable = infer_variable(name, plain)
+    note = inference_note(variable, plain)
+    notes += [note] if note else []
+    return variable

@@ -244,6 +244,11 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
         """The difference between the bound and the score: zero if the structure is proved to be optimal."""
         return self.bound - self.score
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The columns whose kind was inferred and could also be meant otherwise."""
+        return self.columns.dataset.notes
+
     @lazy
     def dag(self) -> DAG:
         """The graph, or a member of the class that it stands for."""
@@ -326,6 +331,8 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
             yield "guarantee" if part == "structure" else part, guarantee.value
         for what, value in self.info.items():
             yield what, str(value)
+        for note in self.notes:
+            yield "note", note
 
     def __repr__(self) -> str:
         score = "" if math.isnan(self.score) else f"; score {self.score:.7g}"

@@ -13,6 +13,7 @@ import numpy as np
 
 from sepset.base.cache import Slot
 from sepset.base.display import Shown
+from sepset.errors import TooLarge
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment, computed
@@ -120,7 +121,10 @@ def divergence(
         estimate = {"divergence": Guarantee.ESTIMATE}
         return DivergenceResult(total, standard_error=error, samples=samples, guarantees=estimate)
     truth = _truth(p, method)
-    structure, families = truth.parts(q)
+    try:
+        structure, families = truth.parts(q)
+    except TooLarge as error:
+        raise TooLarge(f"{error} Or estimate the divergence from draws: samples=10_000.") from error
     guarantees = {"divergence": computed(truth.engine)}
     total = structure + added(families)
     return DivergenceResult(total, structure, families, method=truth.engine.method, guarantees=guarantees)
