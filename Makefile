@@ -5,6 +5,8 @@ JOBS ?= auto
 
 # Tests and benchmarks run side by side, so each process keeps to one thread of linear algebra.
 export OPENBLAS_NUM_THREADS := 1
+# Bytecode is kept whatever the environment says: the tests start many processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test crosscheck docs bench check format generate clean
 

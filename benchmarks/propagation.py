@@ -1,7 +1,9 @@
 """Loopy belief propagation on grids, 50 passes of all messages at once, beside PGMax.
 
-PGMax needs versions of JAX that few environments have. Where it is not installed beside sepset, `SEPSET_PGMAX` names
-the interpreter of an environment that has it: `SEPSET_PGMAX=/path/to/bin/python python -m benchmarks propagation`.
+PGMax needs versions of JAX that few environments have (0.4.35 is one). Where it is not installed beside sepset,
+`SEPSET_PGMAX` names the interpreter of an environment that has it:
+`SEPSET_PGMAX=/path/to/bin/python python -m benchmarks propagation`. It runs on one thread, and without the newer
+runtime of XLA for processors, under which its passes take more than ten times as long.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ SIZE, PASSES, DAMPING, WEIGHT = 300, 50, 0.5, 0.3
 GRIDS = {"Ising": 2, "Potts, 16 states": 16}
 INTERPRETER = "SEPSET_PGMAX"
 PATIENCE = 1800.0
+FLAGS = "--xla_cpu_use_thunk_runtime=false --xla_cpu_multi_thread_eigen=false"
 
 Found = tuple[float, float]
 """Seconds, and the mean belief of the first state."""
@@ -79,13 +82,14 @@ def with_pgmax(states: int, temperature: float) -> Found:
 def elsewhere(states: int, temperature: float) -> Found | str:
     """The figures of PGMax, here or in another environment, or why there are none."""
     if importlib.util.find_spec("pgmax") is not None:
+        os.environ["XLA_FLAGS"] = FLAGS
         return with_pgmax(states, temperature)
     python = os.environ.get(INTERPRETER)
     if not python:
         return "not installed"
     root = Path(__file__).parents[1]
     command = [python, "-m", "benchmarks.propagation", str(states), str(temperature)]
-    env = {**os.environ, "PYTHONPATH": str(root), "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
+    env = {**os.environ, "PYTHONPATH": str(root), "XLA_FLAGS": FLAGS}
     made = subprocess.run(command, check=False, capture_output=True, text=True, cwd=root, env=env, timeout=PATIENCE)
     if made.returncode:
         return f"failed: {made.stderr.strip().splitlines()[-1]}"[:160]
@@ -112,7 +116,8 @@ def run(lab: Any) -> list[Any]:
     note = (
         f"A grid of {SIZE} x {SIZE}, {PASSES} passes with damping {DAMPING}. sepset: a whole answer, from a model to "
         "the log partition, with messages as numbers; PGMax: the compiled passes alone, by sums (temperature 1) and, "
-        "as is its default, by maxima. PGMax damps log messages, so that beliefs differ a little."
+        "as is its default, by maxima, under the faster of XLA's two runtimes. PGMax damps log messages, so that "
+        "beliefs differ a little."
     )
     return [Report("Loopy belief propagation", rows, note, has_mean=False)]
 

@@ -80,3 +80,12 @@ def test_slots_do_not_drop_each_others_values():
     assert kept.get(Slot[int]("one"), lambda: 5) == 5  # a slot is known by itself, not by its name
     kept.clear()
     assert len(kept) == 0
+
+
+def test_finding_makes_nothing_and_counts_as_a_use():
+    cache = Cache[int](3)
+    for key in (1, 2, 3):
+        cache.get(key, lambda key=key: 10 * key)
+    assert (cache.find(1), cache.find(7), len(cache)) == (10, None, 3)
+    cache.get(4, lambda: 40)
+    assert sorted(cache) == [1, 3, 4]

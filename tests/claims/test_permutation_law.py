@@ -1309,6 +1309,7 @@ EXEMPT = {
     "structure.*.fits": OWN,
     "models.BayesNet.over": OWN,
     "models.BayesNet.with_parameters": OWN,
+    "inference.Engine.about": OWN,
     "inference.Engine.answer": OWN,
     "inference.Engine.point": OWN,
 }

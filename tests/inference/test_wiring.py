@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from sepset.errors import NotApplicable
-from sepset.factors.block import FactorBlock
+from sepset.factors.block import FactorBlock, Single
 from sepset.factors.potentials import (
     Ising,
     Potts,
 )
+from sepset.factors.table import Table
+from sepset.inference.plugs import parts_of
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import POTTS
 from sepset.problem import Problem
@@ -64,6 +66,63 @@ def test_tables_that_tell_equal_from_unequal_become_weights():
     np.testing.assert_allclose(wiring.wires.weights, np.log([2.0, 0.5]))
     assert wiring.log_value([0, 0, 0]) == pytest.approx(np.log(6.0))
     assert Wiring.of(Problem(variables, (FactorBlock(pairs, (2, 2), Ising(0.3)),))).log_value([0, 0, 1]) == 0.0
+
+
+def apart(problem: Problem) -> Problem:
+    """The same factors one by one, in the same order."""
+    variables = problem.variables
+    return Problem(
+        variables,
+        tuple(Single(b.factor(i, variables), b.scopes[i]) for b in problem.blocks for i in range(len(b))),
+    )
+
+
+def tabled_blocks(rng: np.random.Generator) -> Problem:
+    """Blocks of tables of several shapes, some of which only tell equal from unequal states."""
+    cards = rng.integers(1, 4, 7)
+    blocks = []
+    for _ in range(6):
+        shape = tuple(cards[rng.permutation(7)[: rng.integers(1, 4)]].tolist())
+        rows = [r for r in itertools.permutations(range(7), len(shape)) if tuple(cards[list(r)].tolist()) == shape]
+        rows = rng.permutation(rows)[: rng.integers(1, 6)]
+        values = rng.integers(1, 4, (len(rows), *shape)).astype(float)
+        if len(shape) == 2 and shape[0] == shape[1]:
+            alike = 2.0 + np.eye(shape[0]) * rng.normal(size=(len(rows), 1, 1))
+            values = np.where(rng.random((len(rows), 1, 1)) < 0.5, np.abs(alike), values)
+        blocks.append(FactorBlock(rows, shape, values * (rng.random(values.shape) > 0.05)))
+    return Problem(Variables([Discrete(f"v{i}", int(card)) for i, card in enumerate(cards)]), tuple(blocks))
+
+
+@in_blocks("seed", range(100))
+def test_blocks_are_the_same_factors_one_by_one(seed):
+    rng = np.random.default_rng([seed, 1])
+    problem = tabled_blocks(rng)
+    seen = {v: int(rng.integers(c)) for v, c in enumerate(problem.variables.cards.tolist()) if rng.random() < 0.2}
+    block, single = (Wiring.of(p, Evidence(seen)) for p in (problem, apart(problem)))
+    for name in ("numbers", "free"):
+        np.testing.assert_array_equal(getattr(block, name), getattr(single, name))
+    for name in ("cards", "starts", "scope", "kinds", "weights", "limits"):
+        np.testing.assert_array_equal(getattr(block.plugs, name), getattr(single.plugs, name))
+    assert (np.diff(block.numbers) > 0).all()
+    np.testing.assert_allclose(block.unary, single.unary, atol=1e-12)
+    assert block.constant == pytest.approx(single.constant, abs=1e-12)
+    for f in range(block.num_factors):
+        np.testing.assert_array_equal(block.table(f), single.table(f))
+
+
+def test_many_single_tables_are_wired_as_one_block():
+    """A thousand factors: as many parts as there are shapes."""
+    rng = np.random.default_rng(0)
+    variables = [Discrete(f"v{i}", 2 + i % 2) for i in range(500)]
+    pairs = [(i, (7 * i + 1) % 500) for i in range(500)]
+    shapes = [(variables[i].num_states, variables[j].num_states) for i, j in pairs]
+    tables = [Table([variables[i], variables[j]], rng.random(s)) for (i, j), s in zip(pairs, shapes, strict=True)]
+    alone = [Table(v, rng.random(v.num_states)) for v in variables]
+    problem = Problem.of_factors(Variables(variables), [*alone, *tables], [*([i] for i in range(500)), *pairs])
+    assert len(list(parts_of(problem, Evidence()))) == 2 + len(set(shapes))
+    wiring = Wiring.of(problem)
+    for f in (0, 17, 499):
+        np.testing.assert_array_equal(wiring.table(f), np.log(tables[f].values))
 
 
 def test_a_large_grid_is_a_few_arrays():

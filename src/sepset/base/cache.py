@@ -44,6 +44,13 @@ class Cache(Generic[V]):
                 self._values.popitem(last=False)
         return kept
 
+    def find(self, key: Hashable) -> V | None:
+        """The value of `key`, or None if it is missing."""
+        found = self._values.get(key)
+        if found is not None and 2 * len(self._values) > self._size:
+            self._note(key)
+        return found
+
     def _note(self, key: Hashable) -> None:
         """Let the key be the last one used, unless another thread is at work here."""
         if self._lock.acquire(blocking=False):

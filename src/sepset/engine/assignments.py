@@ -72,7 +72,7 @@ def searched(
     listed = [] if over is None else list(engine.positions(over))
     asked = None if over is None else without(listed, evidence.observed)
     task = AssignmentTask(
-        _problem(engine, evidence, asked),
+        searched_problem(engine, evidence, asked),
         evidence,
         None if asked is None else tuple(asked),
         k,
@@ -98,7 +98,7 @@ def _explained(found: Found, why: str) -> Found:
     return replace(found, info=info.including(more) if isinstance(info, Told) else {**info, **more})
 
 
-def _problem(engine: Engine, evidence: Evidence, over: list[int] | None) -> Problem:
+def searched_problem(engine: Engine, evidence: Evidence, over: list[int] | None = None) -> Problem:
     """The problem with the factors as they were written; functions of many variables as factors for this question."""
     prepared, problem = engine.prepared, engine.prepared.problem
     if can(prepared, Rewrites):

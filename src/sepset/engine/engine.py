@@ -19,6 +19,7 @@ from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
 from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
+from sepset.engine.explanations import Labels, best_assignments, labels_of, max_marginals
 from sepset.engine.jointfindings import takes_joints
 from sepset.engine.rowquestions import RowQuestions
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
@@ -50,7 +51,7 @@ from sepset.kernels.kernel import answered
 from sepset.models.model import Model
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.findings import Findings
-from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
+from sepset.variables.variable import State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
     from sepset.data.counts import Counts
@@ -83,7 +84,7 @@ class Engine(RowQuestions, Worded):
     def __init__(self, model: Model, method: Method | None = None, *, prepared: Prepared | None = None) -> None:
         super().__init__(model, method, prepared=prepared)
         reads = self.prepared.all_marginals if can(self.prepared, ReadsAll) else self._marginals_and_points
-        self._is_measured = can(self.prepared, MeasuresResiduals) or can(self.prepared, ReportsRuns)
+        self.is_measured = can(self.prepared, MeasuresResiduals) or can(self.prepared, ReportsRuns)
         self._read_marginals: Callable[[Evidence], tuple[Callable[[int], Any], float]] = reads
         self._rows: Callable[[Evidence, Ints], Floats] | None = None
         if can(self.prepared, ReadsArrays):
@@ -110,14 +111,14 @@ class Engine(RowQuestions, Worded):
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
         distribution = self._with_observed(dense(answer.distribution), positions, evidence)
-        about = self._about(guarantees, positions, evidence)
+        about = self.about(guarantees, positions, evidence=evidence)
         findings = Findings(evidence, self.known)
         return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
 
-    def _about(self, guarantees: Guarantees, targets: Iterable[int], evidence: Evidence) -> dict[str, Any]:
+    def about(self, guarantees: Guarantees, targets: Iterable[int], *, evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
-        if not self._is_measured:
+        if not self.is_measured:
             return {"guarantees": guarantees, "info": info}
         if can(prepared, ReportsRuns):
             told = prepared.report(evidence)
@@ -158,7 +159,7 @@ class Engine(RowQuestions, Worded):
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        about = self._about(self.promises, self._place.values(), evidence)
+        about = self.about(self.promises, self._place.values(), evidence=evidence)
         if self._rows is not None:
             about["rows"] = partial(self._rows, evidence)
         findings = Findings(evidence, self.known)
@@ -186,7 +187,7 @@ class Engine(RowQuestions, Worded):
         return found
 
     def _log(self, value: float, evidence: Evidence) -> LogProbabilityResult:
-        about = self._about({"log_partition": self.promises["log_partition"]}, (), evidence)
+        about = self.about({"log_partition": self.promises["log_partition"]}, (), evidence=evidence)
         known, found = about["guarantees"]["log_partition"], float(value)
         lower = found if known in (Guarantee.EXACT, Guarantee.LOWER_BOUND) else -math.inf
         upper = found if known in (Guarantee.EXACT, Guarantee.UPPER_BOUND) else math.inf
@@ -197,37 +198,16 @@ class Engine(RowQuestions, Worded):
         self, *, given: Given = None, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1
     ) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
-        from sepset.inference.map.kbest import k_best
+        return best_assignments(self, given, over, k)
 
-        whole("k", k, least=1)
-        evidence = self.evidence(given)
-        observed = set(evidence.observed)
-        asked = range(len(self.known)) if over is None else self.positions(over)
-        found = k_best(self.prepared, evidence, [v for v in asked if v not in observed], k)
-        known = {**evidence.codes, **evidence.reals} if over is not None else {}
-        own = len(self.model.variables)
-        variables = {v: self.known[v] for v in asked if v < own and (v not in observed or v in known)}
-        if found[0].log_value == -np.inf:
-            raise impossible(self.prepared, evidence)
-        about = self._about({"assignment": self.promises["assignment"]}, found[0].values, evidence)
-        assignments = tuple(_assignment(variables, {**best.values, **known}) for best in found)
-        return MapResult(
-            assignments,
-            tuple(best.log_value for best in found),
-            lambda: self.prepared.log_partition(evidence),
-            found[0].log_value,
-            variables=self.model.variables,
-            persistent=assignments[0] if about["guarantees"]["assignment"] is Guarantee.EXACT else {},
-            findings=Findings(evidence, self.known),
-            method=self.method,
-            **about,
-        )
+    @lazy
+    def labels(self) -> Labels | None:
+        """The names and states of the variables, if all are discrete and none is an element of an array."""
+        return labels_of(self)
 
     @takes_joints
     def max_marginals(self, *, given: Given = None) -> MaxMarginalsResult:
         """The largest log value of the joint for every state of every discrete variable, given the evidence."""
-        from sepset.engine.maxima import max_marginals
-
         return max_marginals(self, self.evidence(given))
 
     @translated
@@ -580,18 +560,6 @@ class Engine(RowQuestions, Worded):
         from sepset.engine import invariants
 
         return invariants.check(self, given, seed, num_points)
-
-
-def _assignment(variables: Mapping[int, Discrete | Vector], values: Mapping[int, Any]) -> dict[str, Any]:
-    """States by name of the variables that have a value."""
-    return {variable.name: _readable(variable, values[v]) for v, variable in variables.items() if v in values}
-
-
-def _readable(variable: Discrete | Vector, value: Any) -> Any:
-    if isinstance(variable, Discrete):
-        return variable.states[int(value)]
-    number = np.asarray(value, dtype=np.float64)
-    return float(number.reshape(-1)[0]) if variable.size == 1 else number
 
 
 def _repeated(value: Floats, num_rows: int) -> Floats:

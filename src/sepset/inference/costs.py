@@ -140,6 +140,9 @@ ENTRIES_TAKEN = 2**20
 STATES_READ_BY_CLIQUE = 2**16
 """Joint states of the variables that a clique eliminates up to which they are read back together."""
 
+WORK_OF_READING = 2**20
+"""Multiplications (a few milliseconds) up to which all joint states of a clique with ties are compared."""
+
 ENTRIES_READ_AT_ONCE = 2**18
 """Weights of joint states in different contexts that are in memory at a time while values are read back."""
 

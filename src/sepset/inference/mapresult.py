@@ -15,6 +15,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, SepsetError
@@ -39,6 +40,9 @@ class Certified(Protocol):
     def check(self) -> bool:
         """Whether it does, computed again."""
 
+
+NO_TRACE = read_only(np.zeros(0))
+"""The trace of a method that takes one step."""
 
 NO_VARIABLES = Variables()
 """The variables of an empty model."""
@@ -121,7 +125,7 @@ class MapResult(Report, Result):
     variables: Variables = field(default=NO_VARIABLES, kw_only=True, repr=False)
     certificate: Certified | None = field(default=None, kw_only=True, repr=False)
     persistent: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
-    trace: Floats = field(default_factory=lambda: np.zeros(0), kw_only=True, repr=False)
+    trace: Floats = field(default_factory=lambda: NO_TRACE, kw_only=True, repr=False)
     findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
 
     @property

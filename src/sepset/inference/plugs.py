@@ -7,6 +7,7 @@ unequal states become weights.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -14,10 +15,11 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
 from sepset.base.frozen import read_only
+from sepset.base.logarithms import LN2
 from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
-from sepset.factors.block import FactorBlock
+from sepset.factors.block import FactorBlock, Single
 from sepset.factors.potentials import (
     AtLeastOne,
     Cardinality,
@@ -47,6 +49,9 @@ from sepset.variables.universe import Variables
 
 CHUNK = 2**14
 """The number of tables that are looked at together."""
+
+Shape = tuple[int, ...]
+"""The number of states on each axis of a table."""
 
 NUMBERED = (TABLE, GROUP, COUNT)
 """The kinds with numbers among the tables."""
@@ -143,6 +148,39 @@ def logarithms(values: Floats) -> Floats:
     """The logarithms, -inf for zero."""
     with np.errstate(divide="ignore"):
         return np.log(values)
+
+
+def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
+    """The factors of all blocks; single tables of one shape are together, as in a block."""
+    cards, tables, parts = problem.variables.cards, dict[Shape, list[Single]](), dict[Shape, list[Part]]()
+    firsts = dict[Shape, list[int]]()
+    for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
+        if type(block) is Single and type(block.value) is Table:
+            block.factor(0, problem.variables)  # which checks its scope
+            shape = block.value.shape
+            tables.setdefault(shape, []).append(block)
+            firsts.setdefault(shape, []).append(first)
+            continue
+        part = part_of(block, problem, evidence, first)
+        if part.kind == TABLE and len(part.scopes) == 1:
+            parts.setdefault(tuple(cards[part.scopes[0]].tolist()), []).append(part)
+        else:
+            yield part
+    for shape, blocks in tables.items():
+        scopes = np.concatenate([block.scopes for block in blocks])
+        yield Part(scopes, np.array(firsts[shape]), _log_rows([block.value for block in blocks]))
+    for alike in parts.values():
+        rows = np.concatenate([part.scopes for part in alike])
+        yield Part(rows, np.concatenate([p.numbers for p in alike]), np.concatenate([p.logs for p in alike]))
+
+
+def _log_rows(tables: Sequence[Any]) -> Floats:
+    """The logarithms of tables of one size, one row each."""
+    rows = np.array([table.flat for table in tables])
+    is_linear = np.array([table.space == "linear" for table in tables])
+    exponents = np.array([table.exponent for table in tables])
+    rows[is_linear] = logarithms(rows[is_linear]) + (exponents[is_linear] * LN2)[:, None]
+    return rows
 
 
 def part_of(block: Block, problem: Problem, evidence: Evidence, first: int) -> Part:
@@ -254,8 +292,8 @@ class PlugBuilder:
         if part.kind >= PARITY and arity <= 2:
             part = Part(part.scopes, part.numbers, _small(part, self.cards[part.scopes[0]].tolist()))
         if arity > 1:
-            weighted, constant = _weighted(part, self.cards)
-            self.parts.append(weighted)
+            parts, constant = _weighted(part, self.cards)
+            self.parts += parts
             self.constant += constant
             return
         logs = part.logs
@@ -289,9 +327,9 @@ class PlugBuilder:
             _joined([_numbers(p, p.weights) for p in parts], np.float64),
             _joined([_numbers(p, p.limits) for p in parts], np.float64),
         )
+        numbers, plugs = _in_order(_joined([p.numbers for p in parts]), plugs)
         for array in plugs:
             read_only(array)
-        numbers = _joined([p.numbers for p in parts])
         return self.free, numbers, plugs, read_only(self.unary), self.constant
 
 
@@ -337,20 +375,45 @@ def _places(part: Part, start: int) -> Ints:
     return start + step * np.arange(len(part.scopes))
 
 
-def _weighted(part: Part, cards: Ints) -> tuple[Part, float]:
-    """Tables of two variables as weights of equal states and a constant, if they are nothing else."""
+def _in_order(numbers: Ints, plugs: Plugs) -> tuple[Ints, Plugs]:
+    """The factors in the order of their numbers in the problem, whatever parts they came in."""
+    if (numbers[1:] >= numbers[:-1]).all():
+        return numbers, plugs
+    order = np.argsort(numbers, kind="stable")
+    arities = np.diff(plugs.starts)[order]
+    starts = starts_of(arities)
+    slots = np.repeat(plugs.starts[:-1][order] - starts[:-1], arities) + np.arange(starts[-1])
+    each = {name: getattr(plugs, name)[order] for name in ("kinds", "places", "weights", "limits")}
+    return numbers[order], plugs._replace(starts=starts, scope=plugs.scope[slots], **each)
+
+
+def _weighted(part: Part, cards: Ints) -> tuple[list[Part], float]:
+    """Those tables of two variables that only tell equal from unequal states as weights and a constant; the rest."""
     shape = cards[part.scopes[0]].tolist()
     if part.kind != TABLE or len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
-        return part, 0.0
-    equal, num = np.eye(shape[0], dtype=bool).reshape(-1), len(part.scopes)
-    numbers = np.empty((len(part.logs), 2))
-    for first in range(0, len(part.logs), CHUNK):
-        some = part.logs[first : first + CHUNK]
-        if not np.isfinite(some[:, :2]).all():
-            return part, 0.0
-        if (some[:, equal] != some[:, :1]).any() or (some[:, ~equal] != some[:, 1:2]).any():
-            return part, 0.0
-        numbers[first : first + CHUNK] = some[:, :2]
-    each = np.broadcast_to(numbers, (num, 2))
+        return [part], 0.0
+    is_weight = _tells_equal(part.logs, shape[0])
+    if not is_weight.any():
+        return [part], 0.0
+    if is_weight.all():
+        rest, found = [], part
+    else:
+        rest, found = [part.rows(~is_weight)], part.rows(is_weight)
+    num = len(found.scopes)
+    each = np.broadcast_to(found.logs[:, :2], (num, 2))
     weights, limits = each[:, 0] - each[:, 1], np.full(num, np.inf)
-    return Part(part.scopes, part.numbers, np.zeros((1, 1)), POTTS, weights, limits), float(each[:, 1].sum())
+    made = Part(found.scopes, found.numbers, np.zeros((1, 1)), POTTS, weights, limits)
+    return [*rest, made], float(each[:, 1].sum())
+
+
+def _tells_equal(logs: Floats, states: int) -> Bools:
+    """Which tables over two variables have one finite number for equal and one for unequal states."""
+    equal = np.eye(states, dtype=bool).reshape(-1)
+    found = (logs[:, 0] == logs[:, -1]) & (logs[:, 1] == logs[:, states]) & np.isfinite(logs[:, :2]).all(axis=1)
+    places = np.flatnonzero(found)
+    for first in range(0, len(places), CHUNK):
+        rows = places[first : first + CHUNK]
+        some = logs[rows]
+        same = (some[:, equal] == some[:, :1]).all(axis=1) & (some[:, ~equal] == some[:, 1:2]).all(axis=1)
+        found[rows] = same
+    return np.asarray(found)

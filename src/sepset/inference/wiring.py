@@ -28,7 +28,7 @@ from sepset.inference.plugs import (
     logarithms,
     named_values,
     numbered_values,
-    part_of,
+    parts_of,
     require_discrete,
     starts_of,
 )
@@ -110,8 +110,8 @@ class Wiring:
             raise NotApplicable(f"Soft findings are fitted before a model is wired; found {names}. Use marginals().")
         require_discrete(problem, found)
         builder = PlugBuilder(problem.variables, found)
-        for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
-            builder.add(part_of(block, problem, found, first))
+        for part in parts_of(problem, found):
+            builder.add(part)
         for position, weights in sorted(found.weights.items()):
             logs = logarithms(np.asarray(weights, np.float64)).reshape(1, -1)
             builder.add(Part(np.array([[position]]), np.array([-1]), logs))

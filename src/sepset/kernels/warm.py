@@ -39,7 +39,7 @@ TYPES = {
 KERNELS = {
     "compiled.contraction.run": "ffIIIiibIIiiI?bIIf",
     "compiled.contraction.run_briefly": "ffIIIiibIIiiI?bIIf",
-    "compiled.modes.most_probable": "fiiifiiiinn",
+    "compiled.modes.most_probable": "fiiifiiiibnnb",
     "compiled.layout.assemble": "fiifIiiiiiiiiiii",
     "compiled.axes.axis_strides": "fiifIni?",
     "rows.batches.run_rows": "fIIbIfSIIIIIIIffFfbb",

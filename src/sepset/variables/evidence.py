@@ -113,12 +113,14 @@ class Evidence:
     @property
     def observed(self) -> tuple[int, ...]:
         """The positions of variables with one known value, in order."""
+        if not self.reals and len(self.codes) < 2:
+            return tuple(self.codes)
         return tuple(sorted({*self.codes, *self.reals} if self.reals else self.codes))
 
     @property
     def weighted(self) -> tuple[int, ...]:
         """The positions of variables with likelihoods, in order."""
-        return tuple(sorted(self.weights))
+        return tuple(sorted(self.weights)) if self.weights else ()
 
     @property
     def touched(self) -> tuple[int, ...]:

@@ -12,7 +12,10 @@ from sepset.inference import costs
 from sepset.inference.compiled import readback
 from sepset.inference.compiled.execution import run_tensors
 from sepset.inference.compiled.readback import drawer, modes, most_probable, read_back
+from sepset.inference.completion import complete_rows
+from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.variables.evidence import Evidence, resolve
+from support.blocks import in_blocks
 from support.method_contract import Truth
 from support.random_models import markov_net, random_evidence, table_net
 from support.tolerances import STANDARD_ERRORS, TIE
@@ -142,7 +145,7 @@ def test_no_array_has_the_joint_states_of_a_large_clique(monkeypatch):
     monkeypatch.setattr(costs, "STATES_READ_BY_CLIQUE", 64)
     monkeypatch.setattr(readback, "modes", lambda weights, which: most.append(weights.size) or modes(weights, which))
     loops = readback.kernels.most_probable
-    monkeypatch.setattr(readback.kernels, "most_probable", lambda *args: most.append(args[-2]) or loops(*args))
+    monkeypatch.setattr(readback.kernels, "most_probable", lambda *args: most.append(args[-3]) or loops(*args))
     rng, variables = np.random.default_rng(0), [ss.Discrete(f"v{i}", 2) for i in range(12)]
     pairs = [(a, b) for i, a in enumerate(variables) for b in variables[:i]]
     model = ss.MarkovNet(*(ss.Table(pair, rng.random((2, 2))) for pair in pairs))
@@ -171,11 +174,58 @@ def test_loops_and_arrays_choose_the_same_states(monkeypatch, most):
                 continue
             loops, value = most_probable(done), done.log_partition
             arrays = {r: int(column[0]) for r, column in read_back(done, 1, modes, maximize=True).items()}
-        assert loops == arrays
-        states = {question.ids[r]: code for r, code in loops.items()}
+        assert dict(enumerate(loops)) == arrays
+        states = {question.ids[r]: code for r, code in enumerate(loops)}
         place = {v: i for i, v in enumerate(variables)}
         weights = [t[tuple(states[place[v]] for v in scope)] for scope, t in zip(scopes, entries, strict=True)]
         assert math.log(math.prod(weights)) == pytest.approx(value)
+
+
+def tied_model(rng, power=1.0):
+    """Tables of few different values: many assignments are equally probable, but for rounding."""
+    variables = [ss.Discrete(f"v{i}", int(rng.integers(1, 4))) for i in range(7)]
+    scopes = [[variables[i] for i in rng.permutation(7)[: rng.integers(1, 4)]] for _ in range(9)]
+    logs = [power * np.log(rng.choice([0.1, 0.3, 0.3, 0.7], [v.num_states for v in scope])) for scope in scopes]
+    return ss.MarkovNet(*map(ss.Table.from_log, scopes, logs), variables=variables), list(
+        zip(scopes, logs, strict=True)
+    )
+
+
+def lowest_of_the_best(model, parts, order):
+    """The best assignment with the lowest state of the variable eliminated last, then of the one before it, ..."""
+    names = [v.name for v in model.variables]
+    axes = {name: axis for axis, name in enumerate(reversed(order))}
+    shape = [model[name].num_states for name in reversed(order)]
+    joint = np.zeros(shape)
+    for scope, logs in parts:
+        at = sorted(range(len(scope)), key=lambda i: axes[scope[i].name])
+        wide = [1] * len(shape)
+        for v in scope:
+            wide[axes[v.name]] = v.num_states
+        joint = joint + logs.transpose(at).reshape(wide)
+    first = int(np.argmax(joint >= joint.max() - 1e-9))
+    codes = np.unravel_index(first, shape)
+    return {name: int(codes[axes[name]]) for name in names}
+
+
+@in_blocks("seed", range(100))
+def test_ties_follow_one_rule(seed):
+    """By cliques or in parts, linear or in log space, alone or in rows of findings: the order decides."""
+    rng = np.random.default_rng([seed, 14])
+    model, parts = tied_model(rng, power=(1.0, 400.0)[seed % 2])
+    found = []
+    for most in (1, 4, 2**16):
+        with pytest.MonkeyPatch.context() as few:
+            few.setattr(costs, "STATES_READ_BY_CLIQUE", most)
+            engine = ss.prepare(model)
+            found.append(dict(engine.map_assignment().assignment))
+    question = engine.prepared.tables.compiler.best(Evidence())
+    order = [model.variables[v].name for v in question.ids]
+    expected = lowest_of_the_best(model, parts, order)
+    assert found == [expected] * 3
+    rows = EvidenceRows(tuple(range(7)), np.full((2, 7), -1, np.int32), (), np.zeros((2, 0)))
+    completed = complete_rows(engine.prepared, rows, Workers(1)).rows.codes
+    assert completed.tolist() == [[expected[v.name] for v in model.variables]] * 2
 
 
 def test_products_beyond_the_range_of_floats_are_compared():

@@ -1,6 +1,7 @@
 """The M best assignments by best max-marginal first, beside enumeration."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import sepset as ss
 from inference.propagation.test_loopybp import random_forest, spin_glass
 from sepset.errors import NotApplicable
+from sepset.inference.propagation import passing
 from sepset.inference.wiring import Wiring
 
 
@@ -68,3 +70,22 @@ def test_messages_that_have_not_converged_prove_nothing():
         assert is_best or found.guarantees["assignment"] is not ss.Guarantee.EXACT
         wrong += not is_best
     assert wrong
+
+
+def test_an_interrupt_leaves_the_assignments_so_far(monkeypatch):
+    """Passes that an interrupt ends are not followed by others."""
+    net, run, asked = spin_glass(np.random.default_rng(1), 3, 3), passing.run, []
+
+    def interrupted(*args, **settings):
+        asked.append(1)
+        found = run(*args, **settings)
+        return replace(found, status=ss.Status.INTERRUPTED) if len(asked) == 4 else found
+
+    monkeypatch.setattr(passing, "run", interrupted)
+    found = ss.map_assignment(net, method=ss.LoopyBP(), k=20)
+    assert 0 < len(found.assignments) < 20
+    assert len(asked) == 4
+    del asked[3:]
+    with pytest.raises(KeyboardInterrupt):
+        ss.map_assignment(net, method=ss.inference.DualDecomposition())
+    assert len(asked) == 4

@@ -11,7 +11,7 @@ from sepset.inference import ClusterBP
 from sepset.inference.wiring import Wiring
 from support.blocks import in_blocks
 from support.random_models import random_finding
-from support.wired import best_value, random_problem
+from support.wired import best_value, random_problem, task_of
 
 
 @in_blocks("seed", range(40))
@@ -114,3 +114,18 @@ def test_empty_models_and_impossible_evidence():
     unequal = [ss.Table([u, v], [[0, 1], [1, 0]]) for u, v in [(a, b), (b, c), (c, a)]]
     with pytest.raises(ImpossibleEvidence):
         ss.marginals(ss.MarkovNet(*unequal), method=ClusterBP(3))
+
+
+@in_blocks("seed", range(60))
+def test_passes_that_end_early_refute_nothing(seed):
+    """Zeros reach other clusters pass by pass: a possible model stays one however soon they end."""
+    wiring = Wiring.of(random_problem(np.random.default_rng([seed, 2])))
+    best = best_value(wiring)
+    if best == -np.inf:
+        return
+    for steps in (1, 2):
+        method = ClusterBP(2, until=ss.Until(steps=steps, tolerance=1e-9))
+        assert method.propagate(wiring).log_totals > -np.inf
+        found = method.assign(task_of(wiring))
+        assert found.bound >= best - 1e-9
+        assert found.log_values[0] <= best + 1e-9

@@ -31,3 +31,16 @@ def test_every_step_is_a_reparameterization(seed, is_max):
         state, info = passing.step(None, state, rng)
         if info.objective == -np.inf:
             return
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_factor_is_at_home_in_the_smallest_cluster_that_covers_it(seed):
+    wiring = Wiring.of(random_problem(np.random.default_rng(seed)))
+    made = ClusterBP(2)._passing(wiring, is_max=False).clusters
+    for f, home in enumerate(made.homes):
+        scope = set(made.wiring.scope(f).tolist())
+        assert scope <= set(made.scopes[home])
+        assert len(made.scopes[home]) == min(len(own) for own in made.scopes if scope <= set(own))
+    assert [list(found) for found in made.around] == [
+        [a for a, own in enumerate(made.scopes) if i in own] for i in range(made.wiring.num_variables)
+    ]

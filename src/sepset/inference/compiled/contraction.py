@@ -137,30 +137,62 @@ class Choice(NamedTuple):
         scope: the ranks that are known.
         tensors: those whose product, at the known values, is the weight of each joint state.
         residual: the ranks that are chosen.
+        is_step: whether it is one of several for a clique.
     """
 
     scope: Ranks
     tensors: Ranks
     residual: Ranks
+    is_step: bool = False
 
 
 def choices(made: Contraction, groups: Groups) -> list[Choice]:
-    r"""How all variables are read back after the forward sweep, root first: by cliques, or by steps where a clique's
-    joint states are many.
+    r"""How all variables are drawn after the forward sweep, root first: by cliques, or by steps where a clique's joint
+    states are many.
 
     A step $d = \bigoplus_u a\, b$ has only the states of the variables $u$ that it removes, which both operands have.
     """
-    residuals: list[list[int]] = [[] for _ in groups.sepsets]
-    for r, group in enumerate(groups.group.tolist()):
-        if group >= 0:
-            residuals[group].append(r)
+    residuals = _residuals(groups)
     large = {g for g, ranks in enumerate(residuals) if made.size(ranks) > costs.STATES_READ_BY_CLIQUE}
-    found: list[Choice] = []
     by_step = _step_choices(made, groups, large) if large else {}
+    found: list[Choice] = []
     for g in reversed(range(len(residuals))):
-        clique = Choice(groups.sepsets[g], made.inboxes[g], tuple(residuals[g]))
+        clique = Choice(groups.sepsets[g], made.inboxes[g], residuals[g])
         found += by_step[g] if g in large else [clique]
     return found
+
+
+def mode_choices(made: Contraction, groups: Groups, *, work: float = math.inf) -> list[Choice]:
+    """How a most probable assignment is read back, root first: by cliques, the variable eliminated last first.
+
+    The lowest state of one variable after the other then depends on the order of elimination alone.
+
+    Args:
+        work: the products above which a clique with many joint states is read back by steps, which removed its
+            variables in an order of their own.
+    """
+    residuals = _residuals(groups)
+    large = {g for g, ranks in enumerate(residuals) if _is_long(made, ranks, made.inboxes[g], work)}
+    by_step = _step_choices(made, groups, large) if large else {}
+    found: list[Choice] = []
+    for g in reversed(range(len(residuals))):
+        parts = by_step[g] if g in large else [Choice(groups.sepsets[g], made.inboxes[g], residuals[g])]
+        found += [choice._replace(residual=choice.residual[::-1], is_step=g in large) for choice in parts]
+    return found
+
+
+def _is_long(made: Contraction, residual: Ranks, tensors: Ranks, work: float) -> bool:
+    size = made.size(residual)
+    return size > costs.STATES_READ_BY_CLIQUE and size * len(tensors) > work
+
+
+def _residuals(groups: Groups) -> list[Ranks]:
+    """The ranks that each clique eliminates, ascending."""
+    found: list[list[int]] = [[] for _ in groups.sepsets]
+    for r, group in enumerate(groups.group.tolist()):
+        if group >= 0:
+            found[group].append(r)
+    return [tuple(ranks) for ranks in found]
 
 
 class Traceback(NamedTuple):
@@ -169,7 +201,8 @@ class Traceback(NamedTuple):
     Attributes:
         tensor_start, tensors: the tensors of each choice, as compressed rows.
         residual_start, residuals: the ranks that each chooses, as compressed rows.
-        largest: the most joint states of a choice.
+        is_step: whether each is one of several for a clique.
+        largest: the most joint states that are weighed together.
         passes: the number of products of all choices.
     """
 
@@ -177,18 +210,19 @@ class Traceback(NamedTuple):
     tensors: Ints
     residual_start: Ints
     residuals: Ints
+    is_step: Bytes
     largest: int
     passes: int
 
 
-def traceback(made: Contraction, groups: Groups) -> Traceback:
-    """The choices of `choices`, from the arrays of cliques if each is read back as a whole."""
+def traceback(made: Contraction, groups: Groups, *, work: float = math.inf) -> Traceback:
+    """The choices of `mode_choices`, from the arrays of cliques if each is read back as a whole."""
     num = len(groups.start) - 1
-    ranks = np.flatnonzero(groups.group >= 0)
+    ranks = np.flatnonzero(groups.group >= 0)[::-1]
     behind = num - 1 - groups.group[ranks]  # cliques counted from the root
     states = np.bincount(behind, np.log2(made.weights[ranks]), num)
     if num and states.max() > math.log2(costs.STATES_READ_BY_CLIQUE) - 1e-9:
-        return _listed(made, choices(made, groups))
+        return _listed(made, mode_choices(made, groups, work=work))
     start, boxes = made.boxes[0][: num + 1], made.boxes[1]
     counts = np.diff(start)[::-1]
     tensor_start = _bounds(counts)
@@ -196,7 +230,8 @@ def traceback(made: Contraction, groups: Groups) -> Traceback:
     residuals = ranks[np.argsort(behind, kind="stable")]
     sizes = np.rint(2.0**states)
     largest, passes = int(sizes.max(initial=1.0)), int((sizes * counts).sum())
-    return Traceback(tensor_start, tensors, _bounds(np.bincount(behind, minlength=num)), residuals, largest, passes)
+    bounds = _bounds(np.bincount(behind, minlength=num))
+    return Traceback(tensor_start, tensors, bounds, residuals, np.zeros(num, np.uint8), largest, passes)
 
 
 def _listed(made: Contraction, found: list[Choice]) -> Traceback:
@@ -206,8 +241,9 @@ def _listed(made: Contraction, found: list[Choice]) -> Traceback:
         np.array([t for choice in found for t in choice.tensors], np.int64),
         _bounds(np.array([len(choice.residual) for choice in found], np.int64)),
         np.array([r for choice in found for r in choice.residual], np.int64),
-        max(sizes, default=1),
-        sum(size * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)),
+        np.array([choice.is_step for choice in found], np.uint8),
+        max(min(max(sizes, default=1), costs.STATES_READ_BY_CLIQUE), max(made.cards, default=1)),
+        min(sum(size * len(choice.tensors) for size, choice in zip(sizes, found, strict=True)), 2**62),
     )
 
 

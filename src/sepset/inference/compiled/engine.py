@@ -140,11 +140,11 @@ class TableEngine:
         values, found = self._within(question.states, evidence)
         with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
             log_value = done.log_partition
-            codes = {} if log_value == -np.inf else most_probable(done)
-        ids, states = question.ids, question.states
+            codes = [] if log_value == -np.inf else most_probable(done)
+        pairs, states = zip(question.ids, codes, strict=False), question.states
         if states is None:
-            return Best({ids[r]: code for r, code in codes.items()}, log_value)
-        return Best({ids[r]: int(states.codes(ids[r])[code]) for r, code in codes.items()}, log_value)
+            return Best(dict(pairs), log_value)
+        return Best({v: int(states.codes(v)[code]) for v, code in pairs}, log_value)
 
     def best_seconds(self, evidence: Evidence) -> float:
         """The estimated seconds of `best`, whose plan is made."""
@@ -385,12 +385,15 @@ class Compiler:
 
     def best(self, evidence: Evidence) -> Question:
         """The question of the best values; over the states that these findings leave, if it is expensive otherwise."""
-        pattern = self.planner.pattern(evidence)
+        planner = self.planner
+        if planner.domains is None:
+            known = self._questions.find(("mode", (), (evidence.observed, evidence.weighted, None)))
+            return self.question("mode", (), planner.pattern(evidence)) if known is None else known
+        pattern = planner.pattern(evidence)
         question = self.question("mode", (), pattern)
         if question.nanoseconds < costs.NANOSECONDS_FOR_OWN_STATES or self._shared.get(pattern, Uses).num:
             return question
-        domains = self.planner.domains
-        states = None if domains is None else domains.own(evidence)
+        states = planner.domains.own(evidence)
         if states is None or (question.states is not None and states.cards.sum() >= question.states.cards.sum()):
             return question
         found = self._narrowed.get((question, states), lambda: narrowed(question, states.layout, states))

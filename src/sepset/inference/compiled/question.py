@@ -25,6 +25,7 @@ from sepset.inference.compiled.contraction import (
     choices,
     contract,
     follow,
+    mode_choices,
     traceback,
     tree_groups,
 )
@@ -109,13 +110,24 @@ class Question:
 
     @lazy
     def choices(self) -> list[Choice]:
-        """How values are read back after a run, root first."""
+        """How values are drawn after a run, root first."""
         return choices(self.program.contraction, self.tree)
 
     @lazy
-    def traceback(self) -> Traceback:
+    def mode_choices(self) -> list[Choice]:
+        """How a most probable assignment is read back after a run, root first, whatever ties there are."""
+        return mode_choices(self.program.contraction, self.tree, work=costs.WORK_OF_READING)
+
+    @lazy
+    def tied_traceback(self) -> Traceback:
         """The same as flat arrays."""
-        return traceback(self.program.contraction, self.tree)
+        found = traceback(self.program.contraction, self.tree, work=costs.WORK_OF_READING)
+        return found._replace(is_step=np.zeros_like(found.is_step))
+
+    @lazy
+    def traceback(self) -> Traceback:
+        """The same by steps where a clique has many joint states: if they have no ties, all ways are the same."""
+        return traceback(self.program.contraction, self.tree, work=0.0)
 
     @property
     def singles(self) -> dict[int, int]:

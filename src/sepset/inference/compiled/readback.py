@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import NEVER, interruptible
 from sepset.inference import costs
-from sepset.inference.compiled.contraction import Choice, Ranks
+from sepset.inference.compiled.contraction import Choice, Ranks, Traceback
 from sepset.inference.compiled.dense import DenseRun
 from sepset.inference.compiled.run import TensorRun
 from sepset.kernels.compiled import modes as kernels
-from sepset.kernels.compiled.modes import SAFE_PARTS
+from sepset.kernels.compiled.modes import SAFE_PARTS, TIED
 
 Choose = Callable[[Floats, Ints], Ints]
 """From weights (one row per distinct context) and the context of each row, a joint code for each row."""
 
 
-def most_probable(run: TensorRun) -> dict[int, int]:
-    """A code for every eliminated rank: one most probable assignment after a sweep of maxima.
+def most_probable(run: TensorRun) -> list[int]:
+    """A code for every rank: one most probable assignment after a sweep of maxima.
 
-    The lowest joint code of equal ones, clique by clique from the root; the same by loops or by arrays.
+    Of equal ones (but for rounding), that with the lowest state of the variable eliminated last, then of the one before
+    it, and so on; the same by loops or by arrays, in parts or at once. Only a clique with ties and more joint states
+    than are worth comparing is read by the steps of its contraction, the lowest states of each.
 
     Cost: one pass over the tensors of each choice at the codes chosen before.
     Reference: Koller & Friedman 13.2.
@@ -32,25 +35,24 @@ def most_probable(run: TensorRun) -> dict[int, int]:
     """
     question = run.question
     if isinstance(run, DenseRun):
-        plan, made = question.traceback, question.contraction
-        if plan.largest <= costs.STATES_READ_BY_CLIQUE:
-            codes, is_in_range = kernels.most_probable(
-                run.workspace,
-                question.program.offsets,
-                made.bounds,
-                made.pool,
-                made.weights,
-                plan.tensor_start,
-                plan.tensors,
-                plan.residual_start,
-                plan.residuals,
-                plan.largest,
-                plan.passes,
-            )
-            if is_in_range:
-                found: list[int] = codes.tolist()
-                return {r: found[r] for r in plan.residuals.tolist()}
-    return {r: int(column[0]) for r, column in read_back(run, 1, modes, maximize=True).items()}
+        codes, is_in_range, is_tied = _by_loops(run, question.traceback)
+        if is_tied:
+            codes, is_in_range, _ = _by_loops(run, question.tied_traceback)
+        if is_in_range:
+            found: list[int] = codes.tolist()
+            return found
+    columns = read_back(run, 1, modes, maximize=True)
+    return [int(columns[r][0]) for r in range(len(columns))]
+
+
+def _by_loops(run: DenseRun, plan: Traceback) -> tuple[Ints, bool, bool]:
+    """The codes, whether all products were in range, and whether a tie ended it."""
+    question, made = run.question, run.question.contraction
+    parts = run.workspace, question.program.offsets, made.bounds, made.pool, made.weights, *plan
+    if plan.passes <= costs.WORK_UNINTERRUPTED:
+        found: tuple[Ints, bool, bool] = kernels.most_probable(*parts, NEVER)
+        return found
+    return interruptible(partial(kernels.most_probable, *parts))
 
 
 def read_back(run: TensorRun, num_rows: int, choose: Choose, *, maximize: bool) -> dict[int, Ints]:
@@ -66,7 +68,7 @@ def read_back(run: TensorRun, num_rows: int, choose: Choose, *, maximize: bool) 
     """
     cards = run.question.contraction.cards
     columns: dict[int, Ints] = {}
-    for choice in run.question.choices:
+    for choice in run.question.mode_choices if maximize else run.question.choices:
         context, which = _contexts(columns, choice.scope, cards, num_rows)
         joint = _chosen(run, choice, context, which, choose, maximize)
         for r in reversed(choice.residual):
@@ -122,7 +124,8 @@ class _Parts:
         most = costs.STATES_READ_BY_CLIQUE
         first = next(i for i in range(len(cards)) if i + 1 == len(cards) or math.prod(cards[i:]) <= most)
         self._head, self._tail = cards[:first], cards[first:]
-        self._is_log = run.is_log
+        self._is_log = run.is_log or len(choice.tensors) > SAFE_PARTS
+        self._takes_logs = self._is_log and not run.is_log
         self._tensors = [self._at(run, t, choice.residual, context) for t in choice.tensors]
 
     def _at(self, run: TensorRun, tensor: int, residual: Ranks, context: dict[int, int]) -> Floats:
@@ -131,7 +134,9 @@ class _Parts:
         scope = made.scopes[tensor]
         array = run.tensor(tensor).reshape([made.cards[r] for r in scope])
         own = array[tuple([context.get(r, slice(None)) for r in scope])]
-        return own.reshape([made.cards[r] if r in scope else 1 for r in residual])
+        free = [r for r in scope if r not in context]
+        own = own.transpose([free.index(r) for r in residual if r in free])
+        return own.reshape([made.cards[r] if r in free else 1 for r in residual])
 
     def chosen(self, num_rows: int, choose: Choose, maximize: bool) -> Ints:
         """The joint code of each row."""
@@ -151,6 +156,9 @@ class _Parts:
         found: Floats = np.zeros(()) if self._is_log else np.ones(())
         for tensor in self._tensors:
             there = tensor[tuple(int(c) if size > 1 else 0 for c, size in zip(codes, tensor.shape, strict=False))]
+            if self._takes_logs:
+                with np.errstate(divide="ignore"):
+                    there = np.log(there)
             found = found + there if self._is_log else found * there
         return np.broadcast_to(found, self._tail).reshape(-1)
 
@@ -175,7 +183,7 @@ def _weights(run: TensorRun, choice: Choice, context: dict[int, Ints], num: int)
         for part in parts[1:]:
             weights = weights * part
             if len(parts) > SAFE_PARTS:
-                weights /= _largest(weights, 0.0)
+                weights = np.ldexp(weights, -np.frexp(_largest(weights, 0.0))[1])
         if len(parts) <= SAFE_PARTS or weights.all() or not _is_lost(weights, parts):
             return np.broadcast_to(weights, whole)
     with np.errstate(divide="ignore"):
@@ -193,7 +201,7 @@ def _part(run: TensorRun, tensor: int, residual: Ranks, context: dict[int, Ints]
     made = run.question.contraction
     scope = made.scopes[tensor]
     known = [i for i, r in enumerate(scope) if r in context]
-    free = [i for i, r in enumerate(scope) if r not in context]
+    free = [scope.index(r) for r in residual if r in scope]
     array = run.tensor(tensor).reshape([made.cards[r] for r in scope]).transpose(known + free)
     part = array[tuple(context[scope[i]] for i in known)] if known else array[None]
     own = {scope[i] for i in free}
@@ -207,8 +215,9 @@ def _largest(weights: Floats, zero: float) -> Floats:
 
 
 def modes(weights: Floats, which: Ints) -> Ints:
-    """The joint code of largest weight; ties go to the lowest."""
-    return np.asarray(weights.argmax(axis=1)[which], dtype=np.int64)
+    """The lowest joint code of largest weight, but for rounding."""
+    first = (weights >= (1.0 - TIED) * weights.max(axis=1, keepdims=True)).argmax(axis=1)
+    return np.asarray(first[which], dtype=np.int64)
 
 
 def drawer(rng: np.random.Generator) -> Choose:

@@ -54,7 +54,7 @@ Solve = Callable[[Wiring], tuple[Ints, float, Floats]]
 
 
 def best_first(wiring: Wiring, k: int, solve: Solve) -> list[Ints]:
-    """Up to k different assignments, best first; exact if the max-marginals are. There are fewer if the time ends.
+    """Up to k different assignments, best first; exact if the max-marginals are. There are fewer if it is cut short.
 
     Args:
         solve: for each part of the assignments.
@@ -80,7 +80,7 @@ def best_first(wiring: Wiring, k: int, solve: Solve) -> list[Ints]:
         try:
             parts[which] = replace(parts[which], unary=excluded, maxima=_part(wiring, excluded, solve).maxima)
             parts.append(_part(wiring, fixed, solve))
-        except OutOfTime:
+        except (OutOfTime, KeyboardInterrupt):
             break
         if parts[-1].value > -np.inf:
             found.append(parts[-1])

@@ -62,18 +62,23 @@ class Clusters:
         """
         scopes = tuple(_places(scope, place) for scope in graph.clusters)
         sepsets = tuple(_places(scope, place) for scope in graph.sepsets)
-        homes = tuple(_home(wiring, f, scopes) for f in range(wiring.num_factors))
+        around = _around(wiring.num_variables, scopes)
+        homes = tuple(_home(wiring, f, scopes, around) for f in range(wiring.num_factors))
         logs = [np.zeros(_shape(wiring, scope)) for scope in scopes]
         for f, home in enumerate(homes):
             scope = wiring.scope(f).tolist()
             table = wiring.table(f).transpose(np.argsort(scope))
             logs[home] += _widened(table, tuple(sorted(scope)), scopes[home])
-        for i in range(wiring.num_variables):
-            own = next((a for a, scope in enumerate(scopes) if i in scope), -1)
-            if own < 0:
+        for i, inside in enumerate(around):
+            if not inside:
                 raise NotApplicable(f"No cluster has {wiring.name(i)!r}. Add it to one.")
-            logs[own] += _widened(wiring.logs(i), (i,), scopes[own])
+            logs[inside[0]] += _widened(wiring.logs(i), (i,), scopes[inside[0]])
         return cls(wiring, scopes, graph.edges, sepsets, homes, tuple(logs))
+
+    @lazy
+    def around(self) -> Sequence[Sequence[int]]:
+        """For each variable the clusters that have it."""
+        return _around(self.wiring.num_variables, self.scopes)
 
     @lazy
     def incoming(self) -> tuple[tuple[int, ...], ...]:
@@ -109,10 +114,21 @@ def _shape(wiring: Wiring, scope: Scope) -> tuple[int, ...]:
     return shape
 
 
-def _home(wiring: Wiring, f: int, scopes: Sequence[Scope]) -> int:
-    """The smallest cluster that covers a factor."""
+def _around(num_variables: int, scopes: Sequence[Scope]) -> list[list[int]]:
+    """For each variable the clusters that have it."""
+    found: list[list[int]] = [[] for _ in range(num_variables)]
+    for a, scope in enumerate(scopes):
+        for i in scope:
+            found[i].append(a)
+    return found
+
+
+def _home(wiring: Wiring, f: int, scopes: Sequence[Scope], around: Sequence[Sequence[int]]) -> int:
+    """The smallest cluster that covers a factor, among those that have the rarest of its variables."""
     scope = set(wiring.scope(f).tolist())
-    fits = [a for a, own in enumerate(scopes) if scope.issubset(own)]
+    fits = [
+        a for a in min((around[i] for i in scope), key=len, default=range(len(scopes))) if scope.issubset(scopes[a])
+    ]
     if not fits:
         names = listing([wiring.name(i) for i in sorted(scope)])
         raise NotApplicable(f"No cluster covers the factor over {names}. Add one, or let ClusterBP(bound=) build them.")
@@ -227,7 +243,7 @@ class ClusterBeliefs:
     def log_totals(self) -> float:
         """The free energy without the constant; -inf if the evidence is impossible."""
         made, messages, num = self.passing.clusters, self.ended.state, len(self.passing.clusters.edges)
-        if self.ended.info is not None and self.ended.info.objective == -np.inf:
+        if self.ended.info is not None and self.ended.info.is_done:
             return -math.inf
         totals = [self._total(logs) for logs in self.logs]
         if min(totals, default=0.0) == -math.inf or made.wiring.constant == -math.inf:
@@ -254,8 +270,7 @@ class ClusterBeliefs:
 
     def variable_logs(self, i: int) -> Floats:
         """The logarithm of the belief of one variable, from the smallest cluster that has it."""
-        scopes = self.passing.clusters.scopes
-        home = min((a for a, scope in enumerate(scopes) if i in scope), key=lambda a: self.logs[a].size)
+        home = min(self.passing.clusters.around[i], key=lambda a: self.logs[a].size)
         return self.over((i,), home)
 
     def rows(self, places: Ints) -> Floats:

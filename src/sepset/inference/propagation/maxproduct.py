@@ -158,6 +158,8 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     def solve(part: Wiring) -> tuple[Ints, float, Floats]:
         converged.append(False)
         beliefs = propagated(passing, part, rule)
+        if beliefs.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         converged[-1] = beliefs.has_converged
         if beliefs.log_totals == -math.inf:
             return task.wiring.modes, -math.inf, np.full(len(part.unary), -np.inf)

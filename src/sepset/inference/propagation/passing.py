@@ -322,7 +322,7 @@ def beliefs_of(
     """
     possible = wiring.consistent
     logs, totals = passing.gathered(possible, state)
-    is_refuted = ended is not None and ended.info is not None and ended.info.objective == -np.inf
+    is_refuted = ended is not None and ended.info is not None and ended.info.is_done
     if is_refuted or possible.constant == -np.inf:
         totals = -np.inf
     return Beliefs(possible, *passing.weights(possible), read_only(logs), totals, passing, state, ended)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.logarithms import LN2
+from sepset.kernels.compiled.modes import TIED
 from sepset.kernels.compiled.tiles import advance
 from sepset.kernels.kernel import kernel
 
@@ -386,12 +387,12 @@ def _weight(w: Any, inbox: Any, first: int, end: int, axes: Any, codes: Any, lan
 
 @kernel(borrows=True)
 def _is_larger(value: float, power: int, best: float, top: int) -> bool:
-    """Whether one weight is larger than another, each a number and a power of the limit."""
+    """Whether one weight is larger than another by more than rounding, each a number and a power of the limit."""
     if value == 0.0 or best == 0.0:
         return value > best
     if power == top:
-        return value > best
-    return bool(np.log(value) - power * LOG_OF_LIMIT > np.log(best) - top * LOG_OF_LIMIT)
+        return value * (1.0 - TIED) > best
+    return bool(np.log(value) - power * LOG_OF_LIMIT > np.log(best) - top * LOG_OF_LIMIT + TIED)
 
 
 @kernel(borrows=True)

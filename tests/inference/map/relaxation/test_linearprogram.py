@@ -1,7 +1,10 @@
 """Linear and integer programs: bounds, proofs, and assignments, against enumeration and other methods."""
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import sepset as ss
 from sepset.factors.block import FactorBlock
@@ -12,7 +15,7 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 from support.blocks import in_blocks
 from support.planted import best_of_parts, planted_union
-from support.wired import best_value, random_binary, random_problem, task_of
+from support.wired import best_value, local_polytope, random_binary, random_problem, task_of
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -40,6 +43,18 @@ def test_bounds_are_valid_and_certificates_hold(seed):
     assert found.certificate.check()
     if found.guarantee is ss.Guarantee.EXACT:
         assert found.log_values[0] == pytest.approx(best, abs=1e-9)
+
+
+@in_blocks("seed", range(40))
+def test_the_marginal_polytope_has_the_best_value_and_the_local_one_no_less(seed):
+    """Mixtures of assignments by a general solver: one that is best, whatever the graph."""
+    wiring = Wiring.of(random_binary(np.random.default_rng([seed, 3]), one_state=0.0))
+    joint = np.array([wiring.log_value(codes) for codes in itertools.product((0, 1), repeat=wiring.num_variables)])
+    mixture = linprog(-joint, A_eq=np.ones((1, len(joint))), b_eq=[1.0], bounds=(0.0, None), method="highs")
+    assert -mixture.fun == pytest.approx(joint.max(), abs=1e-7)
+    found = assign(ss.LinearProgram(), task_of(wiring))
+    assert -mixture.fun <= found.bound + 1e-7
+    assert found.bound <= local_polytope(wiring) + 1e-6  # equal unless two factors have the same pair
 
 
 @pytest.mark.parametrize("seed", range(20))

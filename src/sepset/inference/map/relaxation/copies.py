@@ -20,7 +20,8 @@ from sepset.inference.map.dual import bound_of
 from sepset.inference.map.relaxation.temperature import annealed
 from sepset.inference.propagation.counting import dual_messages
 from sepset.inference.propagation.maxproduct import decoded_codes
-from sepset.inference.propagation.passing import Passing, propagated
+from sepset.inference.propagation.passing import Beliefs, Passing, propagated
+from sepset.inference.result import Status
 from sepset.inference.wiring import Wiring
 
 ONCE = Until(steps=3, tolerance=1e-9)
@@ -99,7 +100,7 @@ class Copies:
     def maximum(self, values: Floats) -> Maximum:
         """The best states of all forests; a value of -inf if one has none."""
         model = self.at(values)
-        beliefs = propagated(Passing(0.0, "sequential", True), model, ONCE)
+        beliefs = _passed(Passing(0.0, "sequential", True), model)
         if beliefs.log_totals == -np.inf:
             return Maximum(-np.inf, np.zeros(len(self.owners), np.int64), np.zeros(len(beliefs.messages)))
         messages = dual_messages(beliefs, (beliefs.wiring.traversal.up > 0).astype(np.float64))
@@ -114,8 +115,16 @@ class Copies:
     def smooth(self, values: Floats, temperature: float) -> tuple[float, Floats]:
         r"""The smooth maximum $T \log \sum \exp(\cdot / T)$ of all forests, and the marginals of the copies' states."""
         model = annealed(self.at(values), temperature)
-        beliefs = propagated(Passing(0.0, "sequential", False), model, ONCE)
+        beliefs = _passed(Passing(0.0, "sequential", False), model)
         return temperature * beliefs.energy(), np.exp(beliefs.logs)
+
+
+def _passed(passing: Passing, model: Wiring) -> Beliefs:
+    """The beliefs of a forest; an interrupt of their passes is one of the whole method."""
+    beliefs = propagated(passing, model, ONCE)
+    if beliefs.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return beliefs
 
 
 def _forests(wiring: Wiring) -> Ints:
