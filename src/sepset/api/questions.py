@@ -198,6 +198,7 @@ def map_assignment(
         named = " and ".join(f"{name}=" for name, value in options.items() if value is not None)
         raise NotApplicable(f"{named} is for methods that search, such as ICM(); {type(method).__name__} does not.")
     first: MapResult | None = None
+    refused: TooLarge | None = None
     begun, half = time.monotonic(), _half(until)
     if method is None and over is None and k == 1 and (why := _too_long(model, given, half)):
         with suppress(TooLarge, NotApplicable):  # a factor without a table, which clique trees may not need
@@ -213,11 +214,16 @@ def map_assignment(
             return first
         if method is not None or (over is not None and k > 1):
             raise
-        why = str(refusal)
+        why, refused = str(refusal), refusal if over is not None else None
     except OutOfTime:
         why = f"An exact answer takes longer than {half:.3g} seconds."
     options["until"] = _rest(until, begun)
-    return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
+    try:
+        return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
+    except (TooLarge, NotApplicable):
+        if refused is None:
+            raise
+    raise refused  # the search needs a table that an exact answer does without: its reason says more
 
 
 @translated
