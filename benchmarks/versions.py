@@ -2,7 +2,8 @@
 
 The earlier version is a source tree whose folder is in `SEPSET_BASELINE`, with its own `benchmarks`. Each round runs
 each suite with the sources of either tree, without the peers, in processor seconds; of several rounds the least figure
-counts. Cases are matched by suite, title and name.
+counts. Cases are matched by suite, title and name. `SEPSET_VERSIONS` names some suites, with commas; by default all
+that both versions have.
 """
 
 from __future__ import annotations
