@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from sepset.base.membership import Entries, among, without
-from sepset.errors import StateError
+from sepset.base.membership import among, without
 
 numbers = st.lists(st.integers(0, 9))
 
@@ -16,21 +15,3 @@ def test_items_keep_their_order_and_are_parted(items, others):
     assert sorted(inside + outside) == sorted(items)
     assert [i for i in items if i in inside] == inside
     assert [i for i in items if i in outside] == outside
-
-
-class Coin(Entries):
-    def keys(self):
-        return ("head", "tail")
-
-    def __getitem__(self, key):
-        if key not in self.keys():
-            raise StateError(f"There is no {key!r}.")
-        return 0.5
-
-
-def test_entries_are_found_and_listed():
-    assert "head" in Coin()
-    assert "edge" not in Coin()
-    assert Coin().get("tail") == 0.5
-    assert Coin().get("edge") is None
-    assert dict(Coin().items()) == {"head": 0.5, "tail": 0.5}

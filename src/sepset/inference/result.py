@@ -16,10 +16,10 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
+from sepset.base.entries import Entries
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
-from sepset.base.membership import Entries
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
