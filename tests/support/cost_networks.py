@@ -45,7 +45,7 @@ def random_costs(rng, *, most=6):
     while True:
         functions = CostFunctions.of(random_wiring(rng, most=most))
         if functions.cards and functions.is_possible:
-            return WholeCosts.of(functions, range(len(functions.cards))), functions
+            return WholeCosts.of(functions, np.arange(len(functions.cards))), functions
 
 
 def moved_cost(costs, state, codes):

@@ -19,10 +19,11 @@ from sepset.kernels.kernel import kernel
 FORBIDDEN = 2**60
 """A cost that no assignment with a positive value has."""
 
-LOWER, UPPER, LEVEL, HEIGHT, ROOM, LATEST, FAILED, WORK = range(8)
+LOWER, UPPER, LEVEL, HEIGHT, ROOM, LATEST, FAILED, WORK, SEEN, SWEPT, SETTLED = range(11)
 """The single numbers of a state: the lower bound; the cost that an assignment must be below; the number of the present
 level; the entries of the trail, and the most that propagation may use; the largest variable that waits for directional
-consistency; the function or variable that failed; and the number of revisions so far."""
+consistency; the function or variable that failed; the numbers of revisions, of entries of functions that these have
+seen, and of sweeps so far; and whether more sweeps would not help."""
 
 
 class Network(NamedTuple):
@@ -217,7 +218,7 @@ def minima(network: Network, state: State, f: int, axis: int) -> None:
     last = network.starts[f + 1] - first - 1
     for x in range(network.widest):
         state.least[x] = FORBIDDEN
-    d, sums[0], places[0], codes[0] = 0, 0, network.places[f], -1
+    d, sums[0], places[0], codes[0], seen = 0, 0, network.places[f], -1, 0
     while d >= 0:
         i = network.scope[first + d]
         base, size = network.states[i], network.states[i + 1] - network.states[i]
@@ -233,10 +234,13 @@ def minima(network: Network, state: State, f: int, axis: int) -> None:
         if d < last:
             d += 1
             sums[d], places[d], codes[d] = total, place, -1
-        elif network.tables[place] < FORBIDDEN:
+            continue
+        seen += 1
+        if network.tables[place] < FORBIDDEN:
             total += network.tables[place]
             if total < state.least[codes[axis]]:
                 state.least[codes[axis]] = total
+    state.numbers[SEEN] += seen
 
 
 @kernel(inner=True, borrows=True)
