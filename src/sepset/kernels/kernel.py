@@ -23,10 +23,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Interpreted passes of a loop, about a microsecond each: together about as long as loading compiled kernels takes.
 PLAIN_WORK = 600_000
 
-# The kernels that plan and answer questions about a model are of one kind, and so are those of searches and messages;
-# all other folders are kinds of their own.
+# The kernels that plan and answer questions about a model are of one kind; all other folders are kinds of their own.
 QUESTIONS = "compiled"
-FOLDERS = {**{name: QUESTIONS for name in ("exact", "graphs", "hybrid")}, "propagation": "map"}
+FOLDERS = {name: QUESTIONS for name in ("exact", "graphs", "hybrid")}
 
 Work = Callable[..., float]
 

@@ -8,6 +8,7 @@ import pytest
 from sepset.base.threads import NEVER
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.kernels.map.arrangement import BITS, arrange, label, least_degrees
+from sepset.kernels.map.reduction import ARITY, SIZE
 from support.cost_networks import random_wiring
 
 
@@ -54,8 +55,8 @@ def test_parts_and_arranged_functions(seed):
     place, left = rng.permutation(n), functions.left
     cards, pool = np.zeros(n, np.int64), functions.pool
     cards[place] = functions.cards
-    starts = np.concatenate([[0], np.cumsum(pool.arities[left])]).astype(np.int64)
-    places = np.concatenate([[0], np.cumsum(pool.sizes[left])]).astype(np.int64)
+    starts = np.concatenate([[0], np.cumsum(pool.functions[ARITY, left])]).astype(np.int64)
+    places = np.concatenate([[0], np.cumsum(pool.functions[SIZE, left])]).astype(np.int64)
     scope, steps = np.zeros((2, int(starts[-1])), np.int64)
     out = np.zeros(int(places[-1]))
     arrange(pool, left, place, cards, starts, scope, steps, places, out, np.zeros(n + 1, np.int64))

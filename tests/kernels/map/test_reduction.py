@@ -6,7 +6,7 @@ import pytest
 from sepset.base.threads import NEVER
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.kernels.kernel import kernel
-from sepset.kernels.map.reduction import forbid_dominated, is_dominated, neighbors, reduce, restrict
+from sepset.kernels.map.reduction import LISTED, STATES, compare, is_dominated, neighbors, reduce, restrict
 from support.cost_networks import every, random_wiring, ranked
 
 
@@ -16,8 +16,8 @@ def dominates(pool, i, a, b):
 
 
 @kernel(borrows=True)
-def forbids(pool, i):
-    return forbid_dominated(pool, i)
+def only_state(pool, i):
+    return compare(pool, i)
 
 
 @kernel(borrows=True)
@@ -37,7 +37,7 @@ def test_dominated_states_are_never_better(seed):
     values = {tuple(codes): functions.cost(codes) for codes in rows.tolist()}
     for i, card in enumerate(functions.cards):
         for a, b in np.ndindex(card, card):
-            live = np.isfinite(functions.pool.unary[functions.pool.states[i] + np.array([a, b])]).all()
+            live = np.isfinite(functions.pool.unary[functions.pool.variables[STATES, i] + np.array([a, b])]).all()
             if a == b or not live or not dominates(functions.pool, i, a, b):
                 continue
             for codes in values:
@@ -50,18 +50,19 @@ def test_some_state_that_is_best_stays(seed):
     wiring = random_wiring(np.random.default_rng([4, seed]), most=5)
     functions, best = CostFunctions.of(wiring), ranked(wiring)[0]
     for i in range(len(functions.cards)):
-        forbids(functions.pool, i)
+        only_state(functions.pool, i)
     assert max((-functions.cost(codes) for codes in every(wiring)), default=0.0) == pytest.approx(best)
 
 
 def test_one_of_two_equal_states_is_kept_and_large_functions_are_not_compared():
     functions = CostFunctions.empty((2, 2))
     functions.add((0, 1), np.array([[1.0, 2.0], [1.0, 2.0]]))
-    assert forbids(functions.pool, 0)
-    assert np.isinf(functions.pool.unary).tolist() == [True, False, False, False]
+    assert only_state(functions.pool, 0) == 1
+    assert np.isinf(functions.pool.unary).tolist() == [True, False, False, False, False]
     wide = CostFunctions.empty((400, 300))
     wide.add((0, 1), np.arange(120000.0).reshape(400, 300))
-    assert not forbids(wide.pool, 0)
+    assert only_state(wide.pool, 0) == -1
+    assert np.isfinite(wide.pool.unary).all()
 
 
 def test_neighbors_are_sorted_and_functions_at_one_state_are_merged():
@@ -70,7 +71,7 @@ def test_neighbors_are_sorted_and_functions_at_one_state_are_merged():
     first, second = rng.random((3, 2, 2)), rng.random((2, 2))
     functions.add((1, 2, 3), first)
     functions.add((2, 3), second)
-    assert functions.pool.listed[: list_neighbors(functions.pool, 3)].tolist() == [1, 2]
+    assert functions.pool.variables[LISTED, : list_neighbors(functions.pool, 3)].tolist() == [1, 2]
     assert list_neighbors(functions.pool, 0) == 0
     restrict_it(functions.pool, 1, 2)
     ((scope, table),) = functions.tables.items()
@@ -85,7 +86,7 @@ def test_a_pool_without_room_says_so_and_goes_on():
     for scope, costs in tables.items():
         functions.add(scope, costs)
     best = min(sum(t[c[i], c[j]] for (i, j), t in tables.items()) for c in np.ndindex(2, 2, 2, 2))
-    functions.pool = functions.pool._replace(best=np.zeros(2, np.int64), near=np.zeros(2, np.int64))
-    assert not reduce(functions.pool, 64, NEVER)
+    functions.pool = functions.pool._replace(near=np.zeros(2, np.int64), room=np.zeros(128))
+    assert not reduce(functions.pool, 64, 64, NEVER)
     functions.reduce(64)
     assert functions.constant == pytest.approx(best)

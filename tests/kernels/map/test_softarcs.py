@@ -6,9 +6,8 @@ from sepset.base.threads import NEVER
 from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LEVEL, LOWER, UPPER
 from sepset.kernels.map.softarcs import project, propagate, pull, renewed
-from sepset.kernels.map.sweeps import consistent
 from support.blocks import in_blocks
-from support.cost_networks import assignments, is_live, moved_cost, random_costs
+from support.cost_networks import assignments, consistent, is_live, moved_cost, random_costs
 
 RENEW, PULL, PROJECT, PROPAGATE = range(4)
 
@@ -59,7 +58,7 @@ def test_the_costs_of_assignments_stay(seed):
             is_open = moved(net, state, PROJECT, int(rng.integers(len(net.places))), NEVER)
         elif which == 3:
             state.numbers[HEIGHT] = 0  # what has moved stays
-            is_open = consistent(net, state, costs.loose(), int(rng.integers(0, 25)), int(state.numbers[LOWER]), NEVER)
+            is_open = consistent(costs, state, int(rng.integers(0, 25)), NEVER)
         else:
             is_open = moved(net, state, PROPAGATE, 0, NEVER)
         check(costs, state, original, upper, is_open)
@@ -77,7 +76,7 @@ def test_a_tree_is_solved_by_propagation_alone():
             continue
         state = costs.state()
         best = min(moved_cost(costs, state, codes)[0] for codes in assignments(costs))
-        is_open = consistent(costs.network, state, costs.loose(), 0, 0, NEVER)
+        is_open = consistent(costs, state, 0, NEVER)
         assert not is_open or state.numbers[LOWER] == best
 
 

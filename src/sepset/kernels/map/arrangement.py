@@ -4,38 +4,56 @@ from __future__ import annotations
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.map.reduction import ENTRIES, FUNCTIONS, SLOTS, Pool
+from sepset.kernels.map.reduction import (
+    AFTER,
+    ARITY,
+    ENTRIES,
+    FIRST,
+    FUNCTIONS,
+    HEADS,
+    LISTED,
+    OWNER,
+    PLACE,
+    SCOPE,
+    SIZE,
+    SLOTS,
+    STATES,
+    Pool,
+)
 
 BITS = 62
 """The number of neighbors that one word of a row tells."""
 
 
 def _pool_work(pool: Pool, *_: object) -> float:
-    return 2.0 * float(pool.numbers[SLOTS] + len(pool.heads))
+    return 2.0 * float(pool.numbers[SLOTS] + pool.variables.shape[1] - 1)
 
 
 @kernel(work=_pool_work, borrows=True)
 def label(pool: Pool, labels: Ints) -> int:
     """Number the connected parts of variables that have functions, -1 for all others; returns their number."""
     parts = 0
-    for i in range(len(pool.heads)):
+    for i in range(pool.variables.shape[1] - 1):
         labels[i] = -1
-    for start in range(len(pool.heads)):
+    for start in range(pool.variables.shape[1] - 1):
         if labels[start] >= 0:
             continue
-        pool.listed[0], height = start, 1
+        pool.variables[LISTED, 0], height = start, 1
         while height > 0:
             height -= 1
-            s = pool.heads[pool.listed[height]]
+            s = pool.variables[HEADS, pool.variables[LISTED, height]]
             while s >= 0:
-                f = pool.owner[s]
-                for t in range(pool.firsts[f], pool.firsts[f] + (pool.arities[f] if pool.sizes[f] > 0 else 0)):
-                    j = pool.scope[t]
+                f = pool.slots[OWNER, s]
+                for t in range(
+                    pool.functions[FIRST, f],
+                    pool.functions[FIRST, f] + (pool.functions[ARITY, f] if pool.functions[SIZE, f] > 0 else 0),
+                ):
+                    j = pool.slots[SCOPE, t]
                     if labels[j] < 0:
                         labels[j] = parts
-                        pool.listed[height] = j
+                        pool.variables[LISTED, height] = j
                         height += 1
-                s = pool.after[s]
+                s = pool.slots[AFTER, s]
         parts += labels[start] >= 0
     return parts
 
@@ -56,15 +74,15 @@ def num_bits(rows: Ints, first: int, words: int) -> int:
 def connect(pool: Pool, place: Ints, rows: Ints, words: int) -> None:
     """Enter the variables of each function as neighbors of each other."""
     for f in range(pool.numbers[FUNCTIONS]):
-        first = pool.firsts[f]
-        last = first + pool.arities[f]
-        if pool.sizes[f] == 0 or place[pool.scope[first]] < 0:
+        first = pool.functions[FIRST, f]
+        last = first + pool.functions[ARITY, f]
+        if pool.functions[SIZE, f] == 0 or place[pool.slots[SCOPE, first]] < 0:
             continue
         for s in range(first, last):
             for t in range(first, last):
-                d = place[pool.scope[t]]
+                d = place[pool.slots[SCOPE, t]]
                 if t != s:
-                    rows[place[pool.scope[s]] * words + d // BITS] |= 1 << (d % BITS)
+                    rows[place[pool.slots[SCOPE, s]] * words + d // BITS] |= 1 << (d % BITS)
 
 
 def _order_work(pool: Pool, place: Ints, rows: Ints, degrees: Ints, *_: object) -> float:
@@ -126,17 +144,17 @@ def arrange(
     """
     for k in range(len(chosen)):
         f, first = chosen[k], starts[k]
-        arity, size = pool.arities[f], pool.sizes[f]
+        arity, size = pool.functions[ARITY, f], pool.functions[SIZE, f]
         step = 1
         for t in range(arity - 1, -1, -1):  # sorted by place; `steps` has the steps of the function as it is
-            j = pool.scope[pool.firsts[f] + t]
+            j = pool.slots[SCOPE, pool.functions[FIRST, f] + t]
             at = first + arity - 1 - t
             while at > first and scope[at - 1] > place[j]:
                 scope[at], steps[at] = scope[at - 1], steps[at - 1]
                 at -= 1
             scope[at], steps[at] = place[j], step
-            step *= pool.states[j + 1] - pool.states[j]
-        source = pool.places[f]
+            step *= pool.variables[STATES, j + 1] - pool.variables[STATES, j]
+        source = pool.functions[PLACE, f]
         for d in range(arity):
             codes[d] = 0
         for out in range(places[k], places[k] + size):

@@ -19,7 +19,6 @@ from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import (
     FORBIDDEN,
     HEIGHT,
-    LEVEL,
     LOWER,
     SETTLED,
     SWEPT,
@@ -29,9 +28,7 @@ from sepset.kernels.map.costs import (
     gather,
     minima,
     remove,
-    undo,
 )
-from sepset.kernels.map.softarcs import renewed
 
 RISE = 10
 """Sweeps help while ten of them raise the lower bound by more than one part of the gap in two to this power."""
@@ -189,6 +186,7 @@ def fasten(network: Network, state: State, loose: Loose, lower: int) -> bool:
             for x in range(size):
                 cells[network.sent[network.starts[f]] + x] += least
     numbers[LOWER] = lower
+    numbers[HEIGHT] = 0
     return bool(lower < numbers[UPPER])
 
 
@@ -197,17 +195,11 @@ def _sweeps_work(network: Network, state: State, loose: Loose, sweeps: int, *_: 
 
 
 @kernel(work=_sweeps_work, borrows=True)
-def consistent(network: Network, state: State, loose: Loose, sweeps: int, lower: int, cancel: Bytes) -> bool:
-    """Sweeps at the root while they help, then propagation; False if no assignment is below the upper bound.
-
-    Args:
-        lower: the lower bound of the root.
-    """
+def sweep(network: Network, state: State, loose: Loose, sweeps: int, cancel: Bytes) -> bool:
+    """Sweeps at the root while they help; False if no assignment is below the upper bound."""
     numbers, n = state.numbers, len(state.left)
-    undo(network, state, 0)
-    numbers[LOWER] = before = lower
-    if sweeps:
-        loosen(network, state, loose)
+    lower = before = numbers[LOWER]
+    loosen(network, state, loose)
     for turn in range(sweeps):
         if cancel[0]:
             break
@@ -220,10 +212,4 @@ def consistent(network: Network, state: State, loose: Loose, sweeps: int, lower:
                 numbers[SETTLED] = 1
                 break
             before = numbers[LOWER]
-    if sweeps and not fasten(network, state, loose, lower):
-        return False
-    if not renewed(network, state, cancel):
-        return False
-    numbers[HEIGHT] = 0
-    numbers[LEVEL] += 1
-    return True
+    return bool(fasten(network, state, loose, lower))

@@ -28,7 +28,7 @@ def test_functions_of_one_scope_are_merged_and_small_ones_have_no_table():
     functions.add((1,), np.arange(3.0))
     assert {scope: table.tolist() for scope, table in functions.tables.items()} == {(0, 1): [[2.0] * 3] * 2}
     assert (functions.constant, [part.tolist() for part in functions.components()]) == (4.0, [[0, 1]])
-    assert functions.pool.unary.tolist() == [0.0, 0.0, 0.0, 1.0, 2.0, 0.0]
+    assert functions.pool.unary.tolist() == [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 4.0]
     assert functions.cost([1, 2, 0]) == 8.0
     assert functions.is_possible
     functions.add((0, 1), np.full((2, 3), np.inf))

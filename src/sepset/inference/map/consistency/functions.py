@@ -30,15 +30,25 @@ from sepset.base.threads import interruptible
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.arrangement import label
 from sepset.kernels.map.reduction import (
-    BEGUN,
+    AFTER,
     BEST,
+    COST,
     ENTRIES,
     FUNCTIONS,
     GONE,
-    LEVELS,
+    HEADS,
+    JUMPS,
+    LISTED,
     NEAR,
-    NEEDED,
+    OUT,
+    PLACE,
+    SCOPE,
+    SIZE,
     SLOTS,
+    STAMP,
+    STATES,
+    TOUCHED,
+    UNKNOWN,
     Pool,
     absorb,
     complete,
@@ -46,14 +56,11 @@ from sepset.kernels.map.reduction import (
     insert,
     reduce,
 )
+from sepset.kernels.propagation.wires import TABLE
 
 Scope = tuple[int, ...]
 
-GROWING: dict[str, int] = {
-    **dict.fromkeys(("firsts", "arities", "places", "sizes"), FUNCTIONS),
-    **dict.fromkeys(("scope", "owner", "after"), SLOTS),
-    **{"tables": ENTRIES, "near": NEAR, "best": BEST},
-}
+GROWING = {"functions": FUNCTIONS, "slots": SLOTS, "tables": ENTRIES, "near": NEAR, "best": BEST}
 """The arrays of a pool that may grow, by the number of their entries that are used."""
 
 
@@ -78,11 +85,11 @@ class CostFunctions:
 
         Cost: a pass over the tables; named potentials of pairs become tables.
         """
-        wires, cards = wiring.wires, wiring.plugs.cards
-        sizes = np.multiply.reduceat(cards[wires.scope], wires.starts[:-1]) if wiring.num_factors else np.zeros(1, int)
-        made = cls.empty(cards.tolist(), wiring.num_factors, len(wires.scope), int(sizes.sum()), int(sizes.max()))
-        made.pool.unary[:], made.pool.constant[0] = -wiring.unary, -wiring.constant
-        interruptible(partial(fill, wires, made.pool, np.zeros(len(cards), np.int64)))
+        plugs, tables, places = wiring.plugs, *_tables(wiring)
+        sizes = np.multiply.reduceat(plugs.cards[plugs.scope], plugs.starts[:-1]) if len(places) else np.zeros(1, int)
+        made = cls.empty(plugs.cards.tolist(), len(places), len(plugs.scope), int(sizes.sum()), int(sizes.max()))
+        made.pool.unary[:-1], made.pool.unary[-1] = -wiring.unary, -wiring.constant
+        interruptible(partial(fill, made.pool, plugs.starts, plugs.scope, places, tables))
         return made
 
     @classmethod
@@ -95,41 +102,42 @@ class CostFunctions:
             functions, slots, entries: their number, that of their variables, and that of their costs.
             largest: the costs of the largest one.
         """
-        n, states = len(cards), np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
-        every = {name: np.zeros(n, np.int64) for name in ("gone", "near_at", "best_at", "stamps", "spots")}
-        every |= {name: np.zeros(n, np.int64) for name in ("before", "behind", "listed", "codes", "jumps")}
-        every |= {name: np.full(n, -1, np.int64) for name in ("heads", "level")}
-        num = {FUNCTIONS: functions, SLOTS: slots, ENTRIES: entries, NEAR: 0, BEST: 0}
-        grows = {name: np.zeros(2 * num[used] + n, np.int64) for name, used in GROWING.items() if name != "tables"}
+        n = len(cards)
+        variables = np.zeros((JUMPS + 1, n + 1), np.int64)
+        variables[STATES, 1:], variables[HEADS] = np.cumsum(cards), -1
         pool = Pool(
-            states=states,
-            unary=np.zeros(int(states[-1])),
-            constant=np.zeros(1),
-            tables=np.zeros(2 * entries + n),
-            queues=np.full(LEVELS, -1, np.int64),
-            touched=np.zeros(n, np.uint8),
-            room=np.zeros(max(largest, 2**12)),
-            numbers=np.zeros(BEGUN + 1, np.int64),
-            **every,
-            **grows,
+            variables,
+            np.zeros((SIZE + 1, 2 * functions + n), np.int64),
+            np.zeros((AFTER + 1, 2 * slots + n), np.int64),
+            np.zeros(int(variables[STATES, n]) + 1),
+            np.zeros(2 * entries + n),
+            np.zeros(n, np.int64),
+            np.zeros(n, np.int64),
+            np.zeros(largest),
+            np.zeros(STAMP + 1, np.int64),
         )
         return cls(tuple(cards), pool)
 
-    def _grow(self) -> None:
-        """Give all arrays twice their room, and what the next step needs."""
-        pool, needed = self.pool, int(self.pool.numbers[NEEDED])
-        grown: dict[str, Any] = {"room": np.zeros(max(len(pool.room), needed))}
+    def _grow(self, functions: int, slots: int, entries: int) -> None:
+        """Give all arrays half as much room again, and at least that for some more functions."""
+        pool, more = self.pool, {FUNCTIONS: functions, SLOTS: slots, ENTRIES: entries, NEAR: slots, BEST: entries}
+        grown: dict[str, Any] = {}
         for name, used in GROWING.items():
             old = getattr(pool, name)
-            grown[name] = np.concatenate([old, np.zeros(int(pool.numbers[used]) + needed, old.dtype)])
+            rest = np.zeros((*old.shape[:-1], int(pool.numbers[used]) // 2 + more[used]), old.dtype)
+            grown[name] = np.concatenate([old[..., : pool.numbers[used]], rest], axis=-1)
         self.pool = pool._replace(**grown)
+
+    def _widen(self, entries: int) -> None:
+        """Make room for the costs of a step."""
+        if entries > len(self.pool.room):
+            self.pool = self.pool._replace(room=np.zeros(entries))
 
     def add(self, scope: Scope, costs: Floats) -> None:
         """Add a function; the variables of its scope increase."""
-        pool = self.pool
-        pool.numbers[NEEDED] = max(1, len(scope), costs.size)
-        self._grow()
-        self.pool.listed[: len(scope)] = scope
+        self._grow(1, len(scope), costs.size)
+        self._widen(costs.size)
+        self.pool.variables[LISTED, : len(scope)] = scope
         self.pool.room[: costs.size] = costs.reshape(-1)
         insert(self.pool, len(scope), costs.size)
 
@@ -139,9 +147,12 @@ class CostFunctions:
         Args:
             entries: the most entries of a function that an elimination leaves, unless the variable has a larger one.
         """
-        self.pool.numbers[BEGUN] = 0
-        while not interruptible(partial(reduce, self.pool, entries)):
-            self._grow()
+        variables = self.pool.variables
+        variables[COST], variables[TOUCHED] = UNKNOWN, 1
+        widest = max(entries, int(self.pool.functions[SIZE, : self.pool.numbers[FUNCTIONS]].max(initial=1)))
+        self._widen(widest * max(self.cards, default=1))
+        while not interruptible(partial(reduce, self.pool, entries, widest)):
+            self._grow(1, len(self.cards) + 1, 4 * widest)
 
     def absorb(self) -> None:
         """Add functions over parts of other functions' scopes to those; single variables keep theirs."""
@@ -155,7 +166,7 @@ class CostFunctions:
     @property
     def eliminated(self) -> Ints:
         """The variables that were eliminated, in order."""
-        return self.pool.gone[: self.num_eliminated]
+        return self.pool.variables[OUT, : self.num_eliminated]
 
     def completed(self, codes: Ints) -> Ints:
         """The assignment with the best states of the variables that were eliminated, from those of the others."""
@@ -166,28 +177,28 @@ class CostFunctions:
     @property
     def left(self) -> Ints:
         """The numbers of the functions of two and more variables that are left."""
-        return np.flatnonzero(self.pool.sizes[: self.pool.numbers[FUNCTIONS]])
+        return np.flatnonzero(self.pool.functions[SIZE, : self.pool.numbers[FUNCTIONS]])
 
     @property
     def constant(self) -> float:
         """The cost of functions without variables."""
-        return float(self.pool.constant[0])
+        return float(self.pool.unary[-1])
 
     @property
     def tables(self) -> dict[Scope, Floats]:
         """The costs of two and more variables by scope."""
         pool, found = self.pool, {}
         for f in self.left.tolist():
-            scope = pool.scope[pool.firsts[f] : pool.firsts[f] + pool.arities[f]].tolist()
-            costs = pool.tables[pool.places[f] : pool.places[f] + pool.sizes[f]]
+            first, arity, place, size = pool.functions[:, f].tolist()
+            scope, costs = pool.slots[SCOPE, first : first + arity].tolist(), pool.tables[place : place + size]
             found[tuple(scope)] = costs.reshape([self.cards[i] for i in scope])
         return found
 
     @property
     def is_possible(self) -> bool:
         """Whether no function forbids everything."""
-        pool, least = self.pool, self.least
-        single = np.logical_or.reduceat(np.isfinite(pool.unary), pool.states[:-1]) if len(self.cards) else np.ones(0)
+        least, starts = self.least, self.pool.variables[STATES, :-1]
+        single = np.logical_or.reduceat(np.isfinite(self.pool.unary[:-1]), starts) if len(starts) else np.ones(0)
         return self.constant < math.inf and bool(single.all() and np.isfinite(least).all())
 
     @property
@@ -196,11 +207,11 @@ class CostFunctions:
         pool, num = self.pool, int(self.pool.numbers[FUNCTIONS])
         if not num:
             return np.zeros(0)
-        return np.minimum.reduceat(pool.tables[: pool.numbers[ENTRIES]], pool.places[:num])[self.left]
+        return np.minimum.reduceat(pool.tables[: pool.numbers[ENTRIES]], pool.functions[PLACE, :num])[self.left]
 
     def cost(self, codes: Sequence[int] | Ints) -> float:
         """The cost of an assignment."""
-        single = self.pool.unary[self.pool.states[:-1] + np.asarray(codes, np.int64)]
+        single = self.pool.unary[self.pool.variables[STATES, :-1] + np.asarray(codes, np.int64)]
         rest = [float(t[tuple(codes[i] for i in scope)]) for scope, t in self.tables.items()]
         return self.constant + math.fsum(rest) + float(single.sum())
 
@@ -209,3 +220,16 @@ class CostFunctions:
         labels = np.zeros(len(self.cards), np.int64)
         num = int(label(self.pool, labels))
         return [np.flatnonzero(labels == part) for part in range(num)]
+
+
+def _tables(wiring: Wiring) -> tuple[Floats, Ints]:
+    """The tables of all factors, those of named ones made, and where each starts."""
+    plugs, places = wiring.plugs, wiring.plugs.places.copy()
+    named, made, end = np.flatnonzero(plugs.kinds != TABLE), [plugs.tables], len(plugs.tables)
+    shapes = [tuple(plugs.cards[wiring.scope(f)].tolist()) for f in named.tolist()]
+    for shape in dict.fromkeys(shapes):
+        same = named[[each == shape for each in shapes]]
+        made += [wiring.tables(same)] if len(shape) == 2 else [wiring.table(f) for f in same.tolist()]
+        places[same] = end + math.prod(shape) * np.arange(len(same))
+        end += math.prod(shape) * len(same)
+    return np.concatenate([table.reshape(-1) for table in made]), places

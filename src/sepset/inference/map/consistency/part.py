@@ -11,9 +11,9 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.inference.map.consistency.wholecosts import WholeCosts
-from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER, SEEN, SETTLED, SWEPT, UPPER
-from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, Search, depth_first
-from sepset.kernels.map.sweeps import consistent
+from sepset.kernels.map.costs import FORBIDDEN, LOWER, SEEN, SETTLED, SWEPT, UPPER
+from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, RENEW, Search, depth_first
+from sepset.kernels.map.sweeps import sweep
 from sepset.kernels.map.virtualarcs import virtually_consistent
 
 FIRST, PRICE = 10, 0.4
@@ -95,15 +95,16 @@ class Part:
         Args:
             virtual: the most rises by virtual arc consistency.
         """
-        numbers, lowers = self.state.numbers, self.search.lowers
-        sweeps = min(max(FIRST, int(numbers[SWEPT])), self.sweeps - int(numbers[SWEPT]))
-        arcs = self.costs.network, self.state
-        is_open = bool(consistent(*arcs, self.loose, sweeps, int(lowers[-1]), cancel))
+        network, state, search = self.costs.network, self.state, self.search
+        swept, nowhere = int(state.numbers[SWEPT]), np.zeros(0, np.int64)
+        sweeps, is_open = min(max(FIRST, swept), self.sweeps - swept), True
+        if sweeps:
+            is_open = bool(sweep(network, state, self.loose, sweeps, cancel))
         if virtual and is_open and not cancel[0]:
-            is_open = bool(virtually_consistent(*arcs, self.costs.virtual(), virtual, cancel))
-            numbers[HEIGHT] = 0
-        lowers[-1] = numbers[LOWER]
-        self.root = self.state.cells.copy(), self.state.live.copy()
+            is_open = bool(virtually_consistent(network, state, self.costs.virtual(), virtual, cancel))
+        search.lowers[-1] = state.numbers[LOWER]
+        is_open = is_open and bool(depth_first(network, state, search, nowhere, RENEW, cancel))
+        self.root = state.cells.copy(), state.live.copy()
         return is_open
 
     def _is_due(self) -> bool:
@@ -157,7 +158,7 @@ class Part:
         state.numbers[UPPER] = min(self.costs.most, int(progress.best[-1]))
         if self.root[0] is not progress.cells:
             self.root = progress.cells, progress.live
-            search.lowers[-1], state.numbers[HEIGHT] = progress.root, 0
+            search.lowers[-1] = state.numbers[LOWER] = progress.root
             state.cells[:], state.live[:] = self.root
             state.left[:] = np.add.reduceat(state.live, self.costs.network.states[:-1], dtype=np.int64)
 

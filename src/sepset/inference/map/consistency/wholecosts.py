@@ -21,6 +21,7 @@ from sepset.base.threads import interruptible
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.kernels.map.arrangement import BITS, arrange, least_degrees
 from sepset.kernels.map.costs import FORBIDDEN, LATEST, ROOM, SETTLED, UPPER, Network, State
+from sepset.kernels.map.reduction import ARITY, FIRST, SCOPE, SIZE, STATES
 from sepset.kernels.map.sweeps import Loose
 from sepset.kernels.map.virtualarcs import Virtual
 
@@ -148,10 +149,10 @@ def search_order(functions: CostFunctions, variables: Ints) -> Ints:
 
 def _own(functions: CostFunctions, order: Ints) -> tuple[Ints, Floats]:
     """Where the states of variables start, and their costs."""
-    pool = functions.pool
-    cards = pool.states[order + 1] - pool.states[order]
+    starts = functions.pool.variables[STATES]
+    cards = starts[order + 1] - starts[order]
     states = _starts(cards)
-    return states, pool.unary[np.repeat(pool.states[order] - states[:-1], cards) + np.arange(states[-1])]
+    return states, functions.pool.unary[np.repeat(starts[order] - states[:-1], cards) + np.arange(states[-1])]
 
 
 def _arranged(functions: CostFunctions, order: Ints, states: Ints) -> tuple[Network, Floats]:
@@ -159,9 +160,9 @@ def _arranged(functions: CostFunctions, order: Ints, states: Ints) -> tuple[Netw
     pool, cards, place = functions.pool, np.diff(states), np.full(len(functions.cards), -1, np.int64)
     place[order] = np.arange(len(order))
     left = functions.left
-    chosen = _sorted(functions, left[place[pool.scope[pool.firsts[left]]] >= 0], place)
-    arities = pool.arities[chosen]
-    starts, places = _starts(arities), _starts(pool.sizes[chosen])
+    chosen = _sorted(functions, left[place[pool.slots[SCOPE, pool.functions[FIRST, left]]] >= 0], place)
+    arities = pool.functions[ARITY, chosen]
+    starts, places = _starts(arities), _starts(pool.functions[SIZE, chosen])
     scope, steps = np.zeros((2, int(starts[-1])), np.int64)
     tables, codes = np.zeros(int(places[-1])), np.zeros(int(arities.max(initial=1)), np.int64)
     arrange(pool, chosen, place, cards, starts, scope, steps, places, tables, codes)
@@ -184,11 +185,11 @@ def _arranged(functions: CostFunctions, order: Ints, states: Ints) -> tuple[Netw
 
 def _sorted(functions: CostFunctions, chosen: Ints, place: Ints) -> Ints:
     """Functions in the order of the places of their variables, whatever order they were added in."""
-    pool, arities = functions.pool, functions.pool.arities[chosen]
+    pool, arities = functions.pool, functions.pool.functions[ARITY, chosen]
     rows = np.repeat(np.arange(len(chosen)), arities)
     columns = np.arange(len(rows)) - np.repeat(_starts(arities)[:-1], arities)
     places = np.full((len(chosen), int(arities.max(initial=1))), len(place))
-    places[rows, columns] = place[pool.scope[np.repeat(pool.firsts[chosen], arities) + columns]]
+    places[rows, columns] = place[pool.slots[SCOPE, np.repeat(pool.functions[FIRST, chosen], arities) + columns]]
     return chosen[np.lexsort(np.sort(places, axis=1).T[::-1])]
 
 
