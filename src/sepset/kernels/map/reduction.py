@@ -359,7 +359,7 @@ def thin_out(pool: Pool, widest: int) -> int:
 
 
 def _reduce_work(pool: Pool, *_: object) -> float:
-    return 20.0 * (pool.variables.size + pool.numbers[ENTRIES])
+    return 20.0 * float(pool.variables.size + pool.numbers[ENTRIES])
 
 
 @kernel(work=_reduce_work, borrows=True)

@@ -30,8 +30,8 @@ from sepset.kernels.map.costs import (
     remove,
 )
 
-RISE = 10
-"""Sweeps help while ten of them raise the lower bound by more than one part of the gap in two to this power."""
+RISE = 11
+"""Sweeps help while ten of them raise the lower bound by more than a part of two to this power, of it or of the gap."""
 
 
 class Loose(NamedTuple):
@@ -208,7 +208,7 @@ def sweep(network: Network, state: State, loose: Loose, sweeps: int, cancel: Byt
                 return False
         numbers[SWEPT] += 1
         if turn % 10 == 9:
-            if numbers[LOWER] - before <= (numbers[UPPER] - numbers[LOWER]) >> RISE:
+            if numbers[LOWER] - before <= min(numbers[UPPER] - numbers[LOWER], numbers[LOWER]) >> RISE:
                 numbers[SETTLED] = 1
                 break
             before = numbers[LOWER]

@@ -42,12 +42,13 @@ class HybridBestFirst:
     """The best assignments by hybrid best-first search over a network of costs that is kept soft arc consistent.
 
     Variables with few neighbors are eliminated and dominated states removed; each connected part of what is left is
-    searched apart. Sweeps of messages raise its lower bound, then every node is made existentially and directionally
-    arc consistent. The open node with the best bound is searched next, depth first for a while.
+    searched apart. Sweeps of messages raise its lower bound, and go on whenever the search has taken as long as all of
+    them. Every node is made existentially and directionally arc consistent. The open node with the best bound is
+    searched next, depth first for a while.
 
     Args:
         entries: the most entries of a table that an elimination leaves.
-        sweeps: the most sweeps of messages before the search.
+        sweeps: the most sweeps of messages.
         virtual: the most rises of the bound by virtual arc consistency before the search.
         persistency: whether states that `Persistency` proves needless are removed first; for one best assignment.
 
@@ -66,7 +67,7 @@ class HybridBestFirst:
     """
 
     entries: int = 256
-    sweeps: int = 200
+    sweeps: int = 1000
     _: KW_ONLY
     virtual: int = 0
     persistency: bool = False

@@ -16,7 +16,7 @@ from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, RENEW, Search, dept
 from sepset.kernels.map.sweeps import sweep
 from sepset.kernels.map.virtualarcs import virtually_consistent
 
-FIRST, PRICE = 10, 0.4
+FIRST, PRICE = 40, 0.4
 """The sweeps before a search, and the time of an entry in a sweep as a part of that in the search."""
 
 SHORT, CROWD = 64, 4096

@@ -195,11 +195,10 @@ def _sorted(functions: CostFunctions, chosen: Ints, place: Ints) -> Ints:
 
 def _entries(network: Network, unary: AnyArray, tables: AnyArray, codes: Ints) -> AnyArray:
     """The costs of single variables and of functions at an assignment."""
-    own = unary[network.states[:-1] + codes]
-    if not len(network.places):
-        return own
-    at = network.places + np.add.reduceat(network.steps * codes[network.scope], network.starts[:-1])
-    return np.concatenate([own, tables[at]])
+    rest = tables[:0]
+    if len(network.places):
+        rest = tables[network.places + np.add.reduceat(network.steps * codes[network.scope], network.starts[:-1])]
+    return np.concatenate([unary[network.states[:-1] + codes], rest])
 
 
 def _whole(above: Floats, unit: float, limit: float) -> Ints:
