@@ -1,4 +1,4 @@
-r"""Sweeps over the variables of a network of whole costs, which raise its lower bound before a search.
+r"""Sweeps over the variables of a network of whole costs, which raise its lower bound at an open node of a search.
 
 Each variable in turn collects what its functions can send to it, gives the least of its costs to the lower bound, and
 lends the rest in equal parts to the functions whose other variables are yet to come. All functions are kept as they are
@@ -18,7 +18,6 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.map.costs import (
     FORBIDDEN,
-    HEIGHT,
     LOWER,
     SETTLED,
     SWEPT,
@@ -27,6 +26,7 @@ from sepset.kernels.map.costs import (
     State,
     gather,
     minima,
+    put,
     remove,
 )
 
@@ -162,7 +162,7 @@ def fasten(network: Network, state: State, loose: Loose, lower: int) -> bool:
         for k in range(base, last):
             for place in range(network.degrees[i], network.degrees[i + 1]):
                 at = network.sent[network.slots[place]] + k - base
-                cells[k] += np.int64(loose.sent[at - places]) - cells[at]
+                put(state, k, cells[k] + np.int64(loose.sent[at - places]) - cells[at])
             if state.live[k] and loose.own[k] == np.inf:
                 remove(network, state, i, k)
             if state.live[k]:
@@ -171,9 +171,9 @@ def fasten(network: Network, state: State, loose: Loose, lower: int) -> bool:
             return False
         lower += least
         for k in range(base, last):
-            cells[k] -= least
+            put(state, k, cells[k] - least)
     for k in range(len(loose.sent)):
-        cells[places + k] = np.int64(loose.sent[k])
+        put(state, places + k, np.int64(loose.sent[k]))
     for f in range(len(network.places)):
         gather(network, state, f, -1)
         minima(network, state, f, 0)
@@ -184,9 +184,9 @@ def fasten(network: Network, state: State, loose: Loose, lower: int) -> bool:
         if least < 0:  # sums of large numbers were rounded
             lower += least
             for x in range(size):
-                cells[network.sent[network.starts[f]] + x] += least
+                at = network.sent[network.starts[f]] + x
+                put(state, at, cells[at] + least)
     numbers[LOWER] = lower
-    numbers[HEIGHT] = 0
     return bool(lower < numbers[UPPER])
 
 
@@ -196,7 +196,7 @@ def _sweeps_work(network: Network, state: State, loose: Loose, sweeps: int, *_: 
 
 @kernel(work=_sweeps_work, borrows=True)
 def sweep(network: Network, state: State, loose: Loose, sweeps: int, cancel: Bytes) -> bool:
-    """Sweeps at the root while they help; False if no assignment is below the upper bound."""
+    """Sweeps at a node while they help; False if no assignment is below the upper bound."""
     numbers, n = state.numbers, len(state.left)
     lower = before = numbers[LOWER]
     loosen(network, state, loose)

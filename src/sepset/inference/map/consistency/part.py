@@ -12,15 +12,19 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.inference.map.consistency.wholecosts import WholeCosts
 from sepset.kernels.map.costs import FORBIDDEN, LOWER, SEEN, SETTLED, SWEPT, UPPER
-from sepset.kernels.map.depthfirst import BACKTRACKS, NODES, RENEW, Search, depth_first
+from sepset.kernels.map.depthfirst import BACKTRACKS, ENTER, LEAVE, NODES, RENEW, Search, depth_first
 from sepset.kernels.map.sweeps import sweep
 from sepset.kernels.map.virtualarcs import virtually_consistent
 
-FIRST, PRICE = 40, 0.4
-"""The sweeps before a search, and the time of an entry in a sweep as a part of that in the search."""
+FIRST, EACH, PRICE = 40, 10, 0.4
+"""The sweeps before a search, those at each open node, and the time of an entry in a sweep as a part of that in the
+search."""
 
 SHORT, CROWD = 64, 4096
 """The backtracks of a depth-first search from one open node, which grow as the open nodes exceed the second number."""
+
+NOWHERE = np.zeros(0, np.int64)
+"""The path to the root."""
 
 Node = tuple[int, int, Ints]
 """A lower bound, a number that says which of equal ones is taken first, and decisions."""
@@ -64,7 +68,7 @@ class Part:
     """A network of whole costs, and the room for its search.
 
     Sweeps of messages raise the lower bound of the root: a few before the search, and as many again whenever the search
-    has taken as long as all of them.
+    has taken as long as all of them; and a few raise that of each open node before the search below it.
 
     Args:
         costs: the network.
@@ -96,14 +100,14 @@ class Part:
             virtual: the most rises by virtual arc consistency.
         """
         network, state, search = self.costs.network, self.state, self.search
-        swept, nowhere = int(state.numbers[SWEPT]), np.zeros(0, np.int64)
+        swept = int(state.numbers[SWEPT])
         sweeps, is_open = min(max(FIRST, swept), self.sweeps - swept), True
         if sweeps:
             is_open = bool(sweep(network, state, self.loose, sweeps, cancel))
         if virtual and is_open and not cancel[0]:
             is_open = bool(virtually_consistent(network, state, self.costs.virtual(), virtual, cancel))
         search.lowers[-1] = state.numbers[LOWER]
-        is_open = is_open and bool(depth_first(network, state, search, nowhere, RENEW, cancel))
+        is_open = is_open and bool(depth_first(network, state, search, NOWHERE, RENEW, cancel))
         self.root = state.cells.copy(), state.live.copy()
         return is_open
 
@@ -131,8 +135,7 @@ class Part:
                 heap = heap if self._raised(0, cancel) else []
                 continue
             bound, _, path = heapq.heappop(heap)
-            short = SHORT * max(1, len(heap) // CROWD)
-            depth = depth_first(self.costs.network, self.state, search, path, short, cancel)
+            depth = self._searched(path, SHORT * max(1, len(heap) // CROWD), cancel)
             for node in self._opened(path, bound, depth):
                 heapq.heappush(heap, node)
             search.counters[BACKTRACKS] += 1
@@ -140,6 +143,18 @@ class Part:
         least = max(heap[0][0], int(search.lowers[-1])) if heap else FORBIDDEN
         lower = max(progress.lower, min(least, int(search.best[0])))
         return self._progress(tuple(heap), lower)
+
+    def _searched(self, path: Ints, backtracks: int, cancel: Bytes) -> int:
+        """Search below an open node after some sweeps there; returns the depth of the branch that is open."""
+        arcs = self.costs.network, self.state
+        if not self.sweeps:
+            return int(depth_first(*arcs, self.search, path, backtracks, cancel))
+        if not depth_first(*arcs, self.search, path, ENTER, cancel):
+            return 0
+        at_root = self.state.numbers[[SWEPT, SETTLED]]
+        is_open = sweep(*arcs, self.loose, EACH, cancel)
+        self.state.numbers[[SWEPT, SETTLED]] = at_root
+        return int(depth_first(*arcs, self.search, NOWHERE, backtracks if is_open else LEAVE, cancel))
 
     def _progress(self, nodes: tuple[Node, ...], lower: int) -> Progress:
         """A copy of all that a search depends on."""
