@@ -56,6 +56,26 @@ def test_every_method_is_listed() -> None:
             assert kind in kinds or issubclass(kind, ST.ConditionalLearner), f"{kind.__name__} is in no list"
 
 
+@pytest.mark.parametrize("method", [*SEARCHES, *WITHOUT, *BY_TESTS, *BY_PENALTY], ids=lambda m: repr(m)[:40])
+def test_no_time_at_all(method: StructureMethod[Any]) -> None:
+    """Every method ends with some structure, and says why."""
+    rows = REALS if method in BY_PENALTY else _binary() if isinstance(method, ST.ModuleSearch) else DATA
+    score = ss.BDeu(1.0) if isinstance(method, ST.ModuleSearch) else None
+    found = ss.learn_structure(rows, method=method, score=score, until=ss.Until(seconds=0, tolerance=None))
+    assert found.status.value == "time limit"
+    assert found.guarantees["structure"].value != "exact" or method in BY_PENALTY
+    assert not found.score > found.bound
+
+
+@pytest.mark.parametrize("method", [*CHAINS, *SUMS], ids=lambda m: repr(m)[:40])
+def test_averages_without_time(method: StructureAveraging) -> None:
+    """Nothing can be said after no time: the errors say so."""
+    rows = DATA.select(NAMES[:5]) if isinstance(method, ST.Exhaustive) else DATA
+    own = ST.AlongOrder(NAMES) if isinstance(method, ST.AlongOrder) else method
+    with pytest.raises((ss.TooLarge, NotApplicable), match=r"(was not done after|was ended).*Give it more"):
+        ss.structure_posterior(rows, method=own, until=ss.Until(seconds=0, tolerance=None))
+
+
 @pytest.mark.parametrize("method", SEARCHES, ids=lambda m: repr(m)[:40])
 def test_resumed_is_uninterrupted(tmp_path: Path, method: StructureMethod[Any]) -> None:
     """Stopped after two steps and resumed from the file, a search ends where it would have ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import ArgumentError, TooLarge
 from sepset.inference.result import Guarantee, Status
@@ -25,8 +26,10 @@ def test_ctrl_c_before_the_first_dag_gives_a_greedy_one(monkeypatch):
     monkeypatch.setattr("sepset.learning.structure.exact.search.score_table", interrupted)
     limits = Constraints(required=[("x3", "x0")])
     task = StructureTask(Columns.of(dependent_rows(4, 4, 50)), BIC(), constraints=limits)
+    best = ExactSearch("dynamic").learn(task).score
     found = ExactSearch("astar").learn(task)
-    assert (found.status, found.bound) == (Status.INTERRUPTED, np.inf)
+    assert found.status is Status.INTERRUPTED
+    assert found.score <= best <= found.bound
     assert found.guarantees["structure"] is Guarantee.HEURISTIC
     assert ("x3", "x0") in found.graph.edges
     assert found.score == pytest.approx(
@@ -34,7 +37,36 @@ def test_ctrl_c_before_the_first_dag_gives_a_greedy_one(monkeypatch):
     )
 
 
+def test_ctrl_c_after_the_table_gives_a_dag_of_the_table(monkeypatch):
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    task = StructureTask(Columns.of(dependent_rows(4, 6, 50)), BIC())
+    best = ExactSearch("dynamic").learn(task).score
+    monkeypatch.setattr("sepset.learning.structure.exact.search.astar", interrupted)
+    found = ExactSearch("astar").learn(task)
+    assert found.status is Status.INTERRUPTED
+    assert found.score <= best <= found.bound < 0
+
+
 METHODS = ("auto", "dynamic", "astar", "integer")
+
+
+def test_the_end_of_the_time_gives_a_dag_and_a_bound():
+    """Whatever the constraints: the score of a DAG that they allow, below the optimum, below the bound."""
+    rng = np.random.default_rng(3)
+    for trial in range(20):
+        rows = dependent_rows(trial, 6, 40, states=2 + trial % 2)
+        constraints = random_constraints(rng, list(rows))
+        score = (BIC(), BDeu(1.0), K2(), AIC())[trial % 4]
+        best = ExactSearch("dynamic").learn(StructureTask(Columns.of(rows), score, constraints=constraints)).score
+        task = StructureTask(Columns.of(rows), score, constraints=constraints, until=ss.Until(seconds=0))
+        found = ExactSearch("dynamic").learn(task)
+        assert (found.status, found.guarantees["structure"]) == (Status.TIME_LIMIT, Guarantee.HEURISTIC)
+        assert found.score <= best + 1e-9 <= found.bound + 2e-9
+        parents = [[list(rows).index(p) for p in found.graph.parents(v)] for v in rows]
+        assert task.allowed.permits(parents)
+        assert found.score == pytest.approx(task.scorer.total(parents), abs=1e-9)
 
 
 @pytest.mark.parametrize("score", [BIC(), AIC(), BDeu(1.0), K2()], ids=repr)
