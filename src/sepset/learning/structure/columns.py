@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s, UInt64s
 from sepset.base.checks import one_of
@@ -19,6 +20,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
+from sepset.data.duplicates import group_rows
 from sepset.data.filecolumns import file_columns, naming
 from sepset.data.frames import open_frame, replayable
 from sepset.data.sources import Weights, bind, require_columns
@@ -58,6 +60,13 @@ class Contexts(NamedTuple):
 
     ids: UInt32s
     size: int
+
+
+class Cases(NamedTuple):
+    """Distinct rows: a row of each, and the total weight of all that are equal."""
+
+    places: Ints
+    weights: Floats
 
 
 class StateBits(NamedTuple):
@@ -226,6 +235,29 @@ class Columns(Frozen):
         """For each variable that an intervention set in some row, in which rows."""
         marks = np.zeros((0, 0), np.bool_) if self.intervened is None else self.intervened
         return {name: rows for name, rows in zip(self.names, marks, strict=False) if rows.any()}
+
+    @lazy
+    def cases(self) -> Cases:
+        """The distinct rows of positive weight in the order of their values.
+
+        Methods that draw rows draw cases: a weight then means a repeated row, and the order of rows means nothing.
+        """
+        rows = np.flatnonzero(self.weights > 0)
+        marks = [] if self.intervened is None else list(self.intervened.astype(np.int8))
+        parts = [self.values[k] if real else self.codes[k] for k, real in enumerate(self.is_real)]
+        parts = [part[rows] for part in (*parts, *marks)]
+        cards = [0 if real else int(card) for real, card in zip(self.is_real, self.cards, strict=True)]
+        firsts, groups = group_rows(parts, [*cards, *(2 for _ in marks)], len(rows))
+        order = np.lexsort([part[firsts] for part in reversed(parts)])
+        weights = np.bincount(groups, self.weights[rows], len(firsts)).astype(np.float64)
+        return Cases(rows[firsts[order]], weights[order])
+
+    def redrawn(self, weights: ArrayLike) -> Columns:
+        """The cases with other weights; those without any are left out."""
+        mass = np.asarray(weights, np.float64)
+        places = self.cases.places[mass > 0]
+        marked = None if self.intervened is None else self.intervened[:, places]
+        return Columns(self.dataset.take(places).with_weights(mass[mass > 0]), intervened=marked, missing=self.missing)
 
     def total_of(self, child: int) -> float:
         """The weight of the rows in which a column was not set by an intervention."""
