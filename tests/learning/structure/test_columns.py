@@ -58,7 +58,7 @@ def test_cases_are_distinct_rows_in_the_order_of_their_values() -> None:
     rows = {"a": [1, 0, 1, 0, 1], "x": [2.5, 0.5, 2.5, 0.25, 9.0]}
     found = Columns.of(rows, weights=[1, 2, 0.5, 1, 0])
     places, weights = found.cases
-    assert found.values[1, places].tolist() == [0.25, 0.5, 2.5]
+    assert (found.values[1, places] + found.origins[1]).tolist() == [0.25, 0.5, 2.5]
     assert weights.tolist() == [1, 2, 1.5]
     marked = Columns.of({"a": [1, 1, 0]}, interventions={"a": [True, False, False]})
     assert marked.codes[0, marked.cases.places].tolist() == [0, 1, 1]
