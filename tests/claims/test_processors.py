@@ -1,4 +1,4 @@
-"""Answers are functions of their questions, not of the processor, for each kind of which NumPy and BLAS have own code."""
+"""Answers depend on their questions and not on the processor, although NumPy and BLAS have other code for each kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDERS = """
         cards = dict(zip(names, rng.integers(2, 6, n).tolist()))
         return ss.UndirectedGraph(names, [(names[a], names[b]) for a, b in sorted(edges)]), cards
 
-    orders = [ss.graphs.elimination_order(grid(14, 17)).order]
+    orders = [ss.graphs.elimination_order(grid(20, 20)).order]
     orders += [ss.graphs.elimination_order(*loose(seed)).order for seed in range(4)]
     print(json.dumps([hashlib.sha1(json.dumps(order).encode()).hexdigest() for order in orders]))
 """

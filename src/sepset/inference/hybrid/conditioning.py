@@ -13,7 +13,8 @@ and its difference $v$ from its expectation is normal with variance $\alpha$, th
 inverted and no two variances are subtracted, so that small noise keeps its digits and zero noise is exact. Loadings and
 noise are the same for all rows that miss the same coordinates in the same discrete context: a group.
 
-Loadings and differences are sums that may cancel. Their rounding errors are followed through the sweep; if more than a few digits of a log density are lost, or of the loadings, the sweep is repeated in twofold precision.
+Loadings and differences are sums that may cancel. Their rounding errors are followed through the sweep; if more than a
+few digits of a log density are lost, or of the loadings, the sweep is repeated in twofold precision.
 
 Reference: Bierman (1977), Factorization methods for discrete sequential estimation, chapter V; Koller & Friedman,
 theorem 7.4.

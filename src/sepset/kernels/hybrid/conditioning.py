@@ -187,24 +187,30 @@ def fill(
                 terms += abs(x[i])
                 rounding += UNIT * terms
                 if total[g, i] > 0.0:
-                    at = begin[g] * size + i * width
-                    apart, unit = x[i] - mean, UNIT * growth[g]
-                    ratio = apart / total[g, i]
+                    at, apart = begin[g] * size + i * width, x[i] - mean
+                    ratio, unit = apart / total[g, i], UNIT * growth[g]
                     log_density[row] += constant[g, i] - 0.5 * apart * ratio
                     loss[0, row] += rounding * abs(ratio) + unit * (1.0 + apart * ratio)
                     loss[1, row] += rounding * rounding / total[g, i]
-                    for r in range(used):
-                        u, step = place[r], gains[at + r] * apart
-                        x[u] += step
-                        rest = abs(gains[at + r]) * (rounding - abs(slope[u]) * error[u])
-                        error[u] = abs(1.0 - gains[at + r] * slope[u]) * error[u] + rest + UNIT * abs(x[u])
-                        error[u] += unit * abs(step)
+                    _correct(x, error, slope, place[:used], gains[at : at + used], apart, rounding, unit)
                 else:
                     exact[row] += 1
                     if abs(x[i] - mean) > tolerance * terms + 4.0 * rounding:
                         log_density[row] = -np.inf
             for k in range(count):
                 slope[above[start[i] + k]] = 0.0
+
+
+@kernel(inline=True)
+def _correct(
+    x: Floats, error: Floats, slope: Floats, place: Ints, gains: Floats, apart: float, rounding: float, unit: float
+) -> None:
+    """Move missing values by their gains times a difference, and bound what rounding has done to them."""
+    for r in range(len(place)):
+        u, step = place[r], gains[r] * apart
+        x[u] += step
+        rest = abs(gains[r]) * (rounding - abs(slope[u]) * error[u])
+        error[u] = abs(1.0 - gains[r] * slope[u]) * error[u] + rest + UNIT * abs(x[u]) + unit * abs(step)
 
 
 @kernel
