@@ -175,7 +175,7 @@ def _distinct(columns: list[AnyArray], num_rows: int, weights: Floats | None) ->
     cards = [0 if column.dtype.kind == "f" else int(column.max(initial=0)) + 1 for column in columns]
     firsts, groups = group_rows(columns, cards, num_rows)
     order = np.lexsort([column[firsts] for column in columns]) if columns else np.arange(len(firsts))
-    places = np.argsort(order)[groups]
+    places = np.argsort(order, kind="stable")[groups]
     return (
         [column[firsts[order]] for column in columns],
         places,

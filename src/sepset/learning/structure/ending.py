@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
@@ -25,18 +26,18 @@ def ended(task: StructureTask, work: Callable[[], object]) -> Status:
 
     >>> from sepset.learning.structure.columns import Columns
     >>> ended(StructureTask(Columns.of({"a": [0, 1]})), lambda: None)
-    Status.COMPLETED
+    COMPLETED
     """
-    until = as_until(task.until, NO_LIMIT)
+    end = deadline(as_until(task.until, NO_LIMIT))
     try:
-        with ending_at(deadline(until)):
+        with ending_at(end):
             work()
     except (KeyboardInterrupt, SystemError) as error:
         if not was_interrupted(error):
             raise
         return Status.INTERRUPTED
     except OutOfTime:
-        if until.seconds is None:
+        if time.monotonic() < end:
             raise  # it is the time of a search around this one
         return Status.TIME_LIMIT
     return Status.COMPLETED
@@ -48,11 +49,12 @@ def all_or_nothing(average: Callable[[M, StructureTask], R]) -> Callable[[M, Str
     @wraps(average)
     def timed(method: M, task: StructureTask) -> R:
         until = as_until(task.until, NO_LIMIT)
+        end = deadline(until)
         try:
-            with ending_at(deadline(until)):
+            with ending_at(end):
                 return average(method, task)
         except OutOfTime:
-            if until.seconds is None:
+            if time.monotonic() < end:
                 raise
             raise TooLarge(
                 f"{type(method).__name__}() was not done after {until.seconds:.3g} s, and a part of its sum says "

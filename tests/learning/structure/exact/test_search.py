@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import sepset as ss
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import ArgumentError, TooLarge
 from sepset.inference.result import Guarantee, Status
@@ -16,7 +15,7 @@ from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.scores.likelihood import AIC, BIC
-from support.score_tables import dependent_rows, random_table
+from support.score_tables import dependent_rows, random_constraints, random_table
 
 
 def test_ctrl_c_before_the_first_dag_gives_a_greedy_one(monkeypatch):
@@ -52,23 +51,6 @@ def test_ctrl_c_after_the_table_gives_a_dag_of_the_table(monkeypatch):
 METHODS = ("auto", "dynamic", "astar", "integer")
 
 
-def test_the_end_of_the_time_gives_a_dag_and_a_bound():
-    """Whatever the constraints: the score of a DAG that they allow, below the optimum, below the bound."""
-    rng = np.random.default_rng(3)
-    for trial in range(20):
-        rows = dependent_rows(trial, 6, 40, states=2 + trial % 2)
-        constraints = random_constraints(rng, list(rows))
-        score = (BIC(), BDeu(1.0), K2(), AIC())[trial % 4]
-        best = ExactSearch("dynamic").learn(StructureTask(Columns.of(rows), score, constraints=constraints)).score
-        task = StructureTask(Columns.of(rows), score, constraints=constraints, until=ss.Until(seconds=0))
-        found = ExactSearch("dynamic").learn(task)
-        assert (found.status, found.guarantees["structure"]) == (Status.TIME_LIMIT, Guarantee.HEURISTIC)
-        assert found.score <= best + 1e-9 <= found.bound + 2e-9
-        parents = [[list(rows).index(p) for p in found.graph.parents(v)] for v in rows]
-        assert task.allowed.permits(parents)
-        assert found.score == pytest.approx(task.scorer.total(parents), abs=1e-9)
-
-
 @pytest.mark.parametrize("score", [BIC(), AIC(), BDeu(1.0), K2()], ids=repr)
 @pytest.mark.parametrize(
     "constraints",
@@ -96,23 +78,6 @@ def test_a_thousand_random_tables():
         best = all_scores(table).max()
         for method in ("dynamic", *(("astar",) if trial % 5 == 0 else ()), *(("integer",) if trial % 50 == 0 else ())):
             assert ExactSearch(method).solve(table).score == pytest.approx(best, abs=1e-8)
-
-
-def random_constraints(rng, names):
-    """Constraints that some DAG respects: those of a random order, with tiers or single edges."""
-    order = [names[i] for i in rng.permutation(len(names))]
-    pairs = [(x, y) for i, x in enumerate(order) for y in order[i + 1 :]]
-    kinds = rng.random(len(pairs))
-    required = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind < 0.15]
-    forbidden = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind > 0.75]
-    forbidden += [(y, x) for x, y in pairs if rng.random() < 0.3]
-    limit = max([1, *(sum(y == name for _, y in required) for name in names)])
-    return Constraints(
-        required,
-        forbidden,
-        tiers=[order[:2], order[2:]] if rng.random() < 0.3 else (),
-        max_parents=int(rng.integers(limit, len(names) + 1)),
-    )
 
 
 def test_random_rows_and_constraints():

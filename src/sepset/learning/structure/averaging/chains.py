@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -132,7 +133,7 @@ class Chains:
             with ending_at(end):
                 bound, task = self._bound(task)
         except OutOfTime:
-            if rule.seconds is None:
+            if time.monotonic() < end:
                 raise
             raise NotApplicable(f"{self!r} was ended before its first draw. Give it more time.") from None
         task = replace(task, until=left_until(rule, end))

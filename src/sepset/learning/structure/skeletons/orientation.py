@@ -154,7 +154,7 @@ def apply_rules(made: Directions, open_triples: set[Triple] | None = None) -> No
     """
     unsure = {(min(x, y), z, max(x, y)) for x, z, y in open_triples or ()}
     arrows = made.heads & ~made.heads.T
-    near = (arrows | arrows.T).any(axis=1)  # every rule needs an arrow at one end of the line
+    near: Bools = np.any(arrows | arrows.T, axis=1)  # every rule needs an arrow at one end of the line
     lines = np.argwhere(np.triu(made.adjacent & ~made.heads & ~made.heads.T) & (near[:, None] | near)).tolist()
     pending = deque((int(x), int(y)) for x, y in lines)
     while pending:
