@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from typing import Protocol, overload, runtime_checkable
+from typing import Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, eliminate_graph
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
+from sepset.graphs.sweeps import side_to_side
 
 __all__ = [
     "DEFAULT_ORDER",
@@ -251,7 +252,7 @@ class Portfolio:
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
     safe (among variables of two states or more). The rest is ordered repeatedly by fill, weighted fill, message size
     and blends of them, with noise added to the costs; a large graph of tables also from one side to the
-    other (Cuthill and McKee); and the best order so far is varied. A run stops as soon as its
+    other (King); and the best order so far is varied. A run stops as soon as its
     tables exceed the best. The result depends only on the seed, unless `seconds` sets the budget. If the first orders
     (one on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
@@ -314,6 +315,7 @@ class Portfolio:
         return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
 
 
+Blend: TypeAlias = tuple[bool, float, float, float]
 # Each row: whether edges are weighted by states; coefficients of log fill, log message size and log number of states.
 _BLENDS = (
     (True, 1.0, 0.0, 0.0),
@@ -375,28 +377,29 @@ class _Search:
             self.task, self.weights[blend[0]], self.logs, np.array(blend[1:3]), bias, tie, self.total, patience
         )
         self.work += work
-        if len(order) == len(bias) and (total <= self.total or not len(self.order)):
-            self.order, self.total, self.blend, self.bias = order, total, blend, bias
+        self._keep(order, total, blend, bias)
+
+    def _keep(self, order: Ints, total: float, blend: Blend, bias: Floats) -> None:
+        """Keep a finished order if it is the best; later tries also vary one that is as good."""
+        is_first = not len(self.order)
+        if len(order) == len(bias) and (total <= self.total or is_first):
+            self.order = order if total < self.total or is_first else self.order
+            self.total, self.blend, self.bias = total, blend, bias
 
     def try_sweep(self) -> None:
         """Node by node from one side of the graph to the other, as a grid is eliminated row by row."""
-        from scipy.sparse import csgraph, csr_array
-
-        n, bias = len(self.logs), np.empty(len(self.logs))
-        task = self.task
-        graph = csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
-        bias[csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(n)
+        task, bias = self.task, np.empty(len(self.logs))
+        bias[side_to_side(task.indptr, task.indices)] = np.arange(len(bias))
         order, total, work = _run(task, self.weights[True], self.logs, np.zeros(2), bias, bias, self.total, 0)
         self.work += work
-        if len(order) == n and total < self.total:
-            self.order, self.total, self.blend, self.bias = order, total, (True, 0.0, 0.0, 0.0), bias
+        self._keep(order, total, (True, 0.0, 0.0, 0.0), bias)
 
-    def _fresh(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
+    def _fresh(self, step: int) -> tuple[Blend, Floats]:
         blend = _BLENDS[step % len(_BLENDS)]
         noise = _NOISES[step // len(_BLENDS) % len(_NOISES)]
         return blend, blend[3] * self.logs + noise * self.rng.standard_normal(len(self.logs))
 
-    def _varied(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
+    def _varied(self, step: int) -> tuple[Blend, Floats]:
         n = len(self.bias)
         chosen = self.rng.random(n) < _SPREADS[step % 4]
         size = (0.3, 1.0)[step // 4 % 2]
