@@ -29,8 +29,8 @@ their places among the listed ones, and room for a list, their codes and steps."
 UNKNOWN, NEVER = -1, -2
 
 FIRST, ARITY, PLACE, SIZE = range(4)
-"""The numbers of each function: where its scope starts among the slots, and its length; where its costs start, and how
-many they are, zero if it is gone."""
+"""The numbers of each function: where its scope starts among the slots, and its length; where its costs start, and
+their number, zero if it is gone."""
 
 SCOPE, OWNER, AFTER = range(3)
 """The numbers of each slot: its variable, increasing within a function; its function; and the next slot of the same

@@ -162,7 +162,7 @@ def fasten(network: Network, state: State, loose: Loose, lower: int) -> bool:
         for k in range(base, last):
             for place in range(network.degrees[i], network.degrees[i + 1]):
                 at = network.sent[network.slots[place]] + k - base
-                put(state, k, cells[k] + np.int64(loose.sent[at - places]) - cells[at])
+                put(state, k, cells[k] + int(loose.sent[at - places]) - cells[at])
             if state.live[k] and loose.own[k] == np.inf:
                 remove(network, state, i, k)
             if state.live[k]:
@@ -173,7 +173,7 @@ def fasten(network: Network, state: State, loose: Loose, lower: int) -> bool:
         for k in range(base, last):
             put(state, k, cells[k] - least)
     for k in range(len(loose.sent)):
-        put(state, places + k, np.int64(loose.sent[k]))
+        put(state, places + k, int(loose.sent[k]))
     for f in range(len(network.places)):
         gather(network, state, f, -1)
         minima(network, state, f, 0)
