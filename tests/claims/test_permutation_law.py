@@ -726,7 +726,7 @@ def sparse_concentrations(w: World) -> Any:
 W_FEW = ss.structure.Constraints(max_parents=2)
 
 
-@law("structure_posterior", "structure.StructurePosterior.log_predictive", "structure.StructurePosterior.predict")
+@law("structure_posterior", "structure.StructurePosteriorResult.log_predictive", "structure.StructurePosteriorResult.predict")
 def averages(w: World) -> Any:
     rows, names = w.rows, sorted(v.name for v in w.rows.variables)
     found = ss.structure_posterior(rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)

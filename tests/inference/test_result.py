@@ -122,7 +122,7 @@ def test_an_answer_has_what_its_distribution_has():
 
 def test_the_probability_of_some_targets_is_refused():
     joint = ss.query(ss.datasets.load("student"), ["intelligence", "grade"])
-    with pytest.raises(ss.errors.ScopeError, match="needs a state of every target; missing 'grade'"):
+    with pytest.raises(ss.errors.ScopeError, match="needs a state of every variable; missing 'grade'"):
         joint[{"intelligence": "high"}]
 
 

@@ -204,15 +204,7 @@ class QueryResult(Entries, Result, Report):
 
     def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
         """The probability of a state of one target, or of an assignment of all of them, as a mapping or in order."""
-        if isinstance(key, tuple) and len(key) == len(self.scope) > 1:
-            key = {v.name: state for v, state in zip(self.scope, key, strict=True)}
-        found = self.distribution[key]
-        if not isinstance(found, float):
-            missing = listing([v.name for v in found.scope])
-            raise ScopeError(
-                f"A probability needs a state of every target; missing {missing}. `condition` gives the rest of them."
-            )
-        return found
+        return float(self.distribution[key])
 
     def mean(self) -> Any:
         """The expectation, if the targets are numbers."""

@@ -18,7 +18,7 @@ from sepset.learning.evaluation.calibration import CalibrationResult, reliabilit
 
 
 class RatedEdges(Protocol):
-    """Names of columns, and the probability of the edge from each row to each column, as `StructurePosterior` has."""
+    """Names of columns, and the probability of the edge from each row to each column, as `StructurePosteriorResult` has."""
 
     @property
     def names(self) -> Sequence[str]:
