@@ -339,7 +339,7 @@ def test_indexing_by_name():
         table[{"AA": 1}]
     with pytest.raises(ScopeError, match="bare state"):
         table["x"]
-    with pytest.raises(ScopeError, match="missing 'B'. `condition` gives the factor of the rest"):
+    with pytest.raises(ScopeError, match=r"missing 'B'\. `condition` gives the factor of the rest"):
         table[{A: 1}]
     with pytest.raises(ScopeError, match="missing 'B'"):
         table.log_value({"A": 1})

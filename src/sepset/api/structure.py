@@ -217,7 +217,7 @@ def score(
     return FamilyScores(
         dict(zip(names, values, strict=True)),
         {name: tuple(names[p] for p in given) for name, given in zip(names, parents, strict=True)},
-        scorer.total(parents),
+        total=scorer.total(parents),
         method=method,
     )
 

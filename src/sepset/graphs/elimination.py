@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
 from sepset.base.display import Plain, Worded
@@ -58,6 +58,7 @@ class GraphElimination(Worded, Plain):
 
     order: tuple[str, ...]
     cliques: tuple[tuple[str, ...], ...] = field(repr=False)
+    _: KW_ONLY
     sizes: tuple[int, ...] = field(repr=False)
     fill_edges: tuple[tuple[str, str], ...] = field(repr=False)
     parents: tuple[int, ...] = field(repr=False)

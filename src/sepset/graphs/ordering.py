@@ -282,7 +282,9 @@ class Portfolio:
     def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first."""
         if len(task) <= costs.SMALL_GRAPH and self == DEFAULT_ORDER:
-            order, total, work = _run(task, task.cards, task.logs, _BLENDS[0].mix, np.zeros(len(task)), _index(task), math.inf)
+            order, total, work = _run(
+                task, task.cards, task.logs, _BLENDS[0].mix, np.zeros(len(task)), _index(task), math.inf
+            )
             if _spent(work, 1) >= _worth(task, total):
                 return order
         first = _simplicial(task)

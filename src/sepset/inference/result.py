@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
@@ -387,8 +387,8 @@ class MarginalsResult(Answers[str, Any], Report):
         self,
         place: Mapping[str, int],
         read: Callable[[int], Any],
-        log_partition: float | None = None,
         *,
+        log_partition: float | None = None,
         findings: Findings = NOTHING_FOUND,
         rows: Callable[[Ints], Floats] | None = None,
         **about: Any,
@@ -546,7 +546,7 @@ def _restored(
     about: dict[str, Any],
 ) -> MarginalsResult:
     place = {name: position for position, name in enumerate(names)}
-    return MarginalsResult(place, known.__getitem__, log_partition, findings=findings, **about)
+    return MarginalsResult(place, known.__getitem__, log_partition=log_partition, findings=findings, **about)
 
 
 def exponential(value: float) -> float:
@@ -566,6 +566,7 @@ class LogProbabilityResult(Result, Worded, Plain):
 
     value: float
     lower: float = -math.inf
+    _: KW_ONLY
     upper: float = math.inf
 
     @property

@@ -2,7 +2,7 @@ r"""Bootstrap confidence of edges: how often a method finds them on resampled ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,7 @@ class BootstrapStructures:
 
     method: StructureMethod[Any]
     num_replicates: int = 200
+    _: KW_ONLY
     is_class: bool = True
 
     def __post_init__(self) -> None:

@@ -117,7 +117,9 @@ class FindHidden:
             trace.append(best.value)
             if status is Status.INTERRUPTED:
                 break
-        return LearnedHidden.of(task, best, self, tried=tried, trace=trace, status=status, num_scores=first.num_scores)
+        return LearnedHidden.of(
+            task, best, method=self, tried=tried, trace=trace, status=status, num_scores=first.num_scores
+        )
 
     def _revised(
         self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]
@@ -135,7 +137,7 @@ class FindHidden:
                 return best, Status.INTERRUPTED
             other = _fitted(task, learned.model)
             gain = other.value - before
-            tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, other.value, gain))
+            tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, score=other.value, gain=gain))
             best = other if other.value > best.value + NEGLIGIBLE else best
         return best, Status.COMPLETED
 
@@ -211,4 +213,4 @@ def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedH
     last = hidden[-1]
     children, parents = (", ".join(of(last.name)) for of in (found.model.dag.children, found.model.dag.parents))
     what = f"{parents}{' -> ' if parents else ''}{last.name} -> {children} ({last.num_states} states)"
-    return TriedHidden(what, len(hidden), found.value, found.value - base)
+    return TriedHidden(what, len(hidden), score=found.value, gain=found.value - base)
