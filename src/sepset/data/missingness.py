@@ -117,7 +117,7 @@ def missing_patterns(data: object, variables: Iterable[VariableLike] | None = No
     first, which = patterns_of(observed)
     count = np.bincount(which, minlength=len(first))
     order = np.lexsort((first, -count))
-    place = np.argsort(order)[which]
+    place = np.argsort(order, kind="stable")[which]
     weight = np.bincount(place, rows.weights, len(order)).astype(np.float64)
     return MissingPatternsResult(
         rows.variables.names, observed[first[order]], num_rows=count[order], weights=weight, which=place

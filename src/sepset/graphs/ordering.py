@@ -26,6 +26,7 @@ from sepset.graphs.base import name_of
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
+from sepset.graphs.sweeps import side_to_side
 
 __all__ = [
     "DEFAULT_ORDER",
@@ -251,7 +252,7 @@ class Portfolio:
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
     safe (among variables of two states or more). The rest is ordered repeatedly by fill, weighted fill, message size
     and blends of them, with noise added to the costs; a large graph of tables also from one side to the
-    other (Cuthill and McKee); and the best order so far is varied. A run stops as soon as its
+    other (King); and the best order so far is varied. A run stops as soon as its
     tables exceed the best. The result depends only on the seed, unless `seconds` sets the budget. If the first orders
     (one on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
@@ -389,21 +390,22 @@ class _Search:
             self.task, self.weights[blend.is_weighted], self.logs, blend.mix, bias, tie, self.total, patience
         )
         self.work += work
-        if len(order) == len(bias) and (total <= self.total or not len(self.order)):
-            self.order, self.total, self.blend, self.bias = order, total, blend, bias
+        self._keep(order, total, blend, bias)
+
+    def _keep(self, order: Ints, total: float, blend: _Blend, bias: Floats) -> None:
+        """Keep a finished order if it is the best; later tries also vary one that is as good."""
+        is_first = not len(self.order)
+        if len(order) == len(bias) and (total <= self.total or is_first):
+            self.order = order if total < self.total or is_first else self.order
+            self.total, self.blend, self.bias = total, blend, bias
 
     def try_sweep(self) -> None:
         """Node by node from one side of the graph to the other, as a grid is eliminated row by row."""
-        from scipy.sparse import csgraph, csr_array
-
-        n, bias = len(self.logs), np.empty(len(self.logs))
-        task = self.task
-        graph = csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
-        bias[csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(n)
+        task, bias = self.task, np.empty(len(self.logs))
+        bias[side_to_side(task.indptr, task.indices)] = np.arange(len(bias))
         order, total, work = _run(task, self.weights[True], self.logs, _SWEEP.mix, bias, bias, self.total)
         self.work += work
-        if len(order) == n and total < self.total:
-            self.order, self.total, self.blend, self.bias = order, total, _SWEEP, bias
+        self._keep(order, total, _SWEEP, bias)
 
     def _fresh(self, step: int) -> tuple[_Blend, Floats]:
         blend = _BLENDS[step % len(_BLENDS)]

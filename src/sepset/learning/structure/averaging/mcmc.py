@@ -83,7 +83,7 @@ class OrderMCMC(Chains):
         if self._tilt is not None:
             graphs = drawn_graphs(state, self.table, DRAWS, rng)
             return graphs, self._tilt.log_weights(graphs)
-        add_state(np.argsort(state), False, *self.table.arrays, edges)
+        add_state(np.argsort(state, kind="stable"), False, *self.table.arrays, edges)
         return drawn_graphs(state, self.table, 1, rng), np.zeros(1)
 
 
@@ -177,7 +177,7 @@ def _start_graphs(task: StructureTask, count: int, rng: np.random.Generator) -> 
     found = [task.start_parents()]
     n, allowed = len(task.columns), task.allowed
     for _ in range(count - 1):
-        rank = np.argsort(_order(found[0] if task.start is None else _required(task), rng))
+        rank = np.argsort(_order(found[0] if task.start is None else _required(task), rng), kind="stable")
         parents = _required(task)
         for child in range(n):
             before = [u for u in range(n) if rank[u] < rank[child] and not allowed.forbidden[u, child]]

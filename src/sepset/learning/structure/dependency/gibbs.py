@@ -207,7 +207,7 @@ class Chains(IterativeResult):
         blocks, chains = parts.shape[:2]
         flat = parts.reshape(blocks * chains, -1)
         errors = flat.std(0, ddof=1) / np.sqrt(len(flat)) if len(flat) > 1 else np.full(flat.shape[1], np.nan)
-        hat = max((r_hat(parts[:, :, k].T) for k in np.argsort(-errors)[:50]), default=math.nan)
+        hat = max((r_hat(parts[:, :, k].T) for k in np.argsort(-errors, kind="stable")[:50]), default=math.nan)
         if hat > LARGEST_R_HAT:
             warnings.warn(
                 f"The chains disagree (R-hat {hat:.2f}): pseudo-Gibbs sampling moves slowly here, and standard errors "

@@ -450,7 +450,7 @@ class _Rows:
             dense = np.empty(count)
             dense[masks] = values
             return _Numbers(None, dense)
-        by_mask = np.argsort(masks)
+        by_mask = np.argsort(masks, kind="stable")
         return _Numbers(masks[by_mask], values[by_mask])
 
 

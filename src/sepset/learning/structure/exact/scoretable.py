@@ -153,7 +153,7 @@ class ScoreTable:
 
     def permuted(self, order: Sequence[int]) -> ScoreTable:
         """The table with its columns in another order: column order[i] becomes column i."""
-        place = np.argsort(np.asarray(order))
+        place = np.argsort(np.asarray(order), kind="stable")
         families = []
         for child in order:
             masks, scores = self.of(child)
