@@ -19,7 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
 from sepset.base.display import Report, Shown
 from sepset.base.frozen import fixed
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import NEVER, interruptible, require_time
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.result import Guarantee, Result
@@ -249,6 +249,7 @@ class Scorer:
 
     def _extended(self, child: int, parents: tuple[int, ...], candidates: Ints) -> Floats:
         """The scores of the family with each candidate added, without the structure prior."""
+        require_time()
         is_real = self.columns.is_real
         if self._sum is not None and not self._has_real:
             return self._summed(child, parents, candidates)

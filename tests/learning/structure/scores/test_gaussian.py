@@ -23,7 +23,7 @@ def test_one_column_is_a_product_of_student_predictions() -> None:
     a, freedom, mean = 2.0, 5.0, 0.3
     scale = a * (freedom - 2) / (a + 1)
     size, center, degrees, spread, found = a, mean, freedom, scale, 0.0
-    for x in columns.values[0]:
+    for x in columns.dataset.columns[0]:
         variance = spread * (size + 1) / (size * degrees)
         found += student.logpdf(x, degrees, center, np.sqrt(variance))
         spread += size / (size + 1) * (x - center) ** 2

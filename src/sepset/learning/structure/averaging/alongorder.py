@@ -16,6 +16,7 @@ from sepset.base.checks import whole
 from sepset.base.frozen import fill
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.knownorder import KnownOrder
 from sepset.learning.structure.learned import StructureTask
@@ -49,6 +50,7 @@ class AlongOrder:
         fill(self, order=tuple(self.order))
         whole("AlongOrder(num_graphs=)", self.num_graphs)
 
+    @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior along the order."""
         n = len(task.columns)

@@ -172,9 +172,5 @@ def _matrix(edges: Any, names: tuple[str, ...]) -> Floats:
 
 def resampled(columns: Columns, rng: np.random.Generator) -> Columns:
     """As many rows, drawn with replacement."""
-    weights = columns.weights.astype(np.float64)
-    drawn = rng.multinomial(round(columns.total), weights / weights.sum())
-    kept = np.flatnonzero(drawn)
-    rows = columns.dataset.take(kept).with_weights(drawn[kept].astype(np.float64))
-    marked = None if columns.intervened is None else columns.intervened[:, kept]
-    return Columns(rows, intervened=marked, missing=columns.missing)
+    weights = columns.cases.weights
+    return columns.redrawn(rng.multinomial(round(columns.total), weights / weights.sum()))

@@ -12,6 +12,7 @@ from sepset.base.checks import number, whole
 from sepset.errors import NotApplicable
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.enumeration import all_parents, all_scores
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.kbest import k_best
@@ -32,6 +33,7 @@ class Exhaustive:
     ignores_start: ClassVar[bool] = True
     keeps_checkpoint: ClassVar[bool] = False
 
+    @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over all DAGs."""
         all_parents(len(task.columns))  # refused before scores are computed
@@ -68,6 +70,7 @@ class BestStructures:
         if self.window is not None:
             number("BestStructures(window=)", self.window, least=1, otherwise="None")
 
+    @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over the best DAGs."""
         ranked = k_best(score_table(task.scorer, task.allowed), self.k)

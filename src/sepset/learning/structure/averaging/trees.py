@@ -17,6 +17,7 @@ from sepset.base.display import Plain, Worded
 from sepset.errors import NotApplicable
 from sepset.inference.result import Guarantee
 from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.uninformative import check_collinear
 
@@ -43,6 +44,7 @@ class TreePosterior(Worded, Plain):
         """It does: an edge has two columns."""
         return True
 
+    @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over trees."""
         check_collinear(task.columns, is_pairwise=True)

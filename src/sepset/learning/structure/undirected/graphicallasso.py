@@ -172,10 +172,10 @@ class LearnedConcentration(LearnedNetwork):
     def gaussian(self) -> Gaussian:
         """The penalized estimate as one distribution."""
         scope: Any = tuple(self.columns.variables)
-        return Gaussian(scope, self.correlations.means, covariance=self.covariance)
+        return Gaussian(scope, self.correlations.centers, covariance=self.covariance)
 
     @lazy
     def model(self) -> MarkovNet:
         """The penalized estimate as a network; `fit` gives the one of largest likelihood with the same edges."""
         scope: Any = tuple(self.columns.variables)
-        return gaussian_markov_net(scope, self.correlations.means, self.concentration)
+        return gaussian_markov_net(scope, self.correlations.centers, self.concentration)
