@@ -138,6 +138,7 @@ def _region(wiring: Wiring, entries: int) -> Region:
         tables=np.empty(most),
         large=np.empty(entries),
         small=np.empty(entries),
+        pairs=np.empty(2 * entries),  # numbers of two or more have a product of at least their sum
         **{name: np.zeros(wide, np.int64) for name in ("scope", "steps", "digits")},
     )
 
