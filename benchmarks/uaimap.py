@@ -62,17 +62,20 @@ def load(name: str) -> tuple[Any, dict[str, Any]]:
 
 
 def solve(name: str, limit: float) -> Solved:
-    """The default without clique trees, after a short run that compiles."""
+    """The default without clique trees, after a short run that compiles; the least seconds of a few runs."""
     import sepset as ss
     from benchmarks.measure import now
+    from benchmarks.toulbar2 import ROUNDS, SLOW
 
     model, evidence = load(name)
     method = ss.inference.AutomaticSearch()
     ss.map_assignment(model, given=evidence, method=method, until=ss.Until(steps=2, seconds=1.0))
-    start = now()
-    until = ss.Until(steps=1000, tolerance=1e-7, seconds=limit)
-    found = ss.map_assignment(model, given=evidence, method=method, until=until)
-    return Solved(found.log_value, found.gap, now() - start, str(found.info["search"]))
+    until, times = ss.Until(steps=1000, tolerance=1e-7, seconds=limit), list[float]()
+    while len(times) < ROUNDS and sum(times) < SLOW:
+        start = now()
+        found = ss.map_assignment(model, given=evidence, method=method, until=until)
+        times.append(now() - start)
+    return Solved(found.log_value, found.gap, min(times), str(found.info["search"]))
 
 
 def solve_toulbar2(name: str, limit: float) -> Solved:
@@ -86,12 +89,12 @@ def solve_toulbar2(name: str, limit: float) -> Solved:
     tables = [([place[v.name] for v in factor.scope], np.asarray(factor.values)) for factor in model.factors]
     found = {place[v]: model.variables[v].states.index(state) for v, state in evidence.items()}
     cards = [v.num_states for v in model.variables]
-    one = toulbar2.solve(toulbar2.Costs.of(cards, tables, found), limit)
+    one, _, alone = toulbar2.timed(toulbar2.Costs.of(cards, tables, found), limit)
     if not one.codes:
-        return Solved(-math.inf, math.inf, one.alone, "toulbar2")
+        return Solved(-math.inf, math.inf, alone.best, "toulbar2")
     entries = np.array([values[tuple(one.codes[v] for v in scope)] for scope, values in tables])
     with np.errstate(divide="ignore"):
-        return Solved(float(np.log(entries).sum()), 0.0 if one.is_proved else math.inf, one.alone, "toulbar2")
+        return Solved(float(np.log(entries).sum()), 0.0 if one.is_proved else math.inf, alone.best, "toulbar2")
 
 
 def compared(lab: Lab, name: str, reference: Reference, limit: float) -> tuple[Comparison, Comparison, bool]:
