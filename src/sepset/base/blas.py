@@ -19,34 +19,30 @@ class SingleBlas:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._inside = 0
-        self._libraries: list[Any] | None = None
-        self._limited: list[tuple[Any, int]] = []
+        self._controller: Any = None
+        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                numbers = [(library, library.num_threads) for library in self._found()]
-                self._limited = [(library, number) for library, number in numbers if number != 1]
-                for library, _ in self._limited:
-                    library.set_num_threads(1)
+                self._limit = self._found().limit(limits=1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                for library, number in self._limited:
-                    library.set_num_threads(number)
+                self._limit.restore_original_limits()
 
-    def _found(self) -> list[Any]:
+    def _found(self) -> Any:
         """The BLAS libraries of this process, searched for once; that of compiled programs is loaded first."""
-        if self._libraries is None:
+        if self._controller is None:
             import scipy.linalg.cython_blas
             from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
             assert scipy.linalg.cython_blas
-            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-        return self._libraries
+            self._controller = ThreadpoolController().select(user_api="blas")
+        return self._controller
 
 
 SINGLE_BLAS = SingleBlas()
