@@ -11,8 +11,8 @@ import pytest
 import sepset as ss
 from sepset.inference import costs
 from sepset.inference.compiled import question as questions, treesearch
+from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.contraction import ONE, Products, follow
-from sepset.inference.compiled.engine import Compiler
 from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from support.method_contract import check_method
 from support.random_contractions import NONE, Network, contracted, product_sum, random_network, rows, summed

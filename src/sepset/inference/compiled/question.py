@@ -297,8 +297,12 @@ class Attempt(NamedTuple):
 
 
 PACE = pace.NANOSECONDS_PER_TRY, pace.NANOSECONDS_PER_READ, pace.NANOSECONDS_PER_ENTRY
-STEADY_TIMES = np.array([*PACE, math.inf, 0.0])
-HASTY_TIMES = np.array([*PACE, costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES])
+STEADY = np.array([*PACE, math.inf, 0.0])
+"""When a greedy order is taken at once: if a search would end with it."""
+
+HASTY = np.array([*PACE, costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES])
+HASTY[0] += costs.NANOSECONDS_BEFORE_SEARCH
+"""The same for questions that are planned again after some uses: small tables get no search, large ones a shorter."""
 
 
 def compile_greedily(
@@ -330,7 +334,7 @@ def compile_greedily(
         effort: how long to search for an order, in passes over its tables: if this one is found sooner, it is not
             compiled.
         search: whether one that is expensive enough for a search over contraction trees is left to that.
-        haste: whether large tables get a shorter search for their order, as they are planned again after some uses.
+        haste: whether its order is soon found, as it is planned again after some uses.
     """
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
@@ -351,7 +355,7 @@ def compile_greedily(
         math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS,
         free_from,
         effort,
-        HASTY_TIMES if haste else STEADY_TIMES,
+        HASTY if haste else STEADY,
         NEVER,
     )
     if not is_made:
