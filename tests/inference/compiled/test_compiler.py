@@ -5,15 +5,19 @@ from __future__ import annotations
 import pytest
 
 import sepset as ss
+from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference import costs
-from sepset.inference.compiled import planner as planning
+from sepset.inference.compiled import planner as planning, question as questions
 from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.planner import Planner, Settings
+from sepset.inference.compiled.question import HASTY
 from sepset.variables.evidence import Evidence
 
+MIN_FILL = ss.graphs.MinFill()
 
-def compiler_of(model, zeros="auto", memory=2**30):
-    return Compiler(Planner(model.problem(), Settings(ss.graphs.MinFill(), memory, zeros)))
+
+def compiler_of(model, zeros="auto", memory=2**30, order=MIN_FILL):
+    return Compiler(Planner(model.problem(), Settings(order, memory, zeros)))
 
 
 def test_one_question_serves_all_values_of_a_pattern():
@@ -77,3 +81,19 @@ def test_a_program_beyond_the_memory_is_refused():
     compiler = compiler_of(ss.datasets.load("alarm"), memory=2000)
     with pytest.raises(ss.TooLarge, match="the limit is"):
         compiler.question("marginals", (), compiler.planner.pattern(Evidence()))
+
+
+@pytest.mark.parametrize(("cost", "expected"), [(1e12, 0), (0.0, 1)])
+def test_a_search_shorter_than_its_calls_is_not_begun(monkeypatch, cost, expected):
+    """Any tables but those of trees are worth a search that takes no time."""
+    searches = []
+    plan = Planner.plan
+    monkeypatch.setattr(Planner, "plan", lambda *args, **about: searches.append(args) or plan(*args, **about))
+    hasty = HASTY.copy()
+    hasty[:2] = cost, 0.0
+    monkeypatch.setattr(questions, "HASTY", hasty)
+    monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 10**9)
+    compiler = compiler_of(ss.MarkovNet.potts(ss.Discrete.array("pixel", (4, 4), states=3), 0.5), order=DEFAULT_ORDER)
+    question = compiler.all_marginals(compiler.planner.pattern(Evidence()))[1]
+    assert len(searches) == expected
+    assert sorted(question.places) == list(range(16))

@@ -21,11 +21,15 @@ from sepset.inference.compiled.question import (
     compile_greedily,
     compile_question,
     narrowed,
+    rearranged,
 )
 from sepset.inference.compiled.sharedprogram import bundle
 from sepset.inference.compiled.supports import Supports
 from sepset.problem import Relevant
 from sepset.variables.evidence import Evidence
+
+SUMS: frozenset[Kind] = frozenset({"joint", "marginals", "group"})
+"""Questions about sums: the same whichever states their tables leave out, and read from one tensor for each answer."""
 
 UNSEARCHED: frozenset[Kind] = frozenset({"group", "mode", "draws"})
 """Questions whose steps keep the order of elimination: it is shared, or decides between ties and draws."""
@@ -40,12 +44,14 @@ class AllMarginals:
     Attributes:
         uses: the number of requests.
         entries: the table entries of a single tree, if one greedy order was tried for it.
+        first: the question along that order, if it is expensive, so that another way may be cheaper.
         found: the targets in groups, and the question that answers for all of them or None; None before any request.
     """
 
     def __init__(self) -> None:
         self.uses = 0
         self.entries: float | None = None
+        self.first: Question | None = None
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
 
 
@@ -215,14 +221,15 @@ class Compiler:
         most = self.planner.most_in_one_tree(entries_per_sink)
         attempt = self._attempt("marginals", (), pattern, relevant, most=most)
         asked.entries, made = attempt.entries, attempt.question
-        if made is None:
+        if made is None or made.is_expensive:
+            asked.first = made
             return None
         return self._questions.get(_key("marginals", (), pattern), lambda: made)
 
     def _is_quick(self, kind: Kind, relevant: Relevant) -> bool:
         """Whether a question is first compiled in one call; best values and draws, only with the order that the search
         on a small graph begins with: rows of findings have the same, which breaks ties."""
-        most = costs.FACTORS_AT_ONCE if kind in ("joint", "group", "marginals") else SMALL_GRAPH
+        most = costs.FACTORS_AT_ONCE if kind in SUMS else SMALL_GRAPH
         return len(relevant.numbers) <= most and self.planner.settings.order == DEFAULT_ORDER
 
     def _attempt(
@@ -244,10 +251,9 @@ class Compiler:
             maximize=kind == "mode",
             memory=planner.settings.memory,
             states=pattern.states,
-            reads_tensors=kind not in ("joint", "marginals", "group"),
+            reads_tensors=kind not in SUMS,
             most=most,
             effort=costs.FIRST_ORDER_PASSES,
-            search=kind not in UNSEARCHED,
             haste=kind in REPLANNED,
         )
 
@@ -259,12 +265,13 @@ class Compiler:
 
     def _compiled(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         relevant = self.planner.relevant(kind, targets, pattern)
-        entries = self._marginals.get(pattern, AllMarginals).entries if kind == "marginals" else None
+        asked = self._marginals.get(pattern, AllMarginals) if kind == "marginals" else AllMarginals()
+        first, entries = asked.first, asked.entries
         if entries is None and self._is_quick(kind, relevant):
-            question, total = self._attempt(kind, targets, pattern, relevant)
-            if question is not None:
-                return question
-            entries = Attempt(None, total).entries
+            attempt = self._attempt(kind, targets, pattern, relevant)
+            first, entries = attempt.question, attempt.entries
+        if first is not None:
+            return self._along_a_cheaper_tree(kind, first)
         is_hasty = kind in REPLANNED and (entries or 0.0) >= costs.ENTRIES_FOR_HASTE
         effort = costs.HASTY_ORDER_PASSES if is_hasty else costs.FIRST_ORDER_PASSES
         try:
@@ -274,6 +281,19 @@ class Compiler:
             if plan.step_memory > costs.PATIENT_FACTOR * self.planner.settings.memory:
                 raise
         return self._planned(kind, targets, pattern, costs.LATER_ORDER_PASSES)
+
+    def _along_a_cheaper_tree(self, kind: Kind, question: Question) -> Question:
+        """The question itself, if it is cheap or no cheaper tree is found."""
+        if kind in UNSEARCHED or not question.is_expensive:
+            return question
+        planner = self.planner
+        return rearranged(
+            question,
+            planner.layout(question.states),
+            reads_tensors=kind not in SUMS,
+            share=costs.SHARE_OF_TREE_SEARCH,
+            memory=planner.settings.memory,
+        )
 
     def _planned(self, kind: Kind, targets: Positions, pattern: Pattern, effort: float) -> Question:
         """The question along a new plan.
@@ -294,7 +314,7 @@ class Compiler:
             marginals=targets if kind in ("marginals", "group") else None,
             factors=kind == "factors",
             maximize=kind == "mode",
-            reads_tensors=kind not in ("joint", "marginals", "group"),
+            reads_tensors=kind not in SUMS,
             memory=self.planner.settings.memory,
             states=pattern.states,
             search=0.0 if kind in UNSEARCHED else share,

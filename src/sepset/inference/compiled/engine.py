@@ -14,7 +14,7 @@ from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.compiled.compiler import Compiler
+from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import run, run_tensors
 from sepset.inference.compiled.planner import Kind, Planner, Positions, Settings
@@ -35,9 +35,6 @@ NO_FINDINGS = Evidence()
 
 Reader = Callable[[int], Table]
 """From a variable position to its marginal."""
-
-SUMS: frozenset[Kind] = frozenset({"joint", "marginals", "group"})
-"""Questions whose answers are the same whichever states their tables leave out: no ties, and no draws."""
 
 
 class TableEngine:
