@@ -43,7 +43,7 @@ def test_questions_need_no_other_signatures():
         pair = ss.MarkovNet(ss.Table([a, b], [[1.0] * 20] * 20), ss.Table(b, [1.0] * 20))
         ss.query(pair, [a, b], method=ss.CliqueTree(threads=2))
         costs.FACTORS_AT_ONCE, costs.ENTRIES_SLICED, costs.ENTRIES_OF_A_SLICE = -1, 8, 20
-        costs.NANOSECONDS_PER_PRODUCT = costs.NANOSECONDS_PER_PACKED_ENTRY = 0.0
+        costs.NANOSECONDS_PER_PRODUCT = costs.NANOSECONDS_PER_ENTRY = 0.0
         several = [ss.Discrete(f"x{i}", 3) for i in range(6)]
         pairs = (ss.Table([x, y], [[1.0] * 3] * 3) for i, x in enumerate(several) for y in several[:i])
         ss.marginals(ss.MarkovNet(*pairs), method=ss.CliqueTree(threads=2))["x0"]

@@ -45,7 +45,7 @@ def test_every_instruction_is_its_step(seed):
 @pytest.mark.parametrize("seed", range(12))
 def test_wide_tables_run_by_panels_with_the_same_numbers(seed):
     rng = np.random.default_rng(seed)
-    made, network = contracted(random_network(rng, num=5, largest=14, num_factors=5, arity=4), targets=True)
+    made, network = contracted(random_network(rng, num=6, largest=24, num_factors=5, arity=4), targets=True)
     program = assembled(made)
     read = run(program, network.tables)
     for result, first, second in made.steps:
@@ -58,7 +58,7 @@ def test_some_of_the_wide_ones_run_by_panels():
     kinds = set()
     for seed in range(12):
         made, _ = contracted(
-            random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
+            random_network(np.random.default_rng(seed), num=6, largest=24, num_factors=5, arity=4), targets=True
         )
         kinds |= set(assembled(made).ops[:, columns.KIND].tolist())
     assert {columns.LOOPS, columns.PANELS} <= kinds

@@ -25,7 +25,7 @@ def _sliced(request, monkeypatch):
     monkeypatch.setattr(costs, "ENTRIES_WITH_SHARED_PLACES", 1)
     for name in ("FACTORS_AT_ONCE", "WORK_OF_A_SHORT_RUN", "WORK_UNDIVIDED"):
         monkeypatch.setattr(costs, name, -1)
-    for name in ("NANOSECONDS_PER_PRODUCT", "NANOSECONDS_PER_PACKED_ENTRY", "NANOSECONDS_FOR_THREADS"):
+    for name in ("NANOSECONDS_PER_PRODUCT", "NANOSECONDS_PER_ENTRY", "NANOSECONDS_FOR_THREADS"):
         monkeypatch.setattr(costs, name, 0.0)
     monkeypatch.setattr(costs, "ENTRIES_SLICED", 8)
     monkeypatch.setattr(costs, "ENTRIES_OF_A_SLICE", 20)
