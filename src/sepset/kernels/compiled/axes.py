@@ -132,8 +132,8 @@ def _role(scopes: Scopes, steps: Ints, step: int, rank: int) -> int:
 
 @kernel(borrows=True)
 def _lay_for_both(scopes: Scopes, steps: Ints, tensor: int, step: int, other: int) -> None:
-    """The strides of a tensor of a step by panels: the batch first, then own and summed axes, the last of which is not a
-    batch axis in the other step that has it, if there is such an axis."""
+    """The strides of a tensor of a step by panels: the batch first, then own and summed axes, the last of which is not
+    a batch axis in the other step that has it, if there is such an axis."""
     room = len(scopes.cards) + 1
     first, end = scopes.start[tensor], scopes.start[tensor + 1]
     last = 0
