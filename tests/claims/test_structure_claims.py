@@ -81,7 +81,7 @@ def test_trees_among_the_features_improve_on_naive_bayes():
 
 
 def test_chains_of_single_edges_stay_where_chains_over_orders_agree():
-    """15 columns, 1,000 rows: edges are certain in a chain from no edges, and absent in one from a search, or reversely.
+    """15 columns, 1,000 rows: edges are certain in a chain from no edges and absent in one from a search, or reversely.
 
     Reversals with new parents, and orders, lead both chains to the same edges.
     """
