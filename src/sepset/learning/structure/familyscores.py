@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -452,6 +452,7 @@ class FamilyScores(Report, Result, Mapping[str, float]):
 
     families: Mapping[str, float] = field(default_factory=dict)
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _: KW_ONLY
     total: float = 0.0
     guarantees: Mapping[str, Guarantee] = field(default_factory=lambda: {"score": Guarantee.EXACT}, kw_only=True)
 

@@ -15,7 +15,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
 from sepset.base.frozen import fill
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.averaging.posterior import StructurePosterior, as_edges
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
 from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.knownorder import KnownOrder
@@ -51,7 +51,7 @@ class AlongOrder:
         whole("AlongOrder(num_graphs=)", self.num_graphs)
 
     @all_or_nothing
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior along the order."""
         n = len(task.columns)
         table = score_table(task.scorer, KnownOrder(self.order).along(task))
@@ -63,7 +63,7 @@ class AlongOrder:
             evidence += float(np.logaddexp.reduce(scores))
             edges[:, v] = [shares[masks >> u & 1 == 1].sum() for u in range(n)]
             parents[:, v] = masks[task.rng.choice(len(masks), self.num_graphs, p=shares)]
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             edges,
             parents=as_edges(parents, n),

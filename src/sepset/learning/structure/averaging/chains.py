@@ -26,7 +26,7 @@ from sepset.learning.structure.averaging.candidates import (
     with_parents,
 )
 from sepset.learning.structure.averaging.correction import Tilt
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
 from sepset.learning.structure.learned import StructureTask, dag_of, iterated
 
 EXPANSION_SAMPLES = 100
@@ -125,7 +125,7 @@ class Chains:
         if not self.temperatures or self.temperatures[0] != 1.0:
             raise ArgumentError(f"{name}(temperatures=) begins with 1; found {self.temperatures}.")
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior, from the draws of all chains."""
         until = Until(steps=self._dropped + self.num_samples, tolerance=None)
         rule = as_until(task.until, until)
@@ -252,7 +252,7 @@ class Chains:
             log_weights=appended(state.log_weights, before, weights),
         )
 
-    def read(self, task: StructureTask, state: ChainState) -> StructurePosterior:
+    def read(self, task: StructureTask, state: ChainState) -> StructurePosteriorResult:
         """The posterior, from what was kept."""
         n, kept = len(task.columns), int(state.counts[0])
         if not kept:
@@ -264,7 +264,7 @@ class Chains:
         weights /= weights.sum()
         graphs = state.graphs.reshape(-1, n, n)
         by_chain = self._edges_by_chain(state, kept)
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             by_chain.mean(0) if self.is_exact else weighted_mean(graphs, weights),
             parents=graphs,

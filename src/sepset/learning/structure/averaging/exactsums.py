@@ -20,7 +20,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.kernels.structure import subsets
 from sepset.kernels.structure.chains import log_extensions
-from sepset.learning.structure.averaging.posterior import StructurePosterior, as_edges
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
 from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.dynamic import check_size, needs
 from sepset.learning.structure.exact.families import check_columns, dense_families
@@ -65,7 +65,7 @@ class KoivistoSood:
         whole("KoivistoSood(num_graphs=)", self.num_graphs)
 
     @all_or_nothing
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior."""
         made = _Sums.of(task)
         forward, backward = made.over_orders()
@@ -112,7 +112,7 @@ class TianHe:
         whole("TianHe(num_graphs=)", self.num_graphs)
 
     @all_or_nothing
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior."""
         n = len(task.columns)
         if n > MOST_DAG_COLUMNS:
@@ -213,11 +213,11 @@ class _Sums:
         graphs: Bytes,
         logs: Floats,
         paths_of: Callable[[], Floats],
-    ) -> StructurePosterior:
+    ) -> StructurePosteriorResult:
         weights = np.exp(logs - logs.max(initial=-np.inf)) if len(logs) else logs
         limit = MOST_PATH_COLUMNS["orders" if isinstance(method, KoivistoSood) else "dags"]
         exact_paths = self.n <= limit
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             self.edges(shares),
             parents=graphs,

@@ -121,7 +121,7 @@ class FindHidden:
         return LearnedHidden.of(
             task,
             best,
-            self,
+            method=self,
             tried=tried,
             trace=trace,
             status=status or Status.COMPLETED,
@@ -145,7 +145,7 @@ class FindHidden:
                 return best, Status.INTERRUPTED
             other = _fitted(task, learned.model, end)
             gain = other.value - before
-            tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, other.value, gain))
+            tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, score=other.value, gain=gain))
             best = other if other.value > best.value + NEGLIGIBLE else best
             if (status := stopped(other, end)) is not None:
                 return best, status
@@ -223,4 +223,4 @@ def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedH
     last = hidden[-1]
     children, parents = (", ".join(of(last.name)) for of in (found.model.dag.children, found.model.dag.parents))
     what = f"{parents}{' -> ' if parents else ''}{last.name} -> {children} ({last.num_states} states)"
-    return TriedHidden(what, len(hidden), found.value, found.value - base)
+    return TriedHidden(what, len(hidden), score=found.value, gain=found.value - base)

@@ -10,7 +10,7 @@ the columns themselves, so that the result is never worse than that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import ClassVar
 
@@ -75,6 +75,7 @@ class LatentTree:
 
     num_states: int = 2
     max_states: int | None = None
+    _: KW_ONLY
     num_trees: int = 8
 
     def __post_init__(self) -> None:
@@ -99,7 +100,7 @@ class LatentTree:
         best, tried, status = self._best(task, score, deadline(as_until(task.until)))
         trace = np.maximum.accumulate([one.score for one in tried])
         return LearnedHidden.of(
-            task, best, self, tried=tried, trace=trace, status=status, num_scores=task.scorer.num_scores
+            task, best, method=self, tried=tried, trace=trace, status=status, num_scores=task.scorer.num_scores
         )
 
     def _best(
@@ -210,4 +211,4 @@ def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedH
     hidden = hidden_variables(task, found.model)
     sizes = sorted({v.num_states for v in hidden})
     states = f" of {', '.join(map(str, sizes))} states" if hidden else ""
-    return TriedHidden(f"{len(hidden)} hidden{states}", len(hidden), found.value, found.value - base)
+    return TriedHidden(f"{len(hidden)} hidden{states}", len(hidden), score=found.value, gain=found.value - base)

@@ -147,9 +147,15 @@ class MixtureOfNetworks:
         """The mixture at a state."""
         weights = mixing(task.columns, state.shares)
         return LearnedMixture.of(
-            component_networks(task, state), weights, self.name, columns=task.columns, score=state.score, method=self,
-            status=Status.CONVERGED, guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
-        )  # fmt: skip
+            component_networks(task, state),
+            weights,
+            name=self.name,
+            columns=task.columns,
+            score=state.score,
+            method=self,
+            status=Status.CONVERGED,
+            guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from sepset.base.checks import fraction
@@ -36,6 +36,7 @@ class IndependenceTestResult(Report):
 
     between: tuple[tuple[str, ...], tuple[str, ...]]
     given: tuple[str, ...]
+    _: KW_ONLY
     statistic: float
     degrees_of_freedom: float
     p_value: float
@@ -112,7 +113,15 @@ def independence_test(
         columns = Columns.of(data, weights=weights, variables=variables, missing=missing, only=(*xs, *ys, *zs))
     found = test.bind(columns).outcome(*(_numbers(columns.names, names) for names in (xs, ys, zs)))
     return IndependenceTestResult(
-        (xs, ys), zs, found.statistic, found.degrees, found.p_value, level, found.num_rows, test, found.warnings
+        (xs, ys),
+        zs,
+        statistic=found.statistic,
+        degrees_of_freedom=found.degrees,
+        p_value=found.p_value,
+        level=level,
+        num_rows=found.num_rows,
+        test=test,
+        warnings=found.warnings,
     )
 
 

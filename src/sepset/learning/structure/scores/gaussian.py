@@ -2,7 +2,7 @@ r"""BGe: the evidence of Gaussian structures under a normal-Wishart prior."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.special import multigammaln
@@ -46,6 +46,7 @@ class BGe:
 
     mean_size: float = 1.0
     freedom: float | None = None
+    _: KW_ONLY
     mean: float | None = None
 
     def __post_init__(self) -> None:

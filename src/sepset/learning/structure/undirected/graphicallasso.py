@@ -126,7 +126,15 @@ def _point(penalty: float, found: Concentration, known: Correlations) -> PathPoi
     support = found.matrix != 0.0
     np.fill_diagonal(support, False)
     edges = int(support.sum()) // 2
-    return PathPoint(penalty, support, support, edges, 2 * edges, found.gap, (found, known))
+    return PathPoint(
+        penalty,
+        support,
+        selected=support,
+        num_parameters=edges,
+        num_choices=2 * edges,
+        gap=found.gap,
+        estimate=(found, known),
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
