@@ -66,7 +66,7 @@ def _families(engine: Bound, families: Iterable[Family] | None) -> tuple[list[Sc
 
 
 def _has_tables(engine: Bound) -> bool:
-    """Whether the factors of a network are the tables of its CPDs, so that their marginals are those of the families."""
+    """Whether the factors of a network are the tables of its CPDs: their marginals are those of the families."""
     problem = engine.prepared.problem
     one_each = all(group.factors == (i,) for i, group in enumerate(problem.conditionals))
     return one_each and problem.variables.all_discrete and problem.num_factors == len(engine.model.variables)
