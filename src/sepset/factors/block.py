@@ -142,11 +142,11 @@ class FactorBlock(Frozen):
         >>> FactorBlock([[0], [1]], (2,), [[0.0, 800.0]], space="log").linear()[1].tolist()
         [1154]
         """
-        logs = self._log_table()
-        if logs is None and self.space == "linear":
+        named = self._log_table()
+        if named is None and self.space == "linear":
             assert self.values is not None  # a block without values has a potential
             return np.abs(self.values), np.zeros(len(self.values), np.int64)  # no minus zeros
-        logs = np.atleast_2d(self.values if logs is None else logs)
+        logs = self._logs(slice(None)) if named is None else named[None]
         finite = np.isfinite(logs)
         high = np.max(logs, axis=1, where=finite, initial=-np.inf) / LN2
         low = np.min(logs, axis=1, where=finite, initial=np.inf) / LN2
