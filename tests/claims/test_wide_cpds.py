@@ -366,7 +366,7 @@ def test_a_plan_names_no_more_variables_than_there_are(form):
 
 def test_sums_over_hidden_parents_that_differ_are_refused_with_what_to_do():
     """Each piece of advice is taken: rounded weights, observed parents, draws."""
-    with pytest.raises(ss.TooLarge, match=r"round the weights .* ss\.sample without given="):
+    with pytest.raises(ss.TooLarge, match=r"round the weights .*ss\.sample without given="):
         ss.query(network("logistic"), "y")
     step = 0.1
     rounded = ss.LogisticCPD(Y, dict(zip(PARENTS, step * np.rint(WEIGHTS / step), strict=True)), bias=BIAS)

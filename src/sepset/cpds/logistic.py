@@ -105,9 +105,9 @@ class LogisticCPD(DiscreteCPD):
     def _advice(self) -> str:
         """What to do where the sums of the weights are too many."""
         return (
-            f"Its weights differ, so that those of {len(self.parents)} hidden parents have too many sums. Observe more of "
-            "its parents, round the weights to multiples of a step such as 0.1, which makes sums equal, or count in draws "
-            "of the whole network (ss.sample without given=)."
+            f"Its weights differ, so that those of {len(self.parents)} hidden parents have too many sums. Observe more "
+            "of its parents, round the weights to multiples of a step such as 0.1, which makes sums equal, or count in "
+            "draws of the whole network (ss.sample without given=)."
         )
 
     def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
