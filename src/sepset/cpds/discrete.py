@@ -127,7 +127,7 @@ class DiscreteCPD(Frozen, Tabulated):
         return rest._parts()
 
     def _advice(self) -> str:
-        """What to do where the factors are too large."""
+        """The end of a refusal: how to go on where the factors are too large."""
         return "Observe more of its parents, or count in draws of the whole network (ss.sample without given=)."
 
     def concave(self, given: Mapping[Any, int]) -> Concave | None:

@@ -103,7 +103,7 @@ class LogisticCPD(DiscreteCPD):
         return self._over(tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
 
     def _advice(self) -> str:
-        """What to do where the sums of the weights are too many."""
+        """The end of a refusal: how to go on where the weights have too many sums."""
         return (
             f"Its weights differ, so that those of {len(self.parents)} hidden parents have too many sums. Observe more "
             "of its parents, round the weights to multiples of a step such as 0.1, which makes sums equal, or count in "

@@ -87,7 +87,7 @@ def _drawing(root: Element, nodes: Mapping[str, _Node]) -> Drawing:
     drawn = network_item(root, {key: node.name for key, node in nodes.items()})
     about = {node.name: node_item(node.element, node.listed, OWN) for node in nodes.values()}
     said = {name: item for name, item in about.items() if item.attributes or item.items}
-    return Drawing(titles(drawn), FORMAT, drawn, said, looks(drawn))
+    return Drawing(titles(drawn), FORMAT, network=drawn, nodes=said, looks=looks(drawn))
 
 
 def _title(root: Element) -> str:

@@ -172,7 +172,15 @@ def fit(
     data = _read_once(data, structure, weights) if isinstance(data, str | os.PathLike) else replayable(data)
     template = Template.of(structure, data, _known(structure, data, variables, weights))
     task = Task(
-        template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded, is_set or {}
+        template.network,
+        data,
+        weights=weights,
+        rng=generator(seed),
+        until=until,
+        progress=progress,
+        checkpoint=checkpoint,
+        coded=template.coded,
+        is_set=is_set or {},
     )
     try:
         return method.fit(task)

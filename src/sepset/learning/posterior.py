@@ -10,7 +10,7 @@ Reference: Koller & Friedman, propositions 17.5 and 17.6, and section 17.5.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,6 +63,7 @@ class Posterior(Report):
 
     template: BayesNet
     blocks: Mapping[ParameterBlock, BlockPosterior] = field(repr=False)
+    _: KW_ONLY
     num_rows: float = 0.0
 
     @classmethod
@@ -74,7 +75,7 @@ class Posterior(Report):
             for block, pool in stats.blocks.items()
             if pool.cpds[0].num_parameters or _has_posterior(pool.cpds[0], chosen[block])
         }
-        return cls(stats.template, blocks, stats.num_rows)
+        return cls(stats.template, blocks, num_rows=stats.num_rows)
 
     def block(self, name: VariableLike) -> BlockPosterior:
         """The posterior of one block, by its name or by a variable whose CPD uses it."""
@@ -188,15 +189,15 @@ class Posterior(Report):
 
         Reference: Koller & Friedman, section 17.7.
         """
-        more = Statistics.of(Task(self.template, data, weights), "Posterior.update")
+        more = Statistics.of(Task(self.template, data, weights=weights), "Posterior.update")
         blocks = {block: part.updated(more.blocks[block].total) for block, part in self.blocks.items()}
-        return Posterior(self.template, blocks, self.num_rows + more.num_rows)
+        return Posterior(self.template, blocks, num_rows=self.num_rows + more.num_rows)
 
     def downdate(self, data: object, *, weights: Weights = None) -> Posterior:
         """The posterior without rows that it has seen: `update` undone."""
-        less = Statistics.of(Task(self.template, data, weights), "Posterior.downdate")
+        less = Statistics.of(Task(self.template, data, weights=weights), "Posterior.downdate")
         blocks = {block: part.downdated(less.blocks[block].total) for block, part in self.blocks.items()}
-        return Posterior(self.template, blocks, self.num_rows - less.num_rows)
+        return Posterior(self.template, blocks, num_rows=self.num_rows - less.num_rows)
 
     def to_frame(self, kind: FrameKind = "pandas", *, level: float = 0.95) -> Any:
         """One row per parameter: its child, context and name, mean, standard deviation and credible interval.

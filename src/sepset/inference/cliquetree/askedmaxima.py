@@ -1,4 +1,4 @@
-"""Max-marginals without a tree: the best assignment is asked for anew with each state as evidence."""
+"""Max-marginals without a tree: the best assignment is asked for again with each state as evidence."""
 
 from __future__ import annotations
 
@@ -116,4 +116,5 @@ def asked_max_marginals(engine: Asked, evidence: Evidence, variables: Variables,
     if best.log_value == -np.inf:
         raise impossible(prepared, evidence)
     own, seen = named_states(variables, evidence)
-    return AskedMaxMarginals(best.log_value, own, seen, engine, evidence, variables, best, **about)
+    asked = {"engine": engine, "evidence": evidence, "known": variables, "best": best}
+    return AskedMaxMarginals(best.log_value, own, observed=seen, **asked, **about)

@@ -17,7 +17,7 @@ from sepset.kernels.structure.reversals import REVERSED
 from sepset.learning.structure.averaging.candidates import CandidateTable
 from sepset.learning.structure.averaging.chains import Chains, Draws
 from sepset.learning.structure.averaging.correction import DRAWS, Tilt, drawn_graphs, fitted_tilt
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
 from sepset.learning.structure.learned import StructureTask
 
 MOST_EXTENSIONS = 20
@@ -52,7 +52,7 @@ class OrderMCMC(Chains):
         """Whether edges are averaged given each state, and not counted over weighted draws."""
         return not self.is_corrected
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior, from the draws of all chains."""
         n = len(task.columns)
         if self.is_corrected and n > MOST_EXTENSIONS:
