@@ -116,5 +116,6 @@ def asked_max_marginals(engine: Asked, evidence: Evidence, variables: Variables,
     if best.log_value == -np.inf:
         raise impossible(prepared, evidence)
     own, seen = named_states(variables, evidence)
-    asked = {"engine": engine, "evidence": evidence, "known": variables, "best": best}
-    return AskedMaxMarginals(best.log_value, own, observed=seen, **asked, **about)
+    return AskedMaxMarginals(
+        best.log_value, own, observed=seen, engine=engine, evidence=evidence, known=variables, best=best, **about
+    )
