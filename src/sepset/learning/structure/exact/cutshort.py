@@ -1,4 +1,4 @@
-"""What an exact search has to show where Ctrl-C or the time ended it: a greedy DAG, and a bound on all of them."""
+"""Results of exact searches that Ctrl-C or the time ended: a greedy DAG, and a bound on the scores of all of them."""
 
 from __future__ import annotations
 
