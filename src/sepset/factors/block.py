@@ -139,7 +139,7 @@ class FactorBlock(Frozen):
 
         One row is shared by all factors. None if the values of some factor are too far apart for floats.
 
-        >>> FactorBlock([[0], [1]], (2,), values=[[0.0, 800.0]], space="log").linear()[1].tolist()
+        >>> FactorBlock([[0], [1]], (2,), values=[[798.0, 800.0]], space="log").linear()[1].tolist()
         [1154]
         """
         named = self._log_table()
