@@ -12,13 +12,9 @@ from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import FileFormatError, TooLarge
-from sepset.graphs.pictures.axes import draw_scene
-from sepset.graphs.pictures.dot import dot
-from sepset.graphs.pictures.mermaid import mermaid
 from sepset.graphs.pictures.scene import MARGIN, Scene, scene
 from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.graphs.pictures.svg import quoted, svg
-from sepset.graphs.pictures.terminal import terminal
 
 LARGEST = 400
 """The number of boxes up to which notebooks show a picture by themselves."""
@@ -63,14 +59,20 @@ class Picture(Frozen):
 
     def to_dot(self) -> str:
         """The picture in the language of Graphviz."""
+        from sepset.graphs.pictures.dot import dot
+
         return dot(self.sketch)
 
     def to_mermaid(self) -> str:
         """The picture as a Mermaid flowchart, which Markdown viewers draw."""
+        from sepset.graphs.pictures.mermaid import mermaid
+
         return mermaid(self.sketch)
 
     def to_text(self, width: int = 100) -> str:
         """The picture in characters; where that is wider than `width`, a list of nodes with what they are joined to."""
+        from sepset.graphs.pictures.terminal import terminal
+
         return terminal(self.sketch, width)
 
     def plot(self, ax: Any = None) -> Any:
@@ -79,6 +81,8 @@ class Picture(Frozen):
         Args:
             ax: the axes to draw on; the current ones by default.
         """
+        from sepset.graphs.pictures.axes import draw_scene
+
         return draw_scene(self._scene, axes_of(ax))
 
     def save(self, path: str | os.PathLike[str]) -> None:
