@@ -51,7 +51,7 @@ def voi(
     }
     if found.costs is not None:
         payload["costs"] = dict(found.costs)
-    show(payload, as_json, found.__rich__)
+    show(payload, as_json, lambda: found)
 
 
 def _costs(texts: list[str] | None) -> dict[str, float] | None:

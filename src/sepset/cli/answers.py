@@ -267,7 +267,7 @@ def best(
         "probability": _probability(best),
         "guarantees": {part: guarantee.value for part, guarantee in best.guarantees.items()},
     }
-    show(payload, as_json, best.__rich__)
+    show(payload, as_json, lambda: best)
 
 
 def _probability(best: MapResult) -> float | None:
@@ -456,7 +456,7 @@ def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> Re
 def _answer_view(answer: Any) -> RenderableType:
     """The table of a discrete answer, or the moments of a continuous one."""
     if all(v.is_discrete for v in answer.scope):
-        view: RenderableType = answer.__rich__()
+        view: RenderableType = answer
         return view
     if len(answer.scope) == 1:
         return _marginals_table([answer.distribution])

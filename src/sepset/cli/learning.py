@@ -183,7 +183,7 @@ def fit(
         checkpoint=checkpoint,
     )
     write(found.model, out)
-    show(_fit_facts(found, out), as_json, found.__rich__)
+    show(_fit_facts(found, out), as_json, lambda: found)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
 
@@ -397,13 +397,13 @@ def evaluate(
     if folds is None:
         found = _evaluated(model, rows, losses, progress)
         facts["losses"] = {loss.name: _risk_json(risk) for loss, risk in found.items()}
-        views.append(found.__rich__())
+        views.append(found)
     else:
         chosen = estimator_of(method, sample_size, unseen, _bayesian(model), rows)
         tried = _validated(model, rows, losses, KFold(folds), chosen, seed, progress)
         facts["folds"] = folds
         facts["losses"] = {loss.name: _validated_json(risk) for loss, risk in tried.items()}
-        views.append(tried.__rich__())
+        views.append(tried)
     if target and folds is None:
         facts["calibration"] = _calibrated(model, rows, target, plot)
         views += [f"expected calibration error of {name}: {value:.4f}" for name, value in facts["calibration"].items()]

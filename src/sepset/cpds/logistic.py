@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
+from sepset.base.text import joined
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
@@ -27,6 +29,7 @@ from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.labels import one_line
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -71,6 +74,21 @@ class LogisticCPD(DiscreteCPD):
         self._init(child, tuple(given), block)
         weights = tuple(_weights(self, parent, numbers) for parent, numbers in given.items())
         fill(self, bias=_bias(self, bias), weights=tuple(map(read_only, weights)))
+
+    def _shown(self) -> Shown:
+        """The table, and below it the log-odds of a binary child."""
+        table = super()._shown()
+        if self.child.num_states != 2:
+            return table
+        odds = [
+            f"{parent.name}={one_line(state)} {odds:+.4g}"
+            for parent, weights in zip(self.parents, self.weights, strict=True)
+            for state, odds in zip(parent.states, (weights[:, 1] - weights[:, 0]).tolist(), strict=True)
+            if odds
+        ]
+        first = f"{self.bias[1] - self.bias[0]:.4g}"
+        told = f"log-odds of {one_line(self.child.states[1])}: {', '.join(filter(None, (first, joined(odds))))}"
+        return table._replace(caption="; ".join(filter(None, (told, table.caption))))
 
     @property
     def num_parameters(self) -> int:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
+from sepset.base.text import joined
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -25,6 +27,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.labels import one_line
 from sepset.semiring import SUM, Semiring
 from sepset.variables.matching import Match, state_codes
 from sepset.variables.variable import Discrete, State
@@ -163,6 +166,18 @@ class NoisyOr(NoisyCPD):
         leaks = _chances(self, np.array([leak], dtype=np.float64), "the leak")
         influences = Influences(leaks[0], effects, (1 - switch, switch))
         fill(self, influences=influences)
+
+    def _shown(self) -> Shown:
+        """The table, and below it the probabilities that it follows from."""
+        alone = [
+            f"{parent.name}={one_line(state)} {chance:.4g}"
+            for parent, chances in self.effects.items()
+            for state, chance in zip(parent.states, chances.tolist(), strict=True)
+            if chance
+        ]
+        table = super()._shown()
+        told = f"{self.child.name}={one_line(self.on)} by each cause alone: {joined(alone)}; leak {self.leak:.4g}"
+        return table._replace(caption="; ".join(filter(None, (told, table.caption))))
 
     @property
     def on(self) -> State:

@@ -13,13 +13,14 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import number, whole
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
+from sepset.inference.documents import about_document, findings_document
 from sepset.inference.method import dense
 from sepset.inference.result import Answers, Result
 from sepset.models.bayesnet import BayesNet
@@ -112,6 +113,12 @@ class InformationValues(Result, Answers[str, float], Report):
         axes.set_xlabel(f"expected reduction of entropy ({unit})")
         entitle(axes, f"{self.title}: {self.entropy:.4g} nats unknown")
         return axes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The expected reductions in plain values, as `to_json` writes them."""
+        told = {"entropy": self.entropy, "reductions": self.reductions, "costs": self.costs}
+        asked = {"targets": list(self.targets), "given": findings_document(self.findings)}
+        return {**asked, **plain(told), **about_document(self)}
 
     def __getitem__(self, key: VariableLike) -> float:
         name = key.name if isinstance(key, Discrete | Vector) else key

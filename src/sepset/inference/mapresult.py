@@ -97,8 +97,8 @@ class Assignment(Answers[str, Any]):
 
 
 @dataclass(frozen=True)
-class MapResult(Report, Result):
-    """The most probable assignments, best first.
+class MapResult(Report, Result, Answers[str, Any]):
+    """The most probable assignments, best first; as a mapping, the best one.
 
     Attributes:
         assignments: the k best, each from name to state.
@@ -114,7 +114,7 @@ class MapResult(Report, Result):
 
     >>> import sepset as ss
     >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
-    >>> best.assignment["bronc"], round(best.log_value, 4)
+    >>> best["bronc"], round(best.log_value, 4)
     ('yes', -1.6039)
     """
 
@@ -173,6 +173,15 @@ class MapResult(Report, Result):
         if name not in self.assignment:
             raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
         return self.assignment[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.assignment)
+
+    def __len__(self) -> int:
+        return len(self.assignment)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         first = itertools.islice(self.assignment, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.entries import Entries
@@ -23,7 +23,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
-from sepset.factors.labels import short, with_numbers
+from sepset.factors.labels import one_line, short, with_numbers
 from sepset.inference.comparison import Comparison, compared
 from sepset.inference.documents import answer_document, marginals_document
 from sepset.variables.array import VariableArray
@@ -187,7 +187,7 @@ class QueryResult(Entries, Result, Report):
     @property
     def title(self) -> str:
         """The question, as in `P(lung | xray=yes)`."""
-        names = ", ".join(v.name for v in self.scope)
+        names = ", ".join(one_line(v.name) for v in self.scope)
         return f"P({names} | {self.findings})" if self.findings.evidence else f"P({names})"
 
     @property
@@ -370,6 +370,28 @@ class Answers(Mapping[K, V]):
             return self[key]
         except ScopeError:
             return default
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The answers in order: an array of one axis, or of one row per answer, with NaN behind the shorter ones."""
+        return stacked([self[key] for key in self], dtype)
+
+
+def stacked(values: Sequence[Any], dtype: Any = None) -> AnyArray:
+    """Values as an array; lists of numbers of several lengths as rows that end with NaN.
+
+    >>> stacked([[0.5, 0.5], [0.2, 0.3, 0.5]])
+    array([[0.5, 0.5, nan],
+           [0.2, 0.3, 0.5]])
+    """
+    rows = [np.asarray(value) for value in values]
+    if len({row.shape for row in rows}) < 2:
+        return np.array(rows, dtype=dtype)
+    if any(row.ndim != 1 for row in rows):
+        raise ScopeError("The answers are not all lists of numbers, and make no array. Use to_frame(), or read each.")
+    found = np.full((len(rows), max(row.size for row in rows)), np.nan)
+    for row, place in zip(rows, found, strict=True):
+        place[: row.size] = row
+    return found if dtype is None else found.astype(dtype)
 
 
 class MarginalsResult(Answers[str, Any], Report):
@@ -588,6 +610,9 @@ class LogProbabilityResult(Result, Worded, Plain):
 
     def __float__(self) -> float:
         return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.value, dtype=dtype)
 
     def __repr__(self) -> str:
         return f"LogProbabilityResult({self.value:.10g}; {self.guarantees['log_partition'].value})"

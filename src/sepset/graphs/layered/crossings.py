@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Floats, Floats32, Ints
 
 WORK = 120_000
 """Squares of the sizes of layers, times starts, above which fewer starts are made."""
@@ -42,10 +42,10 @@ class Side:
     """
 
     def __init__(self, joins: Floats) -> None:
-        self.joins = np.ascontiguousarray(joins, dtype=np.float32)
+        self.joins: Floats32 = np.ascontiguousarray(joins, dtype=np.float32)
         self.degrees = self.joins.sum(axis=0)
 
-    def costs(self, order: Ints) -> Floats:
+    def costs(self, order: Ints) -> Floats32:
         """The crossings of two items' edges if one is left of the other, for an order of the neighbor.
 
         >>> Side(np.eye(2)).costs(np.array([1, 0]))
@@ -53,7 +53,8 @@ class Side:
                [0., 0.]], dtype=float32)
         """
         placed = self.joins[order]
-        return placed.T @ (placed.cumsum(axis=0) - placed)
+        before: Floats32 = placed.cumsum(axis=0) - placed
+        return placed.T @ before
 
 
 class Orders:
@@ -110,11 +111,11 @@ class Orders:
         which = order[joined][::-1] if flip else order[joined]
         order[joined] = which[np.argsort(sums[which] / side.degrees[which], kind="stable")]
 
-    def _gains(self, k: int) -> Floats:
+    def _gains(self, k: int) -> Floats32:
         """The crossings that go when an item of a layer, left of another, comes to be right of it; by places."""
         order = self.orders[k]
         self.work += len(order) ** 2
-        cost = np.zeros((len(order), len(order)), dtype=np.float32)
+        cost: Floats32 = np.zeros((len(order), len(order)), dtype=np.float32)
         for side, near in self._sides(k):
             cost += side.costs(near)
         return (cost - cost.T)[order][:, order]
@@ -159,17 +160,17 @@ class Orders:
                 return
 
 
-def _moved(gain: Floats, found: list[int], item: int) -> float:
+def _moved(gain: Floats32, found: list[int], item: int) -> float:
     """Move an item to the first of its best places in an order; the crossings that went."""
     place = found.index(item)
-    sums = [0.0, *itertools.accumulate(gain[item, found].tolist())]
+    sums: list[float] = [0.0, *itertools.accumulate(gain[item, found].tolist())]
     most = max(sums)
     gone, best = most - sums[place], sums.index(most)
     found.insert(best - (best > place), found.pop(place))
     return gone
 
 
-def _changes(gain: Floats) -> Floats:
+def _changes(gain: Floats32) -> Floats32:
     """The change of crossings if the item at each place moves before each item, and behind the last.
 
     >>> _changes(np.array([[0.0, 2.0], [-2.0, 0.0]]))

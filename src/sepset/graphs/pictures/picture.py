@@ -10,7 +10,7 @@ from sepset.base.axes import axes_of
 from sepset.base.extras import require
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.text import nearest
+from sepset.base.text import counted, nearest, page_width
 from sepset.errors import FileFormatError, TooLarge
 from sepset.graphs.pictures.scene import MARGIN, Scene, scene
 from sepset.graphs.pictures.sketch import Sketch, Sketched
@@ -18,6 +18,9 @@ from sepset.graphs.pictures.svg import quoted, svg
 
 LARGEST = 400
 """The number of boxes up to which notebooks show a picture by themselves."""
+
+PAGE = 100
+"""The number of characters in a line of a picture that is not printed to a terminal."""
 
 FORMATS = (".svg", ".png", ".pdf", ".dot", ".mmd", ".txt")
 """The suffixes of files that a picture can be written to."""
@@ -69,7 +72,7 @@ class Picture(Frozen):
 
         return mermaid(self.sketch)
 
-    def to_text(self, width: int = 100) -> str:
+    def to_text(self, width: int = PAGE) -> str:
         """The picture in characters; where that is wider than `width`, a list of nodes with what they are joined to."""
         from sepset.graphs.pictures.terminal import terminal
 
@@ -117,7 +120,7 @@ class Picture(Frozen):
 
     @property
     def _counts(self) -> str:
-        return f"{_number(len(self.sketch.boxes), 'node')}, {_number(len(self.sketch.links), 'edge')}"
+        return f"{counted(len(self.sketch.boxes), 'node')}, {counted(len(self.sketch.links), 'edge')}"
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -126,7 +129,7 @@ class Picture(Frozen):
         return f'<div style="overflow-x:auto">{svg(self._scene, page=False, label=self._label)}</div>'
 
     def __str__(self) -> str:
-        return self.to_text()
+        return self.to_text(page_width(PAGE))
 
     def __repr__(self) -> str:
         return f"Picture({self._counts})"
@@ -152,10 +155,6 @@ def require_format(path: str | os.PathLike[str]) -> str:
         known = f"use {', '.join(FORMATS)}.{nearest(suffix, FORMATS)}"
         raise FileFormatError(f"the suffix {suffix!r} is not a known format of pictures; {known}", file=os.fspath(path))
     return suffix
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def with_picture(facts: str, count: int, drawn: Sketched) -> str:

@@ -21,6 +21,7 @@ from sepset.base.checks import generator
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
+from sepset.base.text import described
 from sepset.cpds.parameters import AnyParameters, Parameterization
 from sepset.data.dataset import Dataset
 from sepset.data.sources import Weights
@@ -167,11 +168,11 @@ class LogEvidenceResult(Report, Result):
         return self.value
 
     def __repr__(self) -> str:
-        return f"LogEvidenceResult({self.value:.7g}; {self.method!r}; {self.guarantees['log_evidence'].value})"
+        return f"LogEvidenceResult({self.value:.7g}; {described(self.method)}; {self.guarantees['log_evidence'].value})"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "log evidence", f"{self.value:.10g}"
-        yield "method", repr(self.method)
+        yield "method", described(self.method)
         yield "guarantee", self.guarantees["log_evidence"].value
         yield from ((name, f"{value:.10g}") for name, value in self.terms.items())
         yield "dimension", str(self.dimension)
