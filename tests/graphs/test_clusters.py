@@ -146,7 +146,7 @@ def test_running_intersection_by_definition(sets, data):
         ([("A",), ("A",)], [(0, 1), (1, 0)], None, r"Two edges join clusters 1 and 0"),
         ([("A", "B"), ("A",)], [(0, 1)], [("B",)], r"contains 'B', which they do not share; they share 'A'"),
         ([("A",), ("B",)], [(0, 1)], [("B",)], r"they share nothing"),
-        ([("A",), ("A",)], [(0, 1)], [], r"1 edges need as many sepsets; found 0"),
+        ([("A",), ("A",)], [(0, 1)], [], r"1 edge need as many sepsets; found 0"),
         ([("A", "A")], [], None, r"names a variable twice"),
     ],
 )
@@ -177,7 +177,7 @@ def test_cluster_graphs_are_values():
     one, two = (tree_decomposition(UndirectedGraph.parse("A - B - C"), "ABC") for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
-    assert repr(one) == "ClusterTree(2 clusters of up to 2, 1 edges)"
+    assert repr(one) == "ClusterTree(2 clusters of up to 2, 1 edge)"
     assert one.neighbors == ((1,), (0,))
     assert one.root == 1
 

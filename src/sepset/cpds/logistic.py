@@ -29,7 +29,7 @@ from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
-from sepset.factors.labels import one_line
+from sepset.factors.labels import name_of, one_line
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -266,7 +266,8 @@ class Weights(JointStates[LogisticCPD]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found {prior!r}. For "
+            f"{name_of(self.cpd)} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found "
+            f"{prior!r}. For "
             "a mixed network give a list of priors."
         )
 
@@ -433,9 +434,11 @@ def _weights(cpd: LogisticCPD, parent: Discrete, given: ArrayLike) -> Floats:
 
 def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str) -> Floats:
     if numbers.shape != shape:
-        raise ModelError(f"{cpd!r}: the weights of {what} have the shape {numbers.shape}; expected {shape}.")
+        raise ModelError(f"{name_of(cpd)}: the weights of {what} have the shape {numbers.shape}; expected {shape}.")
     if not np.isfinite(numbers).all():
-        raise ModelError(f"{cpd!r}: the weights of {what} hold {numbers[~np.isfinite(numbers)][0]}; give finite ones.")
+        raise ModelError(
+            f"{name_of(cpd)}: the weights of {what} hold {numbers[~np.isfinite(numbers)][0]}; give finite ones."
+        )
     return numbers
 
 

@@ -27,7 +27,7 @@ from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.regressionposterior import RegressionPosterior
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ModelError, ScopeError
-from sepset.factors.labels import MOST_SHOWN, cut
+from sepset.factors.labels import MOST_SHOWN, cut, name_of
 from sepset.learning.blocks import prior_for
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -283,6 +283,6 @@ def _has_posterior(cpd: CPD, prior: object) -> bool:
 
 def _posterior(cpds: tuple[CPD, ...], prior: Any, total: Any) -> BlockPosterior:
     if prior is None:
-        raise ModelError(f"Bayes needs a prior for {cpds[0]!r}, such as BDeu(10). Without one, use MLE.")
+        raise ModelError(f"Bayes needs a prior for {name_of(cpds[0])}, such as BDeu(10). Without one, use MLE.")
     found: BlockPosterior = cpds[0].parameters.posterior(prior, cpds, total)
     return found

@@ -108,7 +108,7 @@ class BayesNet(NamedModel):
             variables: the children in order, where they are at hand.
 
         >>> BayesNet.over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
-        BayesNet(1 variables, 0 edges, 1 parameters)
+        BayesNet(1 variable, 0 edges, 1 parameter)
         """
         own = tuple(cpds)
         by_name = dict(zip(dag.nodes, own, strict=True))

@@ -194,7 +194,8 @@ class _Drawn:
         corner = DOUBLE if box.observed else PLAIN
         grid.write(left, top, corner[0] + corner[1] * wide + corner[2])
         name = cut(box.name)
-        middle = " " * ((wide - num_columns(name)) // 2) + name
+        free = wide - num_columns(name)
+        middle = " " * ((free + free * wide % 2) // 2) + name
         for k, text in enumerate([middle, *(f" {row}" for row in self.texts[node])], 1):
             grid.write(left, top + k, f"{corner[3]}{padded(text, wide)}{corner[3]}")
         grid.write(left, top + 1 + len(self.texts[node]) + 1, corner[4] + corner[1] * wide + corner[5])

@@ -27,6 +27,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable
+from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.result import Result, Status
@@ -116,7 +117,8 @@ class EvidenceTask:
         for cpd in self.template.cpds:
             if cpd.num_parameters and not (cpd.parameters.is_conjugate and cpd.parameters.is_counted):
                 raise NotApplicable(
-                    f"{what} is for CPDs made of probabilities of states, such as tables and trees; found {cpd!r}. "
+                    f"{what} is for CPDs made of probabilities of states, such as tables and trees; found "
+                    f"{name_of(cpd)}. "
                     'Use ObservedBIC(dimension="parameters").'
                 )
 
@@ -249,7 +251,7 @@ def log_evidence(
 
     >>> rows = {"x": ["a", "a", "b", None], "y": ["c", "d", "d", "d"]}
     >>> log_evidence(DAG.parse("x -> y"), rows)
-    LogEvidenceResult(-6.616048; CheesemanStutz(prior=BDeu(sample_size=1.0), parameterization='softmax'); lower bound)
+    LogEvidenceResult(-6.616048; CheesemanStutz(); lower bound)
     """
     chosen = evidence_method(method)
     task = evidence_task(
