@@ -146,7 +146,7 @@ def test_running_intersection_by_definition(sets, data):
         ([("A",), ("A",)], [(0, 1), (1, 0)], None, r"Two edges join clusters 1 and 0"),
         ([("A", "B"), ("A",)], [(0, 1)], [("B",)], r"contains 'B', which they do not share; they share 'A'"),
         ([("A",), ("B",)], [(0, 1)], [("B",)], r"they share nothing"),
-        ([("A",), ("A",)], [(0, 1)], [], r"1 edge need as many sepsets; found 0"),
+        ([("A",), ("A",)], [(0, 1)], [], r"1 edges need as many sepsets; found 0"),
         ([("A", "A")], [], None, r"names a variable twice"),
     ],
 )

@@ -56,7 +56,7 @@ Shared: TypeAlias = Literal["covariance"] | None
 """The parameters that all contexts of a linear Gaussian have in common."""
 
 MOST_TERMS = 3
-"""The largest number of coefficients in a line about a CPD."""
+"""The largest number of coefficients in an equation on one line."""
 
 
 @registered("linear_gaussian")

@@ -41,7 +41,7 @@ SHOWN_ROWS = 8
 """The number of rows of a dataset that a display shows."""
 
 MISSING_CELL = "?"
-"""What a display shows for a cell without a value."""
+"""The text that stands for a cell without a value."""
 
 
 class Dataset(Frozen, Tabulated):

@@ -14,6 +14,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import number, whole
 from sepset.base.display import Report, Shown, plain
+from sepset.base.entries import Answers
 from sepset.base.frames import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
@@ -22,7 +23,7 @@ from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document, findings_document
 from sepset.inference.method import dense
-from sepset.inference.result import Answers, Result
+from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.findings import NOTHING_FOUND, Findings

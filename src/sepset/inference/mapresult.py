@@ -14,13 +14,14 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
+from sepset.base.entries import Answers
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, SepsetError
 from sepset.inference.documents import about_document, findings_document, plain_state
-from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
+from sepset.inference.result import MOST_SHOWN, Result, exponential, states_of
 from sepset.variables.array import VariableArray
 from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.universe import Variables

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats, Ints
+from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
-from sepset.base.entries import Entries
+from sepset.base.entries import Answers, Entries
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
@@ -335,63 +335,6 @@ def states_of(variable: Any) -> tuple[State, ...]:
             f"{variable.name} is continuous and has no states to list. Use mean(), interval() or sample()."
         )
     return variable.states
-
-
-K = TypeVar("K")
-V = TypeVar("V", covariant=True)
-
-
-class Answers(Mapping[K, V]):
-    """A mapping whose error for a missing key names the nearest ones; `in` and `get` treat it as absence.
-
-    >>> class Weather(Answers[str, int]):
-    ...     def __getitem__(self, key):
-    ...         raise ScopeError(f"There is no {key!r}.")
-    ...     def __iter__(self):
-    ...         return iter(())
-    ...     def __len__(self):
-    ...         return 0
-    >>> "rain" in Weather(), Weather().get("rain", 3)
-    (False, 3)
-    """
-
-    __slots__ = ()
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            self[key]  # type: ignore[index]  # of any kind, as for every mapping
-        except ScopeError:
-            return False
-        return True
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """The answer, or the default if there is none."""
-        try:
-            return self[key]
-        except ScopeError:
-            return default
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """The answers in order: an array of one axis, or of one row per answer, with NaN behind the shorter ones."""
-        return stacked([self[key] for key in self], dtype)
-
-
-def stacked(values: Sequence[Any], dtype: Any = None) -> AnyArray:
-    """Values as an array; lists of numbers of several lengths as rows that end with NaN.
-
-    >>> stacked([[0.5, 0.5], [0.2, 0.3, 0.5]])
-    array([[0.5, 0.5, nan],
-           [0.2, 0.3, 0.5]])
-    """
-    rows = [np.asarray(value) for value in values]
-    if len({row.shape for row in rows}) < 2:
-        return np.array(rows, dtype=dtype)
-    if any(row.ndim != 1 for row in rows):
-        raise ScopeError("The answers are not all lists of numbers, and make no array. Use to_frame(), or read each.")
-    found = np.full((len(rows), max(row.size for row in rows)), np.nan)
-    for row, place in zip(rows, found, strict=True):
-        place[: row.size] = row
-    return found if dtype is None else found.astype(dtype)
 
 
 class MarginalsResult(Answers[str, Any], Report):

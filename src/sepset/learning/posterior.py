@@ -266,7 +266,9 @@ class Posterior(Report):
         """The first parameters with their means, deviations and 95% intervals."""
         first = [(*row[:3], *(f"{x:.4g}" for x in row[3:])) for row in itertools.islice(self._parameters(), MOST_SHOWN)]
         count = sum(1 for part in self for _ in part.names())
-        told = "; ".join(filter(None, ("low and high end the 95% interval" if first else "", cut(count, "parameters"))))
+        kinds = " and ".join(dict.fromkeys(part.kind for part in self))
+        ends = "low and high end the 95% interval" if first else ""
+        told = "; ".join(filter(None, (kinds, ends, cut(count, "parameters"))))
         return Shown(COLUMNS, first, repr(self), told, words=3)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Report, Shown, plain
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
@@ -28,7 +29,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document
 from sepset.inference.exact.messages import homes, smallest_home
 from sepset.inference.method import Calibrated, Calibrates, Prepared, Rewrites, can, dense
-from sepset.inference.result import MOST_SHOWN, Answers, Result
+from sepset.inference.result import MOST_SHOWN, Result
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables

@@ -18,12 +18,13 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
 from sepset.base.display import Report, Shown
+from sepset.base.entries import Answers
 from sepset.base.frozen import fixed
 from sepset.base.text import described
 from sepset.base.threads import NEVER, interruptible
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
-from sepset.inference.result import Answers, Guarantee, Result
+from sepset.inference.result import Guarantee, Result
 from sepset.kernels.structure.familyscores import SKIPPED, score_by_bits, score_candidates, set_bits, sparse_score
 from sepset.learning.structure.columns import Columns, StateBits, refined
 from sepset.learning.structure.structureprior import StructurePrior
