@@ -1,4 +1,4 @@
-"""Answers by key: mappings whose errors help, and things that are no mappings since their `values` are something else."""
+"""Answers by key: mappings whose errors help, and others like them whose `values` are something else."""
 
 from __future__ import annotations
 
