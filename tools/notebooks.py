@@ -51,6 +51,7 @@ STYLE = {
 """Settings of matplotlib for plots that are legible on light and on dark pages."""
 
 OWN_COLORS = re.compile(r"<style>:root\{.*?</style>", re.DOTALL)
+WIDTH = re.compile(r'(?<=<svg )[^>]*?width="([\d.]+)"')
 NAMES = re.compile(r' id="[A-Za-z]\w*_\d+"')
 PROLOG = re.compile(r"\A.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
 
@@ -196,5 +197,8 @@ def plot(figure: Any) -> str:
 
 
 def inlined(svg: str) -> str:
-    """A drawing of `ss.draw` in a file as part of a page, in the colors of the page."""
-    return f'<span class="scrolling">{OWN_COLORS.sub("", svg).strip()}</span>'
+    """A drawing of `ss.draw` in a file as part of a page, in the colors of the page; it shrinks as in notebooks."""
+    from sepset.graphs.pictures.svg import fitting
+
+    shrinking = WIDTH.sub(lambda found: f'{found[0]} style="{fitting(float(found[1]))}"', OWN_COLORS.sub("", svg), 1)
+    return f'<span class="scrolling">{shrinking.strip()}</span>'
