@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 Names = VariableLike | Iterable[VariableLike]
 
+NEGLIGIBLE = 1e-3
+"""The share of the largest reduction below which a candidate is left out of a chart."""
+
 
 @dataclass(frozen=True, eq=False)
 class InformationValues(Result, Answers[str, float], Report):
@@ -103,10 +106,12 @@ class InformationValues(Result, Answers[str, float], Report):
 
         Args:
             ax: matplotlib axes.
-            num_candidates: the number of candidates, the first of all.
+            num_candidates: the largest number of candidates; those that say next to nothing are left out.
         """
         axes = axes_of(ax)
-        shown = list(itertools.islice(self.per_cost.items(), whole("num_candidates", num_candidates, least=1)))
+        least = NEGLIGIBLE * max(filter(math.isfinite, self.per_cost.values()), default=0.0)
+        telling = [(name, value) for name, value in self.per_cost.items() if value >= least]
+        shown = telling[: whole("num_candidates", num_candidates, least=1)]
         lengths = [value if math.isfinite(value) else 0.0 for _, value in shown]
         axes.barh(range(len(shown)), lengths, color=BELOW)
         named_rows(axes, [name if math.isfinite(value) else f"{name} (free)" for name, value in shown])
