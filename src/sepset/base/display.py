@@ -90,6 +90,18 @@ class Tabulated(ABC):
         return html_table(shortened(self._shown()))
 
 
+class Page(Tabulated):
+    """A table that is described already."""
+
+    __slots__ = ("shown",)
+
+    def __init__(self, shown: Shown) -> None:
+        self.shown = shown
+
+    def _shown(self) -> Shown:
+        return self.shown
+
+
 class Plain:
     """An object whose attributes can be read as plain values: names, numbers, and lists and dictionaries of them.
 

@@ -11,7 +11,7 @@ import typer
 
 from sepset.base.text import listing, nearest
 from sepset.cli.application import AsJson, File, MissingText, Seed, Target, app
-from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_place, require_rows_file, show
+from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_place, require_rows_file, rows_file, show
 from sepset.errors import DataError, NotApplicable, ScopeError
 
 if TYPE_CHECKING:
@@ -83,7 +83,12 @@ class Filling(StrEnum):
 PART = 20_000
 """The number of rows imputed between two updates of the progress bar."""
 
-Rows = Annotated[Path, typer.Argument(help="A file of rows: .csv or .tsv (also .gz), or .parquet.")]
+Rows = Annotated[
+    Path,
+    typer.Argument(
+        parser=rows_file, metavar="data", help="A file of rows: .csv or .tsv (also .gz), or .parquet; - reads one."
+    ),
+]
 Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
 SampleSize = Annotated[
     float | None,

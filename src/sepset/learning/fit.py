@@ -52,8 +52,7 @@ class FitResult(Report, IterativeResult):
     >>> from sepset.learning.estimation.estimators import MLE
     >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE())
     >>> found, found.model.cpd("coin").values
-    (FitResult(BayesNet(1 variables, 0 edges, 1 parameters); MLE(); log-likelihood -2.249341; completed), array([0.25,
-    0.75]))
+    (FitResult(BayesNet(1 variable, 0 edges, 1 parameter); MLE(); log-likelihood -2.249341; completed), array([0.25, 0.75]))
     """
 
     model: BayesNet

@@ -61,7 +61,7 @@ class BayesNet(NamedModel):
     >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", (False, True))
     >>> net = BayesNet(TableCPD(rain, [0.8, 0.2]), TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
     >>> net, net.dag, round(float(np.exp(net.log_probability({"rain": True, "wet": True})[0])), 3)
-    (BayesNet(2 variables, 1 edges, 3 parameters), DAG(rain -> wet), 0.16)
+    (BayesNet(2 variables, 1 edge, 3 parameters), DAG(rain -> wet), 0.16)
     """
 
     _CONTENTS = ("cpds",)

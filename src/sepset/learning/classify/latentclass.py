@@ -41,7 +41,7 @@ def latent_class(
     >>> from sepset.variables.variable import Real
     >>> net = latent_class([Real("x")], 2)
     >>> net, net.cpd("x")
-    (BayesNet(2 variables, 1 edges, 5 parameters), LinearGaussian(x | class[2]))
+    (BayesNet(2 variables, 1 edge, 5 parameters), LinearGaussian(x | class[2]))
     >>> found = fit(net, {"x": [0.0, 0.3, -0.2, 9.0, 9.5, 8.7]}, EM()).model
     >>> sorted(found.cpd("x").intercept.ravel().round(1).tolist())
     [0.0, 9.1]

@@ -41,8 +41,8 @@ def about(method: object, task: Task, terms: object = ()) -> str:
     >>> from sepset.models.bayesnet import BayesNet
     >>> from sepset.variables.variable import Discrete
     >>> coin = Task(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), {"coin": [0, 1, None]})
-    >>> about("a method", coin)[:66]
-    'str of BayesNet(1 variables, 0 edges, 1 parameters) on 3 rows (set'
+    >>> about("a method", coin)[:59]
+    'str of BayesNet(1 variable, 0 edges, 1 parameter) on 3 rows'
     """
     prints = {
         "settings": fingerprint((type(method).__name__, tuple(_settings(method, task)), terms)),
