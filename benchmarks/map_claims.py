@@ -44,8 +44,8 @@ def graph(n: int, density: float, repelling: float, seed: int) -> Any:
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if rng.random() < density]
     signs = np.where(rng.random(len(pairs)) < repelling, -1.0, 1.0)
     equal = (signs * np.abs(rng.normal(size=len(pairs))))[:, None, None] * np.eye(2)
-    alone = ss.factors.FactorBlock(np.arange(n)[:, None], (2,), rng.normal(size=(n, 2)), space="log")
-    blocks = [ss.factors.FactorBlock(pairs, (2, 2), equal, space="log")] if pairs else []
+    alone = ss.factors.FactorBlock(np.arange(n)[:, None], (2,), values=rng.normal(size=(n, 2)), space="log")
+    blocks = [ss.factors.FactorBlock(pairs, (2, 2), values=equal, space="log")] if pairs else []
     return ss.MarkovNet(alone, *blocks, variables=[item])
 
 
@@ -208,8 +208,8 @@ def decodable_means_tight(runs: int = 60) -> Finding:
         item = ss.Discrete.array("item", (4,))
         pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
         blocks = (
-            ss.factors.FactorBlock(np.arange(4)[:, None], (2,), 0.3 * rng.normal(size=(4, 2)), space="log"),
-            ss.factors.FactorBlock(pairs, (2, 2), rng.normal(size=(6, 2, 2)), space="log"),
+            ss.factors.FactorBlock(np.arange(4)[:, None], (2,), values=0.3 * rng.normal(size=(4, 2)), space="log"),
+            ss.factors.FactorBlock(pairs, (2, 2), values=rng.normal(size=(6, 2, 2)), space="log"),
         )
         net = ss.MarkovNet(*blocks, variables=[item])
         until = ss.Until(steps=3000, tolerance=1e-10)
@@ -439,12 +439,14 @@ def distances_take_linear_time(states: Sequence[int] = (16, 64, 256), size: int 
         edges = pixel.grid_edges().pairs
         named = ss.potentials.TruncatedLinear(0.3, number / 4)
         nets = {
-            "distances": ss.factors.FactorBlock(edges, (number, number), named),
-            "tables": ss.factors.FactorBlock(edges, (number, number), named.log_table((number, number)), space="log"),
+            "distances": ss.factors.FactorBlock(edges, (number, number), values=named),
+            "tables": ss.factors.FactorBlock(
+                edges, (number, number), values=named.log_table((number, number)), space="log"
+            ),
         }
         times = {}
         for name, block in nets.items():
-            single = ss.factors.FactorBlock(np.arange(len(alone))[:, None], (number,), alone, space="log")
+            single = ss.factors.FactorBlock(np.arange(len(alone))[:, None], (number,), values=alone, space="log")
             net = ss.MarkovNet(single, block, variables=[pixel])
             for passes in (1, 5):  # the first call compiles and wires
                 start = now()

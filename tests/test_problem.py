@@ -179,11 +179,11 @@ def test_a_problem_of_factors_is_that_of_their_blocks():
     known = net.problem()
     scopes = [known.scope(i) for i in range(known.num_factors)]
     blocks = tuple(Single(known.factor(i), scope) for i, scope in enumerate(scopes))
-    plain = Problem(known.variables, blocks, known.conditionals)
-    made = Problem.of_factors(known.variables, tuple(known.factors()), scopes, known.conditionals)
+    plain = Problem(known.variables, blocks, conditionals=known.conditionals)
+    made = Problem.of_factors(known.variables, tuple(known.factors()), scopes=scopes, conditionals=known.conditionals)
     for mine, other in zip((*made.scopes, made.offsets), (*plain.scopes, plain.offsets), strict=True):
         np.testing.assert_array_equal(mine, other)
     assert (made.shapes, made.num_visible) == (plain.shapes, plain.num_visible)
     assert [b.scopes.tolist() for b in made.blocks] == [b.scopes.tolist() for b in blocks]
     assert all(made.factor(i) is known.factor(i) for i in range(known.num_factors))
-    assert Problem.of_factors(Variables([]), (), ()).num_factors == 0
+    assert Problem.of_factors(Variables([]), (), scopes=()).num_factors == 0

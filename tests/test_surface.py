@@ -106,15 +106,11 @@ def key(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-RESULTS = {"structureposterior"}
-"""Verbs whose result has the same name."""
-
-
 def test_no_two_names_differ_only_by_case():
     alike = defaultdict(set)
     for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
         alike[key(name)].add(name)
-    assert not [names for k, names in alike.items() if len(names) > 1 and k not in RESULTS]
+    assert not [names for names in alike.values() if len(names) > 1]
 
 
 DOCUMENTS = [generate.ROOT / "README.md", *(generate.ROOT / "docs").rglob("*.md")]
@@ -126,56 +122,46 @@ def test_every_flat_name_is_used_in_a_document(name):
     assert written, f"no document shows ss.{name}"
 
 
-THREE = {
-    *("fit", "d_separated", "separated", "chain_separated", "csi_separated", "active_trail"),  # (graph, x, y)
-    *(
-        "ChainComponent.sample",
-        "KernelCPD.sample",
-        "LinearGaussian.sample",
-    ),  # (rows, num_rows, rng)
-    *(
-        "EM.step",
-        "HardEM.step",
-        "StepwiseEM.step",
-        "GradientAscent.step",
-        "GES.step",
-        "HillClimb.step",
-        "ICM.step",
-        "StructuralEM.step",
-    ),  # (task, state, rng)
-    "Until.status",
+THREE = {"fit", "d_separated", "separated", "chain_separated", "csi_separated", "active_trail"}
+"""The functions with three positional parameters: (structure, data, method) and (graph, x, y)."""
+
+PROTOCOLS = {
+    ("rows", "num_rows", "rng"),  # draws of a conditional
+    ("task", "state", "rng"),  # a step, or a round, of an iterative method
+    ("child", "parents", "columns"),  # a family, as scores see it
+    ("child", "candidates", "columns"),
+    ("method", "task", "penalties"),
+    ("q", "r", "total"),
+    ("steps", "seconds", "info"),
+    ("X", "y", "sample_weight"),  # scikit-learn's
 }
-"""The functions and methods with three positional parameters."""
+"""The protocols whose methods take three positional parameters; a driver calls them."""
 
 
-def positional(function: object, *, bound: bool) -> int:
-    """The number of parameters that may be given by position."""
+def positional(function: object, *, bound: bool = False) -> tuple[str, ...]:
+    """The parameters that may be given by position, without the first of a bound method."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in kinds for p in inspect.signature(function).parameters.values()) - bound
+    return tuple(p.name for p in inspect.signature(function).parameters.values() if p.kind in kinds)[bound:]
 
 
-def attribute(module: str, name: str) -> object:
-    """A public name of the package or a namespace; None if it is not there."""
-    return getattr(importlib.import_module(f"sepset.{module}".rstrip(".")), name, None)
-
-
-def callables() -> Iterator[tuple[str, int]]:
-    """The public functions, and the constructors and methods of the flat classes and of engines, with their sizes."""
-    for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS)}:
-        value = next(
-            v for n in ["", *NAMES] if (v := getattr(importlib.import_module(f"sepset.{n}".rstrip(".")), name, None))
-        )
+def callables() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The public functions, constructors and methods, with their positional parameters; rows of a table are tuples."""
+    values = [getattr(sepset, name) for name in surface.homes(surface.VERBS)]
+    values += [getattr(getattr(sepset, space), name) for space, names in NAMES.items() for name in names]
+    for value in values:
         if inspect.isfunction(value):
-            yield name, positional(value, bound=False)
-        elif inspect.isclass(value) and (name in surface.FLAT.split() or name == "Engine"):
-            if not issubclass(value, enum.Enum | Exception):
-                yield name, positional(value, bound=False)
+            yield value.__name__, positional(value)
+        elif inspect.isclass(value):
+            if not issubclass(value, enum.Enum | Exception | tuple):
+                yield value.__name__, positional(value)
             for member, made in vars(value).items():
                 function = getattr(made, "__func__", made)
                 if not member.startswith("_") and inspect.isfunction(function):
-                    yield f"{name}.{member}", positional(function, bound=not isinstance(made, staticmethod))
+                    found = positional(function, bound=not isinstance(made, staticmethod))
+                    yield f"{value.__name__}.{member}", () if found in PROTOCOLS else found
 
 
 def test_at_most_two_parameters_are_positional():
-    assert {name for name, number in callables() if number > 2} == THREE
-    assert all(number <= 3 for name, number in callables())
+    many = {name: found for name, found in callables() if len(found) > 2}
+    assert set(many) == THREE
+    assert all(len(found) == 3 for found in many.values())

@@ -128,7 +128,7 @@ def gaussians(rng: np.random.Generator) -> list[CanonicalGaussian]:
     for _ in range(3):
         scope = tuple(reals[i] for i in rng.permutation(3)[: rng.integers(1, 4)])
         root = rng.normal(size=(len(scope), len(scope)))
-        triple.append(CanonicalGaussian(scope, root @ root.T + np.eye(len(scope)), rng.normal(size=len(scope))))
+        triple.append(CanonicalGaussian(scope, root @ root.T + np.eye(len(scope)), h=rng.normal(size=len(scope))))
     return triple
 
 
@@ -155,7 +155,7 @@ def test_differences_are_named():
     with pytest.raises(AssertionError, match="numbers of states"):
         assert_close(Table(A, [1, 2]), Table(Discrete("A", 3), [1, 2, 3]))
     with pytest.raises(AssertionError):
-        assert_close(SparseTable(A, [[0]], [1]), SparseTable(A, [[1]], [1]))
+        assert_close(SparseTable(A, [[0]], values=[1]), SparseTable(A, [[1]], values=[1]))
     with pytest.raises(AssertionError):
         assert_close(Table(A, [0, 1]), Table(A, [1e-30, 1]))
     assert_close(Table(A, [0, 1]), Table(A, [1e-30, 1]), atol=1e-20)
@@ -170,7 +170,7 @@ def test_closeness_far_outside_float64():
 
 def test_other_factors_are_compared_at_points():
     x, y = Real("x"), Real("y")
-    f = CanonicalGaussian((x, y), [[2.0, 1.0], [1.0, 2.0]], [1.0, 0.0])
+    f = CanonicalGaussian((x, y), [[2.0, 1.0], [1.0, 2.0]], h=[1.0, 0.0])
     assert_close(f, f.align((y, x)))
     with pytest.raises(AssertionError, match="Log values differ"):
         assert_close(f, f * 2.0)

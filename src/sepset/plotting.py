@@ -27,7 +27,7 @@ from sepset.graphs.pictures.picture import Picture
 from sepset.graphs.pictures.sketch import COLORS, Box, End, Link, Sketch, Sketched
 from sepset.learning.evaluation.calibration import CalibrationResult
 from sepset.learning.fit import FitResult
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
 
 __all__ = ["calibration_curves", "edge_confidence", "graph", "graph_difference", "save", "traces"]
 
@@ -207,7 +207,7 @@ def _marks(graph: Graph) -> dict[frozenset[str], tuple[str, str] | None]:
     return {frozenset(edge): edge for edge in graph.directed} | {frozenset(edge): None for edge in graph.undirected}
 
 
-def edge_confidence(posterior: StructurePosterior, ax: Any = None, *, least: float = 0.1) -> Any:
+def edge_confidence(posterior: StructurePosteriorResult, ax: Any = None, *, least: float = 0.1) -> Any:
     """A plot of the pairs that are probably joined: wide lines are probable, and labeled with the probability.
 
     Pairs are drawn in their more probable direction, as a line if both directions are about equally probable.

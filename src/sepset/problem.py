@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -150,6 +150,7 @@ class Problem:
 
     variables: Variables
     blocks: tuple[Block, ...]
+    _: KW_ONLY
     conditionals: tuple[ConditionalGroup, ...] = ()
     num_visible: int = -1
     functions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -164,6 +165,7 @@ class Problem:
         cls,
         variables: Variables,
         factors: Sequence[Factor],
+        *,
         scopes: Sequence[Sequence[int]],
         conditionals: Sequence[ConditionalGroup] = (),
         num_visible: int = -1,
@@ -171,7 +173,9 @@ class Problem:
         """The problem of single factors, each with the positions of its scope, which are known to fit."""
         start = np.fromiter(itertools.accumulate(map(len, scopes), initial=0), np.int64, len(scopes) + 1)
         members = np.fromiter(itertools.chain.from_iterable(scopes), np.int64, int(start[-1]))
-        made = cls(variables, single_blocks(factors, start, members), tuple(conditionals), num_visible)
+        made = cls(
+            variables, single_blocks(factors, start, members), conditionals=tuple(conditionals), num_visible=num_visible
+        )
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
     @property
@@ -189,7 +193,7 @@ class Problem:
         return tuple(auxiliary for auxiliary in self.functions if auxiliary in found)
 
     def with_determined(
-        self, over: Iterable[int], observed: Iterable[int], touched: Iterable[int] = ()
+        self, over: Iterable[int], observed: Iterable[int], *, touched: Iterable[int] = ()
     ) -> tuple[int, ...]:
         """The variables to maximize over, and the auxiliaries that they determine, but for barren ones."""
         asked, seen = tuple(over), tuple(observed)
@@ -250,7 +254,8 @@ class Problem:
         >>> from sepset.variables.variable import Real
         >>> from sepset.factors.regression import Regression
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
-        >>> Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),)).regressions
+        >>> x, one = Variables([Real("x")]), ConditionalGroup(0, (), (0,))
+        >>> Problem(x, (Single(noise, [0]),), conditionals=(one,)).regressions
         {0: Regression(x)}
         """
         from sepset.factors.regression import Regression

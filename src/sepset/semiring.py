@@ -7,7 +7,7 @@ $a \times (b \oplus c) = (a \times b) \oplus (a \times c)$, is what allows sums 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Semiring:
 
     name: str
     reduce: Callable[[Floats, int], Floats] = field(repr=False, compare=False)
+    _: KW_ONLY
     log_reduce: Callable[[Floats, int], Floats] = field(repr=False, compare=False)
     scales: bool = True
 
@@ -52,10 +53,10 @@ def _log_max(values: Floats, axis: int) -> Floats:
     return np.asarray(values.max(axis=axis, initial=-np.inf))
 
 
-SUM = Semiring("sum", _sum, log_sum)
+SUM = Semiring("sum", _sum, log_reduce=log_sum)
 """The ordinary sum: marginals and partition functions."""
 
-MAX = Semiring("max", _max, _log_max)
+MAX = Semiring("max", _max, log_reduce=_log_max)
 """The maximum: max-marginals and most probable assignments."""
 
 
@@ -67,7 +68,7 @@ def _log_any(values: Floats, axis: int) -> Floats:
     return np.where((values > -np.inf).any(axis=axis), 0.0, -np.inf)
 
 
-BOOLEAN = Semiring("any", _any, _log_any, scales=False)
+BOOLEAN = Semiring("any", _any, log_reduce=_log_any, scales=False)
 r"""Satisfiability: 1 where some value is positive. It distributes over products of 0/1 factors only."""
 
 
@@ -93,4 +94,4 @@ def temperature(t: float) -> Semiring:
         with np.errstate(divide="ignore"):
             return np.exp(log_reduce(np.log(values), axis))
 
-    return Semiring(f"temperature({t:g})", reduce, log_reduce)
+    return Semiring(f"temperature({t:g})", reduce, log_reduce=log_reduce)

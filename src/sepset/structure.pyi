@@ -32,7 +32,7 @@ from sepset.learning.structure.averaging.mcmc import (
 )
 from sepset.learning.structure.averaging.posterior import (
     StructureAveraging as StructureAveraging,
-    StructurePosterior as StructurePosterior,
+    StructurePosteriorResult as StructurePosteriorResult,
     WeightedGraph as WeightedGraph,
 )
 from sepset.learning.structure.averaging.trees import (
@@ -450,7 +450,7 @@ __all__ = [
     "StructuralEM",
     "StructureAveraging",
     "StructureMCMC",
-    "StructurePosterior",
+    "StructurePosteriorResult",
     "TableLearner",
     "TianHe",
     "TreeLearner",

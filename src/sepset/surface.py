@@ -231,7 +231,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.structure.averaging.exactsums": "KoivistoSood TianHe",
         "learning.structure.averaging.exhaustive": "BestStructures Exhaustive",
         "learning.structure.averaging.mcmc": "OrderMCMC PartitionMCMC StructureMCMC",
-        "learning.structure.averaging.posterior": "StructureAveraging StructurePosterior WeightedGraph",
+        "learning.structure.averaging.posterior": "StructureAveraging StructurePosteriorResult WeightedGraph",
         "learning.structure.averaging.trees": "TreePosterior",
         "learning.structure.comparison": "Recovery feature_confidence compare",
         "learning.structure.constraints": "Constraints",

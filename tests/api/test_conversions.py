@@ -48,4 +48,4 @@ def test_rows_of_impossible_parents_are_uniform_and_noted():
 
 def test_conversion_refuses_continuous_models():
     with pytest.raises(ss.errors.NotApplicable, match="'x' are continuous"):
-        ss.models.to_bayes_net(ss.MarkovNet(ss.factors.CanonicalGaussian(ss.Real("x"), [[1.0]], [0.0])))
+        ss.models.to_bayes_net(ss.MarkovNet(ss.factors.CanonicalGaussian(ss.Real("x"), [[1.0]], h=[0.0])))

@@ -172,8 +172,8 @@ def test_an_exact_answer_follows_a_search_that_cannot_begin(monkeypatch):
     x, y = ss.Discrete.array("x", (500,)), ss.Discrete.array("y", (10,), states=10)
     pairs = np.stack([np.arange(499), np.arange(1, 500)], axis=1)
     net = ss.MarkovNet(
-        ss.factors.FactorBlock(pairs, (2, 2), rng.normal(size=(499, 4)), space="log"),
-        ss.factors.FactorBlock(500 + np.arange(10)[None], (10,) * 10, ss.potentials.AllDifferent()),
+        ss.factors.FactorBlock(pairs, (2, 2), values=rng.normal(size=(499, 4)), space="log"),
+        ss.factors.FactorBlock(500 + np.arange(10)[None], (10,) * 10, values=ss.potentials.AllDifferent()),
         variables=[x, y],
     )
     exact = ss.map_assignment(net)

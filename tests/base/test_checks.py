@@ -30,7 +30,13 @@ from sepset.errors import ArgumentError, DataError, ModelError
 
 @pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "3", None, True, [1.0], np.ones(2), 1j])
 def test_a_hyperparameter_is_one_finite_number_above_zero(value):
-    for make in (BDeu, NormalWeights, LaplaceWeights, ContextStrength, lambda v: NormalGamma(0.0, v, 1.0, 1.0)):
+    for make in (
+        BDeu,
+        NormalWeights,
+        LaplaceWeights,
+        ContextStrength,
+        lambda v: NormalGamma(0.0, v, shape=1.0, rate=1.0),
+    ):
         with pytest.raises(ModelError, match=r"needs a finite \w+ > 0; found"):
             make(value)
     with pytest.raises(ModelError, match="It needs a finite size > 0"):
@@ -47,10 +53,10 @@ def test_numbers_of_any_kind_are_numbers():
 def test_arrays_hold_finite_numbers(value):
     for make in (
         Dirichlet,
-        lambda v: LinearNormalGamma(v, 1.0, 1.0, 1.0),
-        lambda v: NormalInverseWishart(v, 1.0, 3.0, 1.0),
-        lambda v: LinearNormalInverseWishart(v, 1.0, 3.0, 1.0),
-        lambda v: LinearNormalGamma([0.0], v, 1.0, 1.0),
+        lambda v: LinearNormalGamma(v, 1.0, shape=1.0, rate=1.0),
+        lambda v: NormalInverseWishart(v, 1.0, degrees=3.0, scale=1.0),
+        lambda v: LinearNormalInverseWishart(v, 1.0, degrees=3.0, scale=1.0),
+        lambda v: LinearNormalGamma([0.0], v, shape=1.0, rate=1.0),
         lambda v: finite_array("It", "values", v),
     ):
         with pytest.raises(ModelError, match=r"needs (finite|numbers)"):
@@ -59,15 +65,15 @@ def test_arrays_hold_finite_numbers(value):
 
 def test_other_shapes_and_kinds():
     with pytest.raises(ModelError, match="needs a finite mean; found 'a'"):
-        NormalGamma("a", 1.0, 1.0, 1.0)
+        NormalGamma("a", 1.0, shape=1.0, rate=1.0)
     with pytest.raises(ModelError, match="finite mean"):
-        NormalGamma([0.0, 1.0], 1.0, 1.0, 1.0)
+        NormalGamma([0.0, 1.0], 1.0, shape=1.0, rate=1.0)
     with pytest.raises(ModelError, match="sum to one"):
         ContextStrength(1.0, 0.5)
     with pytest.raises(ModelError, match="needs numbers as weights"):
         DirichletMixture(["a"], [1.0])
     with pytest.raises(ModelError, match="scale of shape"):
-        NormalInverseWishart([0.0, 0.0], 1.0, 4.0, [[1.0]])
+        NormalInverseWishart([0.0, 0.0], 1.0, degrees=4.0, scale=[[1.0]])
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 2.5, np.nan, "3", None, True, [1], np.ones(2), 1j])
@@ -128,7 +134,7 @@ def test_levels_of_intervals(level):
     for shown in (
         ss.Gaussian(x, 0.0, covariance=1.0),
         mixture,
-        ss.factors.StudentT(3.0, 0.0, 1.0),
+        ss.factors.StudentT(3.0, 0.0, dispersion=1.0),
         ss.Table(ss.Discrete("n", 3), [1, 2, 3]),
     ):
         with pytest.raises(ArgumentError, match="level= is a number"):
@@ -165,13 +171,13 @@ def test_seeds_are_numpys():
 
 
 PRIORS = [
-    ss.priors.NormalMean(0.0, 1.0, 1.0),
-    ss.priors.GammaPrecision(2.0, 1.0, 0.0),
-    ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0),
-    ss.priors.NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)),
-    ss.priors.LinearNormalGamma([0.0, 1.0], np.eye(2), 2.0, 1.0),
-    ss.priors.LinearNormalInverseWishart(np.zeros((2, 2)), np.eye(2), 4.0, np.eye(2)),
-    ss.factors.StudentT(3.0, 0.0, 1.0),
+    ss.priors.NormalMean(0.0, 1.0, noise=1.0),
+    ss.priors.GammaPrecision(2.0, 1.0, mean=0.0),
+    ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0),
+    ss.priors.NormalInverseWishart([0.0, 0.0], 1.0, degrees=4.0, scale=np.eye(2)),
+    ss.priors.LinearNormalGamma([0.0, 1.0], np.eye(2), shape=2.0, rate=1.0),
+    ss.priors.LinearNormalInverseWishart(np.zeros((2, 2)), np.eye(2), degrees=4.0, scale=np.eye(2)),
+    ss.factors.StudentT(3.0, 0.0, dispersion=1.0),
 ]
 
 

@@ -94,7 +94,7 @@ VALUES = [
     X,
     VariableArray("pixel", (2, 2)),
     ss.Table(COIN, [1, 2]),
-    ss.factors.SparseTable(COIN, [[1]], [2]),
+    ss.factors.SparseTable(COIN, [[1]], values=[2]),
     ss.TableCPD(COIN, [0.5, 0.5]),
     ss.NoisyOr(ss.Discrete("y"), {COIN: 0.5}),
     ss.LinearGaussian(X, 0.0, covariance=1.0),

@@ -29,7 +29,7 @@ def points():
 
 def test_mean_and_precision_unknown():
     """The normal-gamma prior, which estimation takes: shape 4, rate 6, and E[variance] = 6 / 3."""
-    found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)))
+    found = ss.fit(SINGLE, points(), ss.Bayes(ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)))
     assert float(found.model.cpd("x").intercept[0, 0]) == pytest.approx(2.0, abs=CLOSE)
     assert float(found.model.cpd("x").covariance[0, 0, 0]) == pytest.approx(2.0, abs=CLOSE)
 
@@ -84,7 +84,7 @@ def test_updating_in_two_batches_is_updating_once():
 def test_discriminant_analysis_with_a_prior_of_each_class():
     """Normal-gamma: means shrink by the strength, and E[variance] = rate / (shape - 1) of each class."""
     model = ss.classify.discriminant_analysis(
-        ROWS, "c", covariance="own", prior=ss.priors.NormalGamma(3.0, 2.0, 2.0, 1.0)
+        ROWS, "c", covariance="own", prior=ss.priors.NormalGamma(3.0, 2.0, shape=2.0, rate=1.0)
     )
     for place, part in enumerate((FEATURE[:3], FEATURE[3:])):
         strength = 2.0 + len(part)
@@ -101,7 +101,7 @@ def test_discriminant_analysis_of_a_class_of_one_row():
         {"c": ["a", "a", "b"], "x": [1.0, 2.0, 5.0]},
         "c",
         covariance="own",
-        prior=ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0),
+        prior=ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0),
     )
     assert float(model.cpd("x").intercept[1, 0]) == pytest.approx(2.5, abs=CLOSE)
     assert float(model.cpd("x").covariance[1, 0, 0]) == pytest.approx((1.0 + 0.25 * 25.0) / 1.5, abs=CLOSE)

@@ -24,7 +24,7 @@ from sepset.variables.variable import Discrete
 RNG = np.random.default_rng(0)
 X, NOISE = RNG.normal(size=30), RNG.normal(size=30)
 LINE, PAIR = DAG.parse("x -> y"), DAG.parse("a -> b")
-PRIOR = NormalGamma(0.0, 1.0, 2.0, 1.0)
+PRIOR = NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
 METHODS = [MLE(), Bayes(PRIOR), PosteriorMode(PRIOR), EM(), EM(PRIOR)]
 
 
@@ -54,7 +54,10 @@ def test_times_in_seconds_as_parents():
     times = 1.7e9 + 3600.0 * np.arange(200)
     y = 20.0 + 1e-5 * (times - times[0]) + np.random.default_rng(1).normal(size=200)
     net = fit(LINE, {"x": times, "y": y}).model
-    priors = {"x": NormalGamma(1.7e9, 1e-6, 2.0, 1.0), "y": LinearNormalGamma([0.0, 0.0], [1e-20, 1e-9], 1e-9, 1e-9)}
+    priors = {
+        "x": NormalGamma(1.7e9, 1e-6, shape=2.0, rate=1.0),
+        "y": LinearNormalGamma([0.0, 0.0], [1e-20, 1e-9], shape=1e-9, rate=1e-9),
+    }
     post = fit(net, {"x": times, "y": y}, Bayes(priors)).posterior
     line = stats.linregress(times - times[0], y)
     t = stats.t(200.0, line.slope, line.stderr * np.sqrt(198.0 / 200.0))
@@ -119,9 +122,9 @@ def test_weights():
 def test_priors_beyond_the_data():
     rows = {"x": X, "y": NOISE}
     with pytest.raises(DataError, match="far from the prior mean"):
-        fit(LINE, rows, Bayes(NormalGamma(1e200, 1.0, 2.0, 1.0)))
-    assert np.isfinite(fit(LINE, rows, Bayes(NormalGamma(0.0, 1e-300, 1e-300, 1e-300))).log_likelihood)
-    assert np.isfinite(fit(LINE, rows, Bayes(NormalGamma(0.0, 1e300, 1e300, 1e300))).log_likelihood)
+        fit(LINE, rows, Bayes(NormalGamma(1e200, 1.0, shape=2.0, rate=1.0)))
+    assert np.isfinite(fit(LINE, rows, Bayes(NormalGamma(0.0, 1e-300, shape=1e-300, rate=1e-300))).log_likelihood)
+    assert np.isfinite(fit(LINE, rows, Bayes(NormalGamma(0.0, 1e300, shape=1e300, rate=1e300))).log_likelihood)
     for size in (1e-300, 1e300):
         table = fit(PAIR, {"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, Bayes(BDeu(size))).model.cpd("b").values
         np.testing.assert_allclose(table, 0.5)
@@ -164,7 +167,7 @@ def test_other_verbs_refuse_the_same():
         with pytest.raises(DataError, match="Rows are"):
             PRIOR.update(rows)
     with pytest.raises(DataError, match="over 2 coordinates; the data have 1"):
-        LinearNormalGamma([0.0, 0.0], 1.0, 1.0, 1.0).update([1.0, 2.0, 3.0])
+        LinearNormalGamma([0.0, 0.0], 1.0, shape=1.0, rate=1.0).update([1.0, 2.0, 3.0])
     for alpha, counts in ((["a"], [1.0]), ([1.0], [np.inf]), ([1.0, 2.0], [1.0])):
         with pytest.raises(ModelError, match="log_polya needs"):
             log_polya(alpha, counts)
@@ -190,7 +193,7 @@ def test_other_verbs_refuse_the_same():
 @pytest.mark.parametrize("method", [Bayes, PosteriorMode, EM])
 def test_a_prior_of_the_wrong_kind_names_those_that_fit(method):
     rows = {"x": X, "y": NOISE}
-    for prior in (BDeu(10.0), K2(), LinearNormalGamma([0.0, 0.0, 0.0], 1.0, 2.0, 1.0)):
+    for prior in (BDeu(10.0), K2(), LinearNormalGamma([0.0, 0.0, 0.0], 1.0, shape=2.0, rate=1.0)):
         with pytest.raises(NotApplicable, match=r"LinearGaussian\(x\) takes .*NormalGamma.*give a list of priors"):
             fit(LINE, rows, method(prior))
     with pytest.raises(ArgumentError, match=r"BDeu\(10\)"):

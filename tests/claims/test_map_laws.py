@@ -195,7 +195,7 @@ def blocked(case: Case):
     for scope, logs in case.parts:
         shapes.setdefault(logs.shape, []).append((scope, logs))
     blocks = [
-        FactorBlock([list(scope) for scope, _ in rows], shape, np.stack([logs for _, logs in rows]), space="log")
+        FactorBlock([list(scope) for scope, _ in rows], shape, values=np.stack([logs for _, logs in rows]), space="log")
         for shape, rows in shapes.items()
     ]
     return ss.MarkovNet(*blocks, variables=case.variables)
@@ -218,7 +218,7 @@ def joined():
             blocks.setdefault(logs.shape, []).append(([start + v for v in scope], logs))
     cards = [card for part in parts for card in part.cards]
     made = [
-        FactorBlock([s for s, _ in rows], shape, np.stack([v for _, v in rows]), space="log")
+        FactorBlock([s for s, _ in rows], shape, values=np.stack([v for _, v in rows]), space="log")
         for shape, rows in blocks.items()
     ]
     return ss.MarkovNet(*made, variables=[ss.Discrete(f"v{i}", card) for i, card in enumerate(cards)])

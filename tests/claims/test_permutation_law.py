@@ -486,8 +486,8 @@ def families_of(net: ss.BayesNet) -> list[Any]:
 def gaussian_priors() -> list[Any]:
     return [
         ss.priors.Dirichlet(1.0),
-        ss.priors.LinearNormalGamma([0.0, 0.0], np.eye(2), 2.0, 1.0),
-        ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0),
+        ss.priors.LinearNormalGamma([0.0, 0.0], np.eye(2), shape=2.0, rate=1.0),
+        ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0),
     ]
 
 
@@ -726,7 +726,11 @@ def sparse_concentrations(w: World) -> Any:
 W_FEW = ss.structure.Constraints(max_parents=2)
 
 
-@law("structure_posterior", "structure.StructurePosterior.log_predictive", "structure.StructurePosterior.predict")
+@law(
+    "structure_posterior",
+    "structure.StructurePosteriorResult.log_predictive",
+    "structure.StructurePosteriorResult.predict",
+)
 def averages(w: World) -> Any:
     rows, names = w.rows, sorted(v.name for v in w.rows.variables)
     found = ss.structure_posterior(rows, method=ss.structure.KoivistoSood(0), constraints=W_FEW)
@@ -845,7 +849,7 @@ def gaussians(w: World) -> tuple[ss.Gaussian, ss.Gaussian]:
 
 def canonical_of(one: ss.Gaussian) -> Any:
     mean = [one.marginal([v]).mean() for v in one.scope]
-    return ss.factors.CanonicalGaussian.from_moments(one.scope, mean, one.covariance)
+    return ss.factors.CanonicalGaussian.from_moments(one.scope, mean, covariance=one.covariance)
 
 
 def point(w: World, names: str = "xyz") -> dict[str, float]:
@@ -1185,7 +1189,7 @@ def identified(w: World) -> Any:
 @law("classify.discriminant_analysis")
 def discriminants(w: World) -> Any:
     made = ss.classify.discriminant_analysis(
-        w.mixed_rows, "a", features=["x"], covariance="own", prior=ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)
+        w.mixed_rows, "a", features=["x"], covariance="own", prior=ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
     )
     return [plain_net(made), plain_net(ss.classify.discriminant_analysis(w.mixed_rows, "a", features=["x"]))]
 

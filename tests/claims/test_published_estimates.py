@@ -159,7 +159,7 @@ def test_linear_gaussian():
 
 def test_normal_gamma_posterior():
     """Exercise 17.11."""
-    prior = Bayes(NormalGamma(0, 1, 2, 1))
+    prior = Bayes(NormalGamma(0, 1, shape=2, rate=1))
     found = fit(DAG.parse("x"), {"x": [1.0, 2, 3, 4]}, prior, variables=[Real("x")]).posterior
     after = found.block("x").contexts[0]
     assert (after.mean[0], after.precision[0, 0], after.shape, after.rate) == pytest.approx((2, 5, 4, 6))

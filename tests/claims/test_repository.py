@@ -607,6 +607,40 @@ def test_no_test_asks_the_clock_on_the_wall():
     assert not found, "\n".join(found)
 
 
+UNSTABLE = {"argpartition", "minimum_spanning_tree", "reverse_cuthill_mckee"}
+
+
+def unstable_sorts(tree: ast.AST) -> Iterator[str]:
+    """Calls whose choice among equal items differs from one processor to another."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="argsort"), keywords=given):
+                if not any(k.arg == "kind" and isinstance(k.value, ast.Constant) for k in given):
+                    yield f"{node.lineno}: argsort without kind='stable'"
+            case ast.Attribute(attr=name) if name in UNSTABLE:
+                yield f"{node.lineno}: {name}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("np.argsort(x)", 1),
+        ("x.argsort(axis=0)", 1),
+        ("np.argsort(x, kind='stable')", 0),
+        ("csgraph.reverse_cuthill_mckee(x)", 1),
+        ("np.lexsort(x); sorted(x)", 0),
+    ],
+)
+def test_the_law_of_stable_sorts_itself(text, expected):
+    assert len(list(unstable_sorts(ast.parse(text)))) == expected
+
+
+def test_equal_items_are_sorted_alike_on_every_processor():
+    """Sorts made for wide registers are not stable, and which are used depends on the processor."""
+    found = [f"{path.relative_to(ROOT)}:{use}" for path in MODULES for use in unstable_sorts(parsed(path))]
+    assert not found, "\n".join(found)
+
+
 SURFACE = """
 import inspect, json, sys, types
 import sepset

@@ -74,9 +74,11 @@ def grid(side, states, seed):
     edges = np.concatenate(
         [np.stack([a.ravel(), b.ravel()], 1) for a, b in ((places[:, :-1], places[:, 1:]), (places[:-1], places[1:]))]
     )
-    pairs = ss.factors.FactorBlock(edges, (states, states), rng.normal(size=(len(edges), states, states)), space="log")
+    pairs = ss.factors.FactorBlock(
+        edges, (states, states), values=rng.normal(size=(len(edges), states, states)), space="log"
+    )
     alone = ss.factors.FactorBlock(
-        places.reshape(-1, 1), (states,), rng.normal(size=(side * side, states)), space="log"
+        places.reshape(-1, 1), (states,), values=rng.normal(size=(side * side, states)), space="log"
     )
     return ss.MarkovNet(alone, pairs, variables=[ss.Discrete.array("x", (side, side), states=states)])
 

@@ -45,7 +45,7 @@ def test_contexts_without_mass_keep_their_line():
 
 
 def test_modes_are_where_the_objective_is_largest():
-    line, prior = LINES[0], NormalGamma(1.0, 2.0, 3.0, 4.0)
+    line, prior = LINES[0], NormalGamma(1.0, 2.0, shape=3.0, rate=4.0)
     own = line.parameters
     stats = own.tally({x: np.array([0.5, 2.0, 4.0])}, np.ones(3))
     for is_theta in (False, True):

@@ -29,7 +29,7 @@ from support.tolerances import STANDARD_ERRORS
 
 A, U, Z, W = Discrete("a"), Real("u"), Real("z"), Real("w")
 LINE = LinearGaussian(Z, coefficients=np.zeros((2, 1, 1)), covariance=[1.0, 1.0], given=U, by=A)
-PRIOR = LinearNormalGamma([0.5, -0.5], [1.0, 2.0], 2.5, 1.5)
+PRIOR = LinearNormalGamma([0.5, -0.5], [1.0, 2.0], shape=2.5, rate=1.5)
 
 
 def posterior(cpds, prior, stats):
@@ -88,7 +88,7 @@ def test_evidence_by_quadrature():
     """Only an intercept: the evidence is a double integral."""
     data = np.array([0.3, -0.4, 1.1])
     cpd = LinearGaussian(Z, covariance=1.0)
-    prior = NormalGamma(0.2, 1.5, 2.0, 1.0)
+    prior = NormalGamma(0.2, 1.5, shape=2.0, rate=1.0)
     post = posterior([cpd], prior, cpd.statistics({Z: data}))
 
     tau = np.linspace(0, 30, 6001)[1:, None]
@@ -158,7 +158,7 @@ def test_rows_that_share_a_covariance():
     children = [Vector("p", 2), Vector("q", 2)]
     cpds = [LinearGaussian(p, covariance=np.eye(2), block="point") for p in children]
     data = {p: rng.normal(size=(7, 2)) for p in children}
-    post = posterior(cpds, NormalInverseWishart([0, 0], 0.5, 4, np.eye(2)), cpds[0].scatters(data))
+    post = posterior(cpds, NormalInverseWishart([0, 0], 0.5, degrees=4, scale=np.eye(2)), cpds[0].scatters(data))
     found = post.log_predictive(data)
     for row in range(7):
         one = {v: column[row : row + 1] for v, column in data.items()}
@@ -182,7 +182,7 @@ def test_draws_have_the_moments():
 def test_vectors_take_normal_inverse_wishart():
     p = Vector("p", 2)
     cpd = LinearGaussian(p, covariance=np.eye(2))
-    prior = NormalInverseWishart([0.0, 1.0], 2.0, 6.0, np.eye(2))
+    prior = NormalInverseWishart([0.0, 1.0], 2.0, degrees=6.0, scale=np.eye(2))
     data = {p: np.random.default_rng(5).normal(size=(7, 2))}
     post = posterior([cpd], prior, cpd.statistics(data))
     after = prior.update(data[p])
@@ -197,16 +197,16 @@ def test_vectors_take_normal_inverse_wishart():
     with pytest.raises(ScopeError, match=r"no parameter 'intercept': 'intercept\[0\]', 'intercept\[1\]'"):
         post.tail("intercept", 0.0, {})
     with pytest.raises(NotApplicable, match="NormalInverseWishart over 2"):
-        conjugate(cpd, NormalGamma(0, 1, 2, 1))
+        conjugate(cpd, NormalGamma(0, 1, shape=2, rate=1))
 
 
 def test_priors_must_fit():
     with pytest.raises(NotApplicable, match="NormalGamma, or LinearNormalGamma over 2 coefficients"):
         conjugate(LINE, Dirichlet(1))
     with pytest.raises(NotApplicable, match="over 2 coefficients"):
-        conjugate(LINE, LinearNormalGamma([0.0], 1.0, 2.0, 1.0))
+        conjugate(LINE, LinearNormalGamma([0.0], 1.0, shape=2.0, rate=1.0))
     lone = LinearGaussian(Z, covariance=1.0)
-    short = posterior([lone], NormalGamma(0.0, 1.0, 0.5, 1.0), np.zeros((1, 2, 2)))
+    short = posterior([lone], NormalGamma(0.0, 1.0, shape=0.5, rate=1.0), np.zeros((1, 2, 2)))
     with pytest.raises(ModelError, match="no mean"):
         short.mean_cpds()
 
@@ -228,23 +228,23 @@ PLANE = LinearGaussian(P, coefficients=np.zeros((2, 4)), covariance=np.eye(2), g
 
 
 def test_which_priors_fit():
-    line = conjugate(SINGLE, NormalGamma(5.0, 1.5, 2.0, 1.0))
+    line = conjugate(SINGLE, NormalGamma(5.0, 1.5, shape=2.0, rate=1.0))
     assert line.mean.tolist() == [5.0, 0.0]
     np.testing.assert_allclose(line.precision, np.diag([1.5, 1.5]))
-    wide = conjugate(PLANE, NormalInverseWishart([1.0, 2.0], 1.5, 4.0, np.eye(2)))
+    wide = conjugate(PLANE, NormalInverseWishart([1.0, 2.0], 1.5, degrees=4.0, scale=np.eye(2)))
     assert wide.mean.tolist() == [[1.0, 2.0], *[[0.0, 0.0]] * 4]
     assert conjugate(PLANE, wide) is wide
-    one = LinearNormalInverseWishart(np.zeros((2, 1)), 1.0, 3.0, 1.0)
+    one = LinearNormalInverseWishart(np.zeros((2, 1)), 1.0, degrees=3.0, scale=1.0)
     assert conjugate(SINGLE, one) is one
-    assert SINGLE.parameters.takes(NormalGamma(0, 1, 1, 1))
+    assert SINGLE.parameters.takes(NormalGamma(0, 1, shape=1, rate=1))
     assert PLANE.parameters.takes(wide)
     assert not SINGLE.parameters.takes(Dirichlet(1))
     for cpd, prior, why in (
         (SINGLE, Dirichlet(1), "NormalGamma, or LinearNormalGamma over 2 coefficients, or ImaginaryData"),
-        (SINGLE, LinearNormalGamma([0.0], 1.0, 2.0, 1.0), "over 2 coefficients"),
-        (PLANE, NormalGamma(0, 1, 2, 1), "LinearNormalInverseWishart over 5 coefficients"),
+        (SINGLE, LinearNormalGamma([0.0], 1.0, shape=2.0, rate=1.0), "over 2 coefficients"),
+        (PLANE, NormalGamma(0, 1, shape=2, rate=1), "LinearNormalInverseWishart over 5 coefficients"),
         (PLANE, one, "NormalInverseWishart over 2 coordinates"),
-        (PLANE, NormalInverseWishart(np.zeros(3), 1.0, 4.0, np.eye(3)), "over 2 coordinates"),
+        (PLANE, NormalInverseWishart(np.zeros(3), 1.0, degrees=4.0, scale=np.eye(3)), "over 2 coordinates"),
     ):
         with pytest.raises(NotApplicable, match=why):
             conjugate(cpd, prior)
@@ -308,7 +308,7 @@ def test_a_vector_with_real_parents():
     """Intervals, predictions, evidence and draws of a vector child, by the chain rule and by its coordinates."""
     rng = np.random.default_rng(2)
     prior = LinearNormalInverseWishart(
-        rng.normal(size=(5, 2)), [1.0, 2.0, 0.5, 0.5, 0.5], 5.0, [[2.0, 0.3], [0.3, 1.0]]
+        rng.normal(size=(5, 2)), [1.0, 2.0, 0.5, 0.5, 0.5], degrees=5.0, scale=[[2.0, 0.3], [0.3, 1.0]]
     )
     data = {U: rng.normal(size=9), Q: rng.normal(size=(9, 3)), P: rng.normal(size=(9, 2))}
     post = posterior([PLANE], prior, PLANE.scatters(data))
@@ -351,15 +351,18 @@ def test_vectors_among_all_verbs():
     )
     rng = np.random.default_rng(3)
     data = {"d": rng.integers(2, size=40), "u": rng.normal(size=40), "p": rng.normal(size=(40, 2))}
-    wishart = NormalInverseWishart([0.0, 0.0], 1.0, 5.0, np.eye(2))
-    found = fit(net, data, Bayes([K2(), NormalGamma(0.0, 1.0, 2.0, 1.0), wishart])).posterior
+    wishart = NormalInverseWishart([0.0, 0.0], 1.0, degrees=5.0, scale=np.eye(2))
+    found = fit(net, data, Bayes([K2(), NormalGamma(0.0, 1.0, shape=2.0, rate=1.0), wishart])).posterior
     after = found.block("p").contexts[1]
     assert after.degrees == 5.0 + data["d"].sum()
     frame = found.to_frame()
     row = frame[(frame["given"] == "d=1") & (frame["parameter"] == "u[1]")].iloc[0]
     assert row["mean"] == pytest.approx(after.mean[1, 1])
     assert "normal-inverse-Wishart" in found._repr_html_()
-    total, part = 0.0, fit(net, {n: c[:0] for n, c in data.items()}, Bayes([K2(), NormalGamma(0, 1, 2, 1), wishart]))
+    total, part = (
+        0.0,
+        fit(net, {n: c[:0] for n, c in data.items()}, Bayes([K2(), NormalGamma(0, 1, shape=2, rate=1), wishart])),
+    )
     posterior = part.posterior
     for i in range(6):
         one = {n: c[i : i + 1] for n, c in data.items()}

@@ -77,7 +77,9 @@ def test_the_posterior_is_that_of_one_regression():
     beta = np.linalg.solve(precision, strength * center + Z.T @ y)
     apart = y - Z @ beta
     after = rate + 0.5 * (apart @ apart + strength * ((beta - center) ** 2).sum())
-    posterior = ss.fit(network(), rows(), priors(ss.priors.NormalGamma(mean, strength, shape, rate))).posterior
+    posterior = ss.fit(
+        network(), rows(), priors(ss.priors.NormalGamma(mean, strength, shape=shape, rate=rate))
+    ).posterior
     found = posterior.mean_model().cpd("x")
     np.testing.assert_allclose(lines(found), beta.reshape(-1, 2), rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.covariance.ravel(), after / (shape + 30.0 - 1.0), rtol=1e-9)
@@ -92,12 +94,16 @@ def test_the_posterior_is_that_of_one_regression():
 
 
 def priors(line):
-    other = ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)
+    other = ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
     return ss.Bayes({"x": line, "u": other, ...: ss.priors.Dirichlet(1.0)})
 
 
 @pytest.mark.parametrize(
-    "prior", [ss.priors.NormalGamma(0.5, 2.0, 3.0, 1.5), ss.priors.LinearNormalGamma([0.0, 1.0], [2.0, 3.0], 2.0, 1.0)]
+    "prior",
+    [
+        ss.priors.NormalGamma(0.5, 2.0, shape=3.0, rate=1.5),
+        ss.priors.LinearNormalGamma([0.0, 1.0], [2.0, 3.0], shape=2.0, rate=1.0),
+    ],
 )
 def test_batches_and_predictions_are_one_evidence(prior):
     """The density of all rows is that of the first ones, times each next one given those before it."""
@@ -125,7 +131,7 @@ def test_tied_uses_of_one_row_share_the_variance():
         ss.LinearGaussian(v, covariance=1.0, by=by, block="line", shared="covariance") for v, by in ((X, C), (y, e))
     ]
     net = ss.BayesNet(ss.TableCPD(C, [1 / 3] * 3), ss.TableCPD(e, [1 / 3] * 3), *line)
-    prior = ss.Bayes({"line": ss.priors.NormalGamma(0.0, 2.0, 3.0, 1.0), ...: ss.priors.Dirichlet(1.0)})
+    prior = ss.Bayes({"line": ss.priors.NormalGamma(0.0, 2.0, shape=3.0, rate=1.0), ...: ss.priors.Dirichlet(1.0)})
     data = {"c": ["a", "b"], "e": ["b", "b"], "x": [1.0, 2.0], "y": [0.5, -1.0]}
     posterior = ss.fit(net, data, prior).posterior
     Z = np.array([[1.0, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
@@ -175,7 +181,7 @@ def objective(Z, y, log_prior):
 @pytest.mark.parametrize("is_theta", [False, True], ids=["log variance", "variance"])
 def test_the_mode_maximizes_the_posterior(is_theta):
     Z, y = design(rows())
-    prior, how = ss.priors.NormalGamma(0.0, 2.0, 3.0, 1.5), "theta" if is_theta else "softmax"
+    prior, how = ss.priors.NormalGamma(0.0, 2.0, shape=3.0, rate=1.5), "theta" if is_theta else "softmax"
 
     def log_prior(beta, variance):
         normal = -0.5 * len(beta) * np.log(variance) - (beta**2).sum() / variance
@@ -202,7 +208,9 @@ def test_penalties_depend_on_the_shared_variance():
     np.testing.assert_allclose(found.covariance.ravel(), np.exp(best[-1]), rtol=1e-5)
 
 
-@pytest.mark.parametrize("prior", [None, ss.priors.NormalGamma(0.0, 2.0, 3.0, 1.5), ss.priors.NormalWeights(0.3)])
+@pytest.mark.parametrize(
+    "prior", [None, ss.priors.NormalGamma(0.0, 2.0, shape=3.0, rate=1.5), ss.priors.NormalWeights(0.3)]
+)
 @pytest.mark.parametrize("how", ["softmax", "theta"])
 def test_slopes_are_differences_of_the_objective(prior, how):
     cpd = ss.fit(network(), rows()).model.cpd("x")
@@ -279,11 +287,13 @@ def test_vectors_share_a_covariance_matrix():
     np.testing.assert_allclose(found.covariance, np.stack([centered.T @ centered / 30.0] * 2), rtol=1e-12)
     assert found.num_parameters == 7
     post = cpd.parameters.posterior(
-        ss.priors.NormalInverseWishart([0, 0], 1.0, 5.0, np.eye(2)), [cpd], cpd.scatters({v: y, D: d})
+        ss.priors.NormalInverseWishart([0, 0], 1.0, degrees=5.0, scale=np.eye(2)), [cpd], cpd.scatters({v: y, D: d})
     )
     total = 0.0
     seen = cpd.parameters.posterior(
-        ss.priors.NormalInverseWishart([0, 0], 1.0, 5.0, np.eye(2)), [cpd], cpd.scatters({v: y[:0], D: d[:0]})
+        ss.priors.NormalInverseWishart([0, 0], 1.0, degrees=5.0, scale=np.eye(2)),
+        [cpd],
+        cpd.scatters({v: y[:0], D: d[:0]}),
     )
     for i in range(30):
         row = {v: y[i : i + 1], D: d[i : i + 1]}
@@ -295,7 +305,7 @@ def test_vectors_share_a_covariance_matrix():
 def test_draws_have_the_moments_of_the_posterior():
     line = ss.LinearGaussian(X, covariance=1.0, by=D, shared="covariance")
     data = {X: np.array([1.0, 2.0, 6.0, 7.0, 9.0]), D: np.array([0, 0, 1, 1, 1])}
-    post = line.parameters.posterior(ss.priors.NormalGamma(0.0, 1.0, 4.0, 3.0), [line], line.scatters(data))
+    post = line.parameters.posterior(ss.priors.NormalGamma(0.0, 1.0, shape=4.0, rate=3.0), [line], line.scatters(data))
     rng = np.random.default_rng(0)
     drawn = [post.sampled_cpds(rng)[0] for _ in range(4000)]
     (mean,) = post.mean_cpds()
@@ -306,7 +316,7 @@ def test_draws_have_the_moments_of_the_posterior():
 
 def test_the_density_integrates_to_one_at_its_mean():
     """Of two means and one variance, as a product of a gamma and two normal densities."""
-    prior = ss.priors.NormalGamma(0.5, 2.0, 3.0, 1.5)
+    prior = ss.priors.NormalGamma(0.5, 2.0, shape=3.0, rate=1.5)
     line = ss.LinearGaussian(X, [1.0, -1.0], covariance=0.8, by=D, shared="covariance")
     none = line.scatters({X: np.zeros(0), D: np.zeros(0, np.int64)})
     post = line.parameters.posterior(prior, [line], none)

@@ -207,7 +207,7 @@ def test_scale_and_values():
         moments.mean[0] = 1
     assert pickle.loads(pickle.dumps(moments)).scatter.tolist() == [[2.0]]
     with pytest.raises(DataError, match="mean holds finite numbers of shape"):
-        Moments((X,), (), np.ones(()), np.ones(2), np.ones((1, 1)), 1)
+        Moments((X,), (), count=np.ones(()), mean=np.ones(2), scatter=np.ones((1, 1)), num_rows=1)
     assert repr(Moments.of({"x": [1.0], "k": ["a"]}, ["x"], given="k")) == "Moments('x' given 'k', 1 rows)"
 
 

@@ -253,7 +253,9 @@ def test_candidates_are_those_a_drawing_marks(tmp_path):
     asia = ss.datasets.load("asia")
     marked = Item("node", attributes=(("diagtype", "observation"),))
     target = Item("node", attributes=(("diagtype", "target"),))
-    drawing = Drawing({}, "XDSL", Item("smile"), {"xray": marked, "dysp": marked, "gone": marked, "lung": target})
+    drawing = Drawing(
+        {}, "XDSL", network=Item("smile"), nodes={"xray": marked, "dysp": marked, "gone": marked, "lung": target}
+    )
     net = ss.BayesNet(*asia.cpds, drawing=drawing)
     assert drawing.observable == ("xray", "dysp", "gone")
     assert set(ss.value_of_information(net, "lung")) == {"xray", "dysp"}

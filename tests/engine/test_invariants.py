@@ -122,7 +122,7 @@ def test_rows_that_miss_one_count_against_the_model_not_the_engine():
 
 
 def test_reports_read_well():
-    report = invariants.CheckReport((invariants.Check("calibration", 1e-16, 1e-9),))
+    report = invariants.CheckReport((invariants.Check("calibration", 1e-16, tolerance=1e-9),))
     assert str(report) == "calibration 1.0e-16 <= 1e-09"
     assert "1.0e-16 <= 1e-09" in printed(report)
     assert len(report) == 1

@@ -46,7 +46,7 @@ def test_scores_are_the_sum_over_factors(seed, arity, num, shared, space):
     if space == "log":
         with np.errstate(divide="ignore"):
             values = np.log(values)
-    block = FactorBlock(scopes, (3,) * arity, values, space=space)
+    block = FactorBlock(scopes, (3,) * arity, values=values, space=space)
     codes = rng.integers(0, 3, (7, 5)).astype(np.int8)
     np.testing.assert_allclose(block.log_values(codes), scores(block, FIVE, codes), rtol=1e-12, atol=1e-12)
     assert isinstance(block, Block)
@@ -57,8 +57,8 @@ def test_scores_are_the_sum_over_factors(seed, arity, num, shared, space):
 def test_chunks_do_not_change_scores(monkeypatch, chunk):
     rng = np.random.default_rng(0)
     blocks = [
-        FactorBlock([[0, 1], [1, 2], [3, 4]], (3, 3), rng.random((3, 9))),
-        FactorBlock([[0, 1], [1, 2], [3, 4]], (3, 3), Potts(0.5)),
+        FactorBlock([[0, 1], [1, 2], [3, 4]], (3, 3), values=rng.random((3, 9))),
+        FactorBlock([[0, 1], [1, 2], [3, 4]], (3, 3), values=Potts(0.5)),
     ]
     codes = rng.integers(0, 3, (11, 5))
     expected = [scores(block, FIVE, codes) for block in blocks]
@@ -70,7 +70,7 @@ def test_chunks_do_not_change_scores(monkeypatch, chunk):
 def test_single_factor_views():
     values = np.arange(8).reshape(2, 2, 2)
     pair = Variables([Discrete("a"), Discrete("b"), Discrete("c")])
-    block = FactorBlock([[0, 2], [2, 1]], (2, 2), values)
+    block = FactorBlock([[0, 2], [2, 1]], (2, 2), values=values)
     second = block.factor(1, pair)
     assert [v.name for v in second.scope] == ["c", "b"]
     np.testing.assert_array_equal(second.values, values[1])
@@ -79,21 +79,21 @@ def test_single_factor_views():
     with pytest.raises(IndexError, match="no factor 2"):
         block.factor(2, pair)
     with pytest.raises(ScopeError, match="4 states"):
-        FactorBlock([[0]], (4,), np.ones(4)).factor(0, pair)
+        FactorBlock([[0]], (4,), values=np.ones(4)).factor(0, pair)
     with pytest.raises(ScopeError, match="2 states"):
-        FactorBlock([[0]], (2,), np.ones(2)).factor(0, Variables([Real("r")]))
+        FactorBlock([[0]], (2,), values=np.ones(2)).factor(0, Variables([Real("r")]))
 
 
 def test_shared_values_and_their_shapes():
     for values in (np.ones((2, 3)), np.ones(6), np.ones((1, 6)), np.ones((1, 2, 3))):
-        assert FactorBlock([[0, 1], [2, 3]], (2, 3), values).shared
-    assert FactorBlock([[0, 1]], (2, 2), Potts(1.0)).shared
-    assert FactorBlock([[0, 1], [1, 2]], (2, 2), np.ones((2, 4))).nbytes == 2 * 2 * 8 + 8 * 8
+        assert FactorBlock([[0, 1], [2, 3]], (2, 3), values=values).shared
+    assert FactorBlock([[0, 1]], (2, 2), values=Potts(1.0)).shared
+    assert FactorBlock([[0, 1], [1, 2]], (2, 2), values=np.ones((2, 4))).nbytes == 2 * 2 * 8 + 8 * 8
 
 
 def test_large_parity_scores_without_its_table():
     many = Variables([Discrete.array("bit", 100)])
-    block = FactorBlock(np.arange(100).reshape(1, 100), (2,) * 100, Parity())
+    block = FactorBlock(np.arange(100).reshape(1, 100), (2,) * 100, values=Parity())
     codes = np.zeros((3, 100), np.int8)
     codes[1, 4] = 1
     codes[2, 4] = codes[2, 90] = 1
@@ -104,7 +104,7 @@ def test_large_parity_scores_without_its_table():
 
 def test_named_potential_as_a_table():
     variables = Variables([Discrete.array("bit", 3)])
-    block = FactorBlock([[0, 1, 2]], (2, 2, 2), AtLeastOne())
+    block = FactorBlock([[0, 1, 2]], (2, 2, 2), values=AtLeastOne())
     assert block.factor(0, variables).values.reshape(-1).tolist() == [0, 1, 1, 1, 1, 1, 1, 1]
 
 
@@ -124,20 +124,21 @@ def test_named_potential_as_a_table():
     ],
 )
 def test_construction_names_what_is_wrong(arguments, message):
+    scopes, cards, values = arguments
     with pytest.raises((ModelError, ScopeError), match=message):
-        FactorBlock(*arguments)
+        FactorBlock(scopes, cards, values=values)
 
 
 def test_logarithms_may_be_minus_infinity_only():
-    FactorBlock([[0]], (2,), [-math.inf, 0], space="log")
+    FactorBlock([[0]], (2,), values=[-math.inf, 0], space="log")
     with pytest.raises(ArgumentError, match="'linear' or 'log'"):
-        FactorBlock([[0]], (2,), [1, 0], space="energy")
+        FactorBlock([[0]], (2,), values=[1, 0], space="energy")
     with pytest.raises(ModelError, match="finite or -inf"):
-        FactorBlock([[0]], (2,), [math.inf, 0], space="log")
+        FactorBlock([[0]], (2,), values=[math.inf, 0], space="log")
 
 
 def test_codes_must_be_complete_and_whole():
-    block = FactorBlock([[0, 1]], (2, 2), Potts(1.0))
+    block = FactorBlock([[0, 1]], (2, 2), values=Potts(1.0))
     with pytest.raises(ModelError, match="missing"):
         block.log_values(np.array([[0, -1]]))
     with pytest.raises(ModelError, match="whole codes"):
@@ -145,17 +146,17 @@ def test_codes_must_be_complete_and_whole():
 
 
 def test_no_factors_and_no_rows():
-    empty = FactorBlock(np.zeros((0, 2), int), (2, 2), Potts(1.0))
+    empty = FactorBlock(np.zeros((0, 2), int), (2, 2), values=Potts(1.0))
     assert len(empty) == 0
     assert empty.log_values(np.zeros((3, 4), int)).tolist() == [0, 0, 0]
-    assert FactorBlock([[0, 1]], (2, 2), Potts(1.0)).log_values(np.zeros((0, 2), int)).shape == (0,)
-    constant = FactorBlock(np.zeros((2, 0), int), (), [2.0])
+    assert FactorBlock([[0, 1]], (2, 2), values=Potts(1.0)).log_values(np.zeros((0, 2), int)).shape == (0,)
+    constant = FactorBlock(np.zeros((2, 0), int), (), values=[2.0])
     assert constant.log_values(np.zeros((1, 3), int)) == pytest.approx([2 * math.log(2)])
 
 
 def test_blocks_are_immutable():
     scopes = np.array([[0, 1]], np.int32)
-    block = FactorBlock(scopes, (2, 2), Potts(1.0))
+    block = FactorBlock(scopes, (2, 2), values=Potts(1.0))
     assert block.scopes.dtype == np.int32
     with pytest.raises(AttributeError, match="immutable"):
         block.cards = (3, 3)
@@ -168,8 +169,8 @@ def test_blocks_are_immutable():
 @pytest.mark.parametrize(
     "block",
     [
-        FactorBlock([[0, 1]], (2, 2), Potts(1.0)),
-        FactorBlock([[0, 1], [1, 0]], (2, 2), np.arange(8).reshape(2, 4)),
+        FactorBlock([[0, 1]], (2, 2), values=Potts(1.0)),
+        FactorBlock([[0, 1], [1, 0]], (2, 2), values=np.arange(8).reshape(2, 4)),
         Single(Table((FIVE[0], FIVE[2]), np.arange(9)), [0, 2]),
     ],
 )
@@ -181,8 +182,8 @@ def test_pickles(block):
 
 
 def test_reprs():
-    assert repr(FactorBlock([[0, 1]], (2, 2), Potts(1.0))) == "FactorBlock(1 x Potts(weight=1.0) over (2, 2))"
-    assert repr(FactorBlock([[0, 1], [1, 2]], (2, 2), np.ones((2, 4)))) == "FactorBlock(2 x tables over (2, 2))"
+    assert repr(FactorBlock([[0, 1]], (2, 2), values=Potts(1.0))) == "FactorBlock(1 x Potts(weight=1.0) over (2, 2))"
+    assert repr(FactorBlock([[0, 1], [1, 2]], (2, 2), values=np.ones((2, 4)))) == "FactorBlock(2 x tables over (2, 2))"
     assert repr(Single(Table(Discrete("a"), [1, 2]), [0])) == "Single(Table(a[2]; 1 2))"
 
 
@@ -206,7 +207,7 @@ def test_single(kind):
 
 def test_single_of_another_family():
     x = Real("x")
-    block = Single(CanonicalGaussian((x,), [[1.0]], [0.0]), [0])
+    block = Single(CanonicalGaussian((x,), [[1.0]], h=[0.0]), [0])
     assert block.cards == (0,)
     assert block.factor(0, Variables([x])) is block.value
     with pytest.raises(NotApplicable, match="continuous"):
@@ -215,7 +216,7 @@ def test_single_of_another_family():
 
 def build_grid() -> tuple[Variables, FactorBlock]:
     pixel = Discrete.array("pixel", (1024, 1024), states=2)
-    return Variables([pixel]), FactorBlock(pixel.grid_edges().pairs, (2, 2), Potts(1.5))
+    return Variables([pixel]), FactorBlock(pixel.grid_edges().pairs, (2, 2), values=Potts(1.5))
 
 
 def test_a_million_pixel_grid_builds_at_once():

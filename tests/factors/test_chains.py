@@ -38,14 +38,14 @@ def as_factors(block, scope):
 )  # fmt: skip
 def test_chains_are_the_potential(potential, cards):
     scope = [ss.Discrete(f"x{i}", card) for i, card in enumerate(cards)]
-    factors, _ = as_factors(FactorBlock([range(len(cards))], cards, potential), scope)
+    factors, _ = as_factors(FactorBlock([range(len(cards))], cards, values=potential), scope)
     np.testing.assert_allclose(summed(factors, scope), potential.table(cards), atol=CLOSE)
 
 
 def test_every_auxiliary_is_a_function_of_earlier_variables():
     """At most one state of the auxiliaries is possible for each joint state, and inputs come first."""
     scope = [ss.Discrete(f"x{i}") for i in range(5)]
-    factors, chains = as_factors(FactorBlock([range(5)], (2,) * 5, Parity()), scope)
+    factors, chains = as_factors(FactorBlock([range(5)], (2,) * 5, values=Parity()), scope)
     product = factors[0]
     for factor in factors[1:]:
         product = product * factor
@@ -58,18 +58,18 @@ def test_every_auxiliary_is_a_function_of_earlier_variables():
 
 
 def test_many_scopes_share_their_blocks():
-    block = FactorBlock([range(8), range(2, 10)], (2,) * 8, Parity())
+    block = FactorBlock([range(8), range(2, 10)], (2,) * 8, values=Parity())
     chains = chained(block, 3, [ss.Discrete("a"), ss.Discrete("a")], 10)
     assert {len(b) for b in chains.blocks} == {2}
     assert len(set(chains.auxiliaries)) == len(chains.auxiliaries) == 12
 
 
 def test_only_wide_constraints_become_chains():
-    pairs = FactorBlock([[0, 1]], (2, 2), Potts(1.0))
+    pairs = FactorBlock([[0, 1]], (2, 2), values=Potts(1.0))
     assert not is_chained(pairs)
-    assert not is_chained(FactorBlock(np.zeros((0, 8), int), (2,) * 8, Parity()))
-    assert not is_chained(FactorBlock([range(5)], (5,) * 5, AllDifferent()))
-    assert is_chained(FactorBlock([range(9)], (9,) * 9, AllDifferent()))
+    assert not is_chained(FactorBlock(np.zeros((0, 8), int), (2,) * 8, values=Parity()))
+    assert not is_chained(FactorBlock([range(5)], (5,) * 5, values=AllDifferent()))
+    assert is_chained(FactorBlock([range(9)], (9,) * 9, values=AllDifferent()))
 
 
 @pytest.mark.parametrize("width", [1, 2])

@@ -128,7 +128,7 @@ def test_rich_cuts_long_tables():
         Table.from_log(A, [0, -1e5]),
         Table.from_log(A, [1e5, -1e5]),
         Table((), [3]),
-        SparseTable(A, np.zeros((0, 1), int), []),
+        SparseTable(A, np.zeros((0, 1), int), values=[]),
     ],
 )
 def test_extreme_tables_still_show(table):
@@ -145,7 +145,7 @@ def test_html_is_escaped():
 
 
 def test_sparse_tables_show_their_support():
-    table = SparseTable((A, B), [[1, 2], [0, 1]], [3, 2])
+    table = SparseTable((A, B), [[1, 2], [0, 1]], values=[3, 2])
     html = without_styles(table._repr_html_())
     assert "<td>0</td><td>&lt;y&gt;</td><td>2</td>" in html
     assert "<td>1</td><td>z</td><td>3</td>" in html
@@ -186,7 +186,7 @@ def test_pictures():
     assert [bar.get_height() for bar in axes.patches] == [1, 2, 3]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["x", "<y>", "z"]
     axes = pyplot.figure().add_subplot()
-    SparseTable((A, B), [[1, 2]], [5]).plot(axes)
+    SparseTable((A, B), [[1, 2]], values=[5]).plot(axes)
     np.testing.assert_allclose(axes.images[0].get_array(), [[0, 0, 0], [0, 0, 5]])
     assert axes.get_ylabel() == "A"
     pyplot.figure()

@@ -22,11 +22,11 @@ seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 
 def first():
-    return CanonicalGaussian((X, Y), [[1, -1], [-1, 1]], [1, -1], -3)
+    return CanonicalGaussian((X, Y), [[1, -1], [-1, 1]], h=[1, -1], g=-3)
 
 
 def second():
-    return CanonicalGaussian((Y, Z), [[3, -2], [-2, 4]], [5, -1], 1)
+    return CanonicalGaussian((Y, Z), [[3, -2], [-2, 4]], h=[5, -1], g=1)
 
 
 def test_it_is_a_factor():
@@ -150,7 +150,7 @@ def test_integrals_agree_with_a_grid(rng):
     held = {v: rng.normal() for v in kept}
     axes = {v: i for i, v in enumerate((X, Y, Z))}
     K, h = f.K / np.abs(f.K).max(), f.h
-    f = CanonicalGaussian(f.scope, K, h, f.g)
+    f = CanonicalGaussian(f.scope, K, h=h, g=f.g)
     if np.linalg.cond(K) > 200:
         return
     grid = oracle.canonical_integral(K, h, f.g, [axes[v] for v in out], {axes[v]: held[v] for v in kept})
@@ -177,7 +177,7 @@ def test_moments_and_canonical_form_agree(rng):
     f = gaussian(rng)
     moments = f.to_moments()
     np.testing.assert_allclose(moments.covariance, np.linalg.inv(f.K), atol=CLOSE)
-    back = CanonicalGaussian.from_moments(f.scope, moments.mu, moments.covariance, f.log_total)
+    back = CanonicalGaussian.from_moments(f.scope, moments.mu, covariance=moments.covariance, log_mass=f.log_total)
     assert_same(back, f, rng, 1e-8)
     assert f.normalize().log_total == pytest.approx(0.0, abs=CLOSE)
     density = oracle.gaussian_log_density(moments.mu, moments.mu, moments.covariance)
@@ -205,7 +205,7 @@ def test_a_linear_conditional_integrates_to_one_for_every_parent(rng):
     a, B = rng.normal(size=2), rng.normal(size=(2, width(parents)))
     root = rng.normal(size=(2, 2))
     C = root @ root.T + 0.1 * np.eye(2)
-    f = CanonicalGaussian.from_linear(P, parents, a, B, C)
+    f = CanonicalGaussian.from_linear(P, parents, offset=a, slope=B, covariance=C)
     for point in points(rng, parents):
         u = np.concatenate([np.empty(0), *(point[v] for v in parents)])
         y = rng.normal(size=2)
@@ -221,14 +221,16 @@ def test_a_vacuous_message_is_not_mistaken_for_a_proper_one():
     rng = np.random.default_rng(5)
     for _ in range(50):
         slope = rng.normal(size=(1, 3)) * 10.0 ** rng.integers(-4, 5)
-        f = CanonicalGaussian.from_linear(Y, (X, Z, Real("w")), 0.3, slope, 10.0 ** rng.integers(-6, 7))
+        f = CanonicalGaussian.from_linear(
+            Y, (X, Z, Real("w")), offset=0.3, slope=slope, covariance=10.0 ** rng.integers(-6, 7)
+        )
         assert not f.marginalize(Y).K.any()
         with pytest.raises(NotClosed):
             f.marginalize([Y, X])
 
 
 def test_scales_far_apart_are_no_reason_to_refuse():
-    f = CanonicalGaussian.from_moments((X, Y), [1e-7, 2e7], [[1e-14, 0.0], [0.0, 1e14]])
+    f = CanonicalGaussian.from_moments((X, Y), [1e-7, 2e7], covariance=[[1e-14, 0.0], [0.0, 1e14]])
     assert f.log_total == pytest.approx(0.0, abs=CLOSE)
     assert f.marginalize(X).to_moments().variance() == pytest.approx(1e14)
 
@@ -240,7 +242,11 @@ def test_elimination_of_a_linear_network_matches_the_dense_joint(seed):
     names = {node.child: Real(node.child) for node in nodes}
     factors = [
         CanonicalGaussian.from_linear(
-            names[n.child], [names[p] for p in n.parents], n.offset, np.array(n.weights).reshape(1, -1), n.variance
+            names[n.child],
+            [names[p] for p in n.parents],
+            offset=n.offset,
+            slope=np.array(n.weights).reshape(1, -1),
+            covariance=n.variance,
         )
         for n in nodes
     ]
@@ -384,21 +390,21 @@ def test_distributions_of_any_variables():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: CanonicalGaussian((X, Y), [[1, 2], [0, 1]], [0, 0]), ModelError, "K must be symmetric"),
-        (lambda: CanonicalGaussian(X, [[np.nan]], [0]), ModelError, "K must be finite"),
-        (lambda: CanonicalGaussian(X, [[1]], [np.inf]), ModelError, "H must be finite"),
-        (lambda: CanonicalGaussian(X, [[1]], [0], np.inf), ModelError, "g is finite or -inf"),
-        (lambda: CanonicalGaussian(P, [[1]], [0]), ModelError, r"shape \(1, 1\); expected \(2, 2\)"),
-        (lambda: CanonicalGaussian((X, X), np.eye(2), [0, 0]), ScopeError, "twice"),
-        (lambda: CanonicalGaussian((A,), np.eye(1), [0]), ScopeError, "Use CanonicalTable"),
-        (lambda: CanonicalGaussian.from_moments(X, 0, 0), NotClosed, "'x' is singular.*deterministic"),
-        (lambda: CanonicalGaussian.from_moments(X, 0, -1), ModelError, "eigenvalue -1"),
-        (lambda: CanonicalGaussian.from_linear(Y, X, 0, 1, 0), NotClosed, "'y' is singular"),
+        (lambda: CanonicalGaussian((X, Y), [[1, 2], [0, 1]], h=[0, 0]), ModelError, "K must be symmetric"),
+        (lambda: CanonicalGaussian(X, [[np.nan]], h=[0]), ModelError, "K must be finite"),
+        (lambda: CanonicalGaussian(X, [[1]], h=[np.inf]), ModelError, "H must be finite"),
+        (lambda: CanonicalGaussian(X, [[1]], h=[0], g=np.inf), ModelError, "g is finite or -inf"),
+        (lambda: CanonicalGaussian(P, [[1]], h=[0]), ModelError, r"shape \(1, 1\); expected \(2, 2\)"),
+        (lambda: CanonicalGaussian((X, X), np.eye(2), h=[0, 0]), ScopeError, "twice"),
+        (lambda: CanonicalGaussian((A,), np.eye(1), h=[0]), ScopeError, "Use CanonicalTable"),
+        (lambda: CanonicalGaussian.from_moments(X, 0, covariance=0), NotClosed, "'x' is singular.*deterministic"),
+        (lambda: CanonicalGaussian.from_moments(X, 0, covariance=-1), ModelError, "eigenvalue -1"),
+        (lambda: CanonicalGaussian.from_linear(Y, X, offset=0, slope=1, covariance=0), NotClosed, "'y' is singular"),
         (lambda: second().log_value({Y: 1}), ScopeError, "missing 'z'"),
         (lambda: second().condition({Y: "high"}), StateError, "Give a number"),
         (lambda: second().condition({Y: np.nan}), StateError, "finite"),
         (lambda: second().marginalize(Y, BOOLEAN), NotClosed, "SUM .* or MAX; found any"),
-        (lambda: second() * CanonicalGaussian(Vector("y", 2), np.eye(2), [0, 0]), ScopeError, "share one name"),
+        (lambda: second() * CanonicalGaussian(Vector("y", 2), np.eye(2), h=[0, 0]), ScopeError, "share one name"),
         (lambda: second() * Table(Discrete("y"), [1, 1]), ScopeError, "share one name"),
     ],
 )
@@ -423,7 +429,7 @@ def test_factors_are_immutable_and_can_be_pickled_and_weakly_held():
 
 def test_the_callers_arrays_are_not_touched():
     K, h = np.eye(1), np.zeros(1)
-    f = CanonicalGaussian(X, K, h)
+    f = CanonicalGaussian(X, K, h=h)
     K[0, 0], h[0] = 7.0, 7.0
     assert f.K[0, 0] == 1.0
     assert f.h[0] == 0.0

@@ -44,7 +44,7 @@ seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 def prior():
     """The mixture 0.4 N(0; 1) + 0.6 N(3; 4) over a binary A, as in examples 14.4 and 14.8."""
-    return CanonicalTable.from_moments((A, X), [0.0, 3.0], [1.0, 4.0], np.log([0.4, 0.6]))
+    return CanonicalTable.from_moments((A, X), [0.0, 3.0], covariances=[1.0, 4.0], log_weights=np.log([0.4, 0.6]))
 
 
 def test_it_is_a_factor():
@@ -62,7 +62,7 @@ def test_the_collapse_of_example_14_4():
 
 
 def test_example_14_8_exactly_and_after_a_collapse():
-    y_given_x = CanonicalGaussian.from_linear(Y, X, 0.0, 1.0, 1.0)
+    y_given_x = CanonicalGaussian.from_linear(Y, X, offset=0.0, slope=1.0, covariance=1.0)
     posterior = (prior() * y_given_x).condition({Y: -2.0})
     weights = posterior.marginalize(X)
     np.testing.assert_allclose(weights.values, [0.0415107, 0.0087870], atol=printed(7))
@@ -81,10 +81,10 @@ def test_example_14_8_exactly_and_after_a_collapse():
 
 
 def example_14_9():
-    x_given_a = CanonicalTable.from_moments((A, X), [0.0, 0.0], [2.0, 6.0], np.log([0.5, 0.5]))
-    slopes = [CanonicalGaussian.from_linear(Y, X, 0.0, s, 0.01) for s in (1.0, -1.0)]
+    x_given_a = CanonicalTable.from_moments((A, X), [0.0, 0.0], covariances=[2.0, 6.0], log_weights=np.log([0.5, 0.5]))
+    slopes = [CanonicalGaussian.from_linear(Y, X, offset=0.0, slope=s, covariance=0.01) for s in (1.0, -1.0)]
     K, h, g = [f.K for f in slopes], [f.h for f in slopes], [f.g + math.log(0.5) for f in slopes]
-    return x_given_a, CanonicalTable((C, X, Y), K, h, g)
+    return x_given_a, CanonicalTable((C, X, Y), K, h=h, g=g)
 
 
 def test_example_14_9_exactly():
@@ -119,9 +119,12 @@ def test_example_14_9_ends_in_an_improper_message():
 
 def test_the_four_components_of_figure_14_3():
     d1, d2, x1, x2 = Discrete("d1"), Discrete("d2"), Real("x1"), Real("x2")
-    first = CanonicalTable.from_moments((d1, x1), [0.0, 1.5], [0.49, 0.36])
-    lines = [CanonicalGaussian.from_linear(x2, x1, a, s, v) for a, s, v in ((0, -1.5, 0.36), (1.5, 0, 0.49))]
-    second = CanonicalTable((d2, x1, x2), [f.K for f in lines], [f.h for f in lines], [f.g for f in lines])
+    first = CanonicalTable.from_moments((d1, x1), [0.0, 1.5], covariances=[0.49, 0.36])
+    lines = [
+        CanonicalGaussian.from_linear(x2, x1, offset=a, slope=s, covariance=v)
+        for a, s, v in ((0, -1.5, 0.36), (1.5, 0, 0.49))
+    ]
+    second = CanonicalTable((d2, x1, x2), [f.K for f in lines], h=[f.h for f in lines], g=[f.g for f in lines])
     mixture = (first * second * Table(d1, [0.5, 0.5]) * Table(d2, [0.5, 0.5])).to_mixture([x1, x2])
     np.testing.assert_allclose(mixture.means, [[0, 0], [0, 1.5], [1.5, -2.25], [1.5, 1.5]], atol=EXACT)
     expected = [
@@ -256,25 +259,26 @@ def test_entries_that_agree_up_to_their_weight_sum_exactly(rng):
 
 def test_a_barren_hybrid_child_leaves_nothing_behind():
     lines = [
-        CanonicalGaussian.from_linear(Y, (X, Z), a, [[s, 2.0]], v) for a, s, v in ((0, -1.5, 0.3), (7, 300.0, 0.01))
+        CanonicalGaussian.from_linear(Y, (X, Z), offset=a, slope=[[s, 2.0]], covariance=v)
+        for a, s, v in ((0, -1.5, 0.3), (7, 300.0, 0.01))
     ]
-    child = CanonicalTable((A, X, Z, Y), [f.K for f in lines], [f.h for f in lines], [f.g for f in lines])
+    child = CanonicalTable((A, X, Z, Y), [f.K for f in lines], h=[f.h for f in lines], g=[f.g for f in lines])
     vacuous = child.marginalize([Y, A])
     assert not vacuous.K.any()
     assert vacuous.g == pytest.approx(math.log(2), abs=CLOSE)
 
 
 def test_a_single_live_entry_may_stay_improper():
-    improper = CanonicalTable((A, X), [[[0.0]], [[1.0]]], [[1.0], [0.0]], [0.0, -np.inf])
+    improper = CanonicalTable((A, X), [[[0.0]], [[1.0]]], h=[[1.0], [0.0]], g=[0.0, -np.inf])
     collapsed = improper.collapse(A)
     assert collapsed.K.tolist() == [[0.0]]
-    both = CanonicalTable((A, X), [[[0.0]], [[1.0]]], [[1.0], [0.0]], [0.0, 0.0])
+    both = CanonicalTable((A, X), [[[0.0]], [[1.0]]], h=[[1.0], [0.0]], g=[0.0, 0.0])
     with pytest.raises(NotClosed, match="not normalizable"):
         both.collapse(A)
 
 
 def test_zero_entries_are_not_tested_for_definiteness():
-    f = CanonicalTable((A, X), [[[1.0]], [[-1.0]]], [[0.0], [5.0]], [0.0, -np.inf])
+    f = CanonicalTable((A, X), [[[1.0]], [[-1.0]]], h=[[0.0], [5.0]], g=[0.0, -np.inf])
     assert f.K[1, 0, 0] == 0.0
     assert f.marginalize(X).values[1] == 0.0
     assert f.log_value({A: "v", X: 3.0}) == -math.inf
@@ -340,16 +344,16 @@ def hybrid_factors(families, cards, nodes):
             CanonicalGaussian.from_linear(
                 reals[node.child],
                 [reals[p] for p in node.continuous],
-                offset,
-                np.array(weights).reshape(1, -1),
-                variance,
+                offset=offset,
+                slope=np.array(weights).reshape(1, -1),
+                covariance=variance,
             )
             for weights, offset, variance in (
                 node.cases[cell] for cell in itertools.product(*(range(cards[n]) for n in node.discrete))
             )
         ]
         scope = (*(states[n] for n in node.discrete), *lines[0].scope)
-        factors.append(CanonicalTable(scope, [f.K for f in lines], [f.h for f in lines], [f.g for f in lines]))
+        factors.append(CanonicalTable(scope, [f.K for f in lines], h=[f.h for f in lines], g=[f.g for f in lines]))
     return states, reals, factors
 
 
@@ -393,12 +397,12 @@ def test_several_reals_collapse_to_their_joint_moments():
 
 
 def test_tables_gaussians_and_sparse_tables_lift():
-    table, normal = Table((A, B), np.arange(6.0)), CanonicalGaussian(X, [[1.0]], [0.0])
+    table, normal = Table((A, B), np.arange(6.0)), CanonicalGaussian(X, [[1.0]], h=[0.0])
     lifted = CanonicalTable.of(table)
     assert (lifted.discrete, lifted.continuous) == ((A, B), ())
     np.testing.assert_allclose((lifted * Table.ones()).values, table.values)
     assert CanonicalTable.of(normal).discrete == ()
-    sparse = SparseTable((A, B), [[0, 1], [1, 2]], [2.0, 3.0])
+    sparse = SparseTable((A, B), [[0, 1], [1, 2]], values=[2.0, 3.0])
     for product in (sparse * prior(), prior() * sparse):
         assert product.log_value({A: "v", B: 2, X: 1.0}) == pytest.approx(
             math.log(3) + prior().log_value({A: "v", X: 1.0})
@@ -415,11 +419,11 @@ def test_tables_gaussians_and_sparse_tables_lift():
 
 
 def test_one_state_variables_and_many_axes():
-    lone = CanonicalTable((ONE, X), [[[1.0]]], [[0.5]], [0.0])
+    lone = CanonicalTable((ONE, X), [[[1.0]]], h=[[0.5]], g=[0.0])
     assert lone.marginalize(ONE).scope == (X,)
     assert lone.condition({ONE: 0}).scope == (X,)
     many = [Discrete(f"one {i}", 1) for i in range(80)]
-    wide = CanonicalTable((*many, A, X), np.ones((2, 1, 1)), np.zeros((2, 1)), np.log([0.25, 0.75]))
+    wide = CanonicalTable((*many, A, X), np.ones((2, 1, 1)), h=np.zeros((2, 1)), g=np.log([0.25, 0.75]))
     assert wide.marginalize([*many, X]).normalize()["v"] == pytest.approx(0.75)
     assert (wide * Table(A, [1.0, 0.0])).condition(dict.fromkeys(many, 0)).condition({A: "v"}).g == -math.inf
 
@@ -459,15 +463,15 @@ def test_evidence_outside_the_scope_is_ignored():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: CanonicalTable((A, X), np.ones((3, 1, 1)), np.zeros((2, 1)), [0, 0]), ModelError, "expected"),
-        (lambda: CanonicalTable((A, X), np.ones((2, 1, 1)), [[0], [np.nan]], [0, 0]), ModelError, "finite"),
-        (lambda: CanonicalTable((A, X), np.ones((2, 1, 1)), np.zeros((2, 1)), [0, np.nan]), ModelError, "-inf"),
-        (lambda: CanonicalTable((A, X, A), 1.0, 0.0, 0.0), ScopeError, "twice"),
-        (lambda: CanonicalTable.from_moments((A, X), 0.0, [1.0, 0.0]), NotClosed, "a='v'"),
+        (lambda: CanonicalTable((A, X), np.ones((3, 1, 1)), h=np.zeros((2, 1)), g=[0, 0]), ModelError, "expected"),
+        (lambda: CanonicalTable((A, X), np.ones((2, 1, 1)), h=[[0], [np.nan]], g=[0, 0]), ModelError, "finite"),
+        (lambda: CanonicalTable((A, X), np.ones((2, 1, 1)), h=np.zeros((2, 1)), g=[0, np.nan]), ModelError, "-inf"),
+        (lambda: CanonicalTable((A, X, A), 1.0, h=0.0, g=0.0), ScopeError, "twice"),
+        (lambda: CanonicalTable.from_moments((A, X), 0.0, covariances=[1.0, 0.0]), NotClosed, "a='v'"),
         (lambda: CanonicalTable.ones([Discrete(f"d{i}", 10) for i in range(12)]), TooLarge, "1e[+]12 Gaussians"),
         (lambda: prior() / Table(A, [1, 0]), NotClosed, "a='v'"),
         (lambda: prior() * Table(Discrete("x"), [1, 1]), ScopeError, "share one name"),
-        (lambda: prior() * CanonicalGaussian(Vector("x", 2), np.eye(2), [0, 0]), ScopeError, "share one name"),
+        (lambda: prior() * CanonicalGaussian(Vector("x", 2), np.eye(2), h=[0, 0]), ScopeError, "share one name"),
     ],
 )
 def test_errors_say_what_was_found(make, error, message):

@@ -96,7 +96,7 @@ def test_singular_gaussians():
     with pytest.raises(ImpossibleEvidence, match="deterministic relation"):
         line.condition({X: 2.0, Y: 9.0})
     with pytest.raises(NotClosed, match="singular"):
-        CanonicalGaussian.from_moments(line.scope, line.mu, line.covariance)
+        CanonicalGaussian.from_moments(line.scope, line.mu, covariance=line.covariance)
     with pytest.raises(NotClosed, match="singular"):
         line.log_density({X: 0.0, Y: 1.0})
     with pytest.raises(ScopeError, match="missing 'y'"):

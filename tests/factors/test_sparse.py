@@ -31,7 +31,7 @@ def sparse(f: tuple[tuple[Discrete, ...], np.ndarray]) -> SparseTable:
     codes = np.argwhere(values > 0).reshape(-1, len(scope)) if scope else np.zeros((int(values > 0), 0), np.int64)
     order = np.random.default_rng(0).permutation(len(codes))
     numbers = np.array([values[tuple(code)] for code in codes[order].tolist()], float)
-    return SparseTable(scope, codes[order], numbers)
+    return SparseTable(scope, codes[order], values=numbers)
 
 
 def dense(table: SparseTable) -> np.ndarray:
@@ -119,7 +119,7 @@ def test_round_trip_with_dense(f):
 
 
 def test_rows_are_sorted_and_zeros_dropped():
-    table = SparseTable((A, B), [[1, 2], [0, 1], [1, 0]], [3, 0, 2])
+    table = SparseTable((A, B), [[1, 2], [0, 1], [1, 0]], values=[3, 0, 2])
     assert table.codes.tolist() == [[1, 0], [1, 2]]
     assert table.values == pytest.approx([2, 3])
     assert repr(table) == "SparseTable(A[2], B[3])"
@@ -127,25 +127,25 @@ def test_rows_are_sorted_and_zeros_dropped():
 
 def test_construction_names_what_is_wrong():
     with pytest.raises(ModelError, match=r"\(A=1, B='z'\) appears twice"):
-        SparseTable((A, B), [[1, 2], [0, 1], [1, 2]], [3, 1, 2])
+        SparseTable((A, B), [[1, 2], [0, 1], [1, 2]], values=[3, 1, 2])
     with pytest.raises(ModelError, match=r"found -2\.0"):
-        SparseTable(A, [[0]], [-2])
+        SparseTable(A, [[0]], values=[-2])
     with pytest.raises(ModelError, match="nan"):
-        SparseTable(A, [[0]], [math.nan])
+        SparseTable(A, [[0]], values=[math.nan])
     with pytest.raises(ModelError, match="NaN"):
-        SparseTable.from_log(A, [[0]], [math.nan])
+        SparseTable.from_log(A, [[0]], logs=[math.nan])
     with pytest.raises(StateError, match="codes 0 to 2; row 1 has 3"):
-        SparseTable((A, B), [[1, 2], [0, 3]], [1, 1])
+        SparseTable((A, B), [[1, 2], [0, 3]], values=[1, 1])
     with pytest.raises(ModelError, match="shape"):
-        SparseTable((A, B), [[1], [0]], [1, 1])
+        SparseTable((A, B), [[1], [0]], values=[1, 1])
     with pytest.raises(ModelError, match="shape"):
-        SparseTable((A,), [[0.5]], [1])
+        SparseTable((A,), [[0.5]], values=[1])
     with pytest.raises(ScopeError, match="share one name"):
-        SparseTable(A, [[0]], [1]) * SparseTable(Discrete("A", 3), [[0]], [1])
+        SparseTable(A, [[0]], values=[1]) * SparseTable(Discrete("A", 3), [[0]], values=[1])
 
 
 def test_immutable():
-    table = SparseTable(A, [[0]], [1])
+    table = SparseTable(A, [[0]], values=[1])
     with pytest.raises(AttributeError, match="immutable"):
         table.scope = ()
     with pytest.raises(ValueError, match="read-only"):
@@ -153,36 +153,36 @@ def test_immutable():
 
 
 def test_empty_support_and_empty_scope():
-    zero = SparseTable((A, B), np.zeros((0, 2), int), [])
+    zero = SparseTable((A, B), np.zeros((0, 2), int), values=[])
     assert zero.log_total == -math.inf
     assert zero[{"A": 0, "B": "x"}] == 0.0
     assert zero.marginalize(A).size == 0
-    assert (zero * SparseTable(C, [[0]], [2])).size == 0
+    assert (zero * SparseTable(C, [[0]], values=[2])).size == 0
     with pytest.raises(NotClosed, match="zero everywhere"):
         zero.normalize()
     with pytest.raises(NotClosed, match="no mode"):
         zero.mode()
-    unit = SparseTable((), [[]], [5])
+    unit = SparseTable((), [[]], values=[5])
     assert float(unit) == pytest.approx(5)
     assert float(unit.marginalize(A)) == pytest.approx(5)
-    assert float(SparseTable((), np.zeros((0, 0), int), [])) == 0.0
+    assert float(SparseTable((), np.zeros((0, 0), int), values=[])) == 0.0
 
 
 def test_division():
-    top = SparseTable((A, B), [[0, 0], [1, 2]], [6, 8])
-    bottom = SparseTable(A, [[0], [1]], [2, 4])
+    top = SparseTable((A, B), [[0, 0], [1, 2]], values=[6, 8])
+    bottom = SparseTable(A, [[0], [1]], values=[2, 4])
     assert (top / bottom).values == pytest.approx([3, 2])
     assert (top / Table(A, [2, 4])).values == pytest.approx([3, 2])
-    assert (Table(A, [6, 0]) / SparseTable(A, [[0]], [2])).values == pytest.approx([3])
+    assert (Table(A, [6, 0]) / SparseTable(A, [[0]], values=[2])).values == pytest.approx([3])
     assert (top / 2).values == pytest.approx([3, 4])
     with pytest.raises(NotClosed, match="divides a positive value by zero"):
-        top / SparseTable(A, [[0]], [2])
+        top / SparseTable(A, [[0]], values=[2])
     with pytest.raises(NotClosed, match="divides a positive value by zero"):
         top / Table(A, [1, 0])
     assert (top * Table(A, [1, 0])).codes.tolist() == [[0, 0]]
     # The quotient lives on A, B and C, and C = False would divide by zero.
     with pytest.raises(NotClosed):
-        top / SparseTable(C, [[0]], [1])
+        top / SparseTable(C, [[0]], values=[1])
     with pytest.raises(TypeError):
         top / "x"
     with pytest.raises(TypeError):
@@ -192,34 +192,34 @@ def test_division():
 
 
 def test_powers():
-    table = SparseTable(B, [[0], [2]], [4, 9])
+    table = SparseTable(B, [[0], [2]], values=[4, 9])
     assert dense(table**0.5).tolist() == pytest.approx([2, 0, 3])
     assert dense(table**0).tolist() == [1, 1, 1]
     with pytest.raises(NotClosed, match="negative power"):
         table**-1
     with pytest.raises(NotClosed, match="finite"):
         table**math.nan
-    assert dense(SparseTable(A, [[0], [1]], [2, 4]) ** -1) == pytest.approx([0.5, 0.25])
+    assert dense(SparseTable(A, [[0], [1]], values=[2, 4]) ** -1) == pytest.approx([0.5, 0.25])
 
 
 def test_deterministic_functions_and_mappings():
     sum_of = Discrete("sum", 4)
-    table = SparseTable.deterministic(sum_of, (A, B), lambda a, b: a + "xyz".index(b))
+    table = SparseTable.deterministic(sum_of, (A, B), rule=lambda a, b: a + "xyz".index(b))
     assert table.size == 6
     assert table[{"A": 1, "B": "z", "sum": 3}] == 1.0
     assert table.marginalize([sum_of]).values.tolist() == [1.0] * 6
-    negation = SparseTable.deterministic(C, [A], {0: True, 1: False})
+    negation = SparseTable.deterministic(C, [A], rule={0: True, 1: False})
     assert negation.codes.tolist() == [[0, 0], [1, 1]]
-    pairs = SparseTable.deterministic(C, (A, Discrete("D")), {(i, j): i == j for i in (0, 1) for j in (0, 1)})
+    pairs = SparseTable.deterministic(C, (A, Discrete("D")), rule={(i, j): i == j for i in (0, 1) for j in (0, 1)})
     assert pairs.codes[:, 2].tolist() == [0, 1, 1, 0]
-    constant = SparseTable.deterministic(C, (), lambda: False)
+    constant = SparseTable.deterministic(C, (), rule=lambda: False)
     assert constant.codes.tolist() == [[1]]
     with pytest.raises(ModelError, match="no entry for 1"):
-        SparseTable.deterministic(C, [A], {0: True})
+        SparseTable.deterministic(C, [A], rule={0: True})
     with pytest.raises(StateError):
-        SparseTable.deterministic(C, [A], lambda a: "maybe")
+        SparseTable.deterministic(C, [A], rule=lambda a: "maybe")
     with pytest.raises(TooLarge):
-        SparseTable.deterministic(C, [Discrete(f"p{i}", 2) for i in range(64)], lambda *_: True)
+        SparseTable.deterministic(C, [Discrete(f"p{i}", 2) for i in range(64)], rule=lambda *_: True)
 
 
 WIDE = tuple(Discrete(f"w{i}", 3) for i in range(150))
@@ -235,8 +235,8 @@ def test_a_hundred_and_fifty_variables():
     left_rows = random_wide(rng, WIDE[:120], 300)
     # Right rows share columns 60..120 with left rows, so that the join has matches.
     right_rows = {(*row[60:], *rng.integers(0, 3, 30).tolist()): 1.5 for row in list(left_rows)[:100]}
-    left = SparseTable(WIDE[:120], list(left_rows), list(left_rows.values()))
-    right = SparseTable(WIDE[60:], list(right_rows), list(right_rows.values()))
+    left = SparseTable(WIDE[:120], list(left_rows), values=list(left_rows.values()))
+    right = SparseTable(WIDE[60:], list(right_rows), values=list(right_rows.values()))
     product = left * right
     expected = {(*a, *b[60:]): x * y for a, x in left_rows.items() for b, y in right_rows.items() if a[60:] == b[:60]}
     found = {tuple(row): value for row, value in zip(product.codes.tolist(), product.values.tolist(), strict=True)}
@@ -260,7 +260,7 @@ def test_a_hundred_and_fifty_variables():
 
 
 def test_nothing_under_or_overflows():
-    factor, product = SparseTable(B, [[0], [2]], [1, 1e-5]), SparseTable(B, [[0], [2]], [1, 1])
+    factor, product = SparseTable(B, [[0], [2]], values=[1, 1e-5]), SparseTable(B, [[0], [2]], values=[1, 1])
     for _ in range(1000):
         product = product * factor
     assert product.log_value({B: "z"}) == pytest.approx(1000 * math.log(1e-5), rel=EXACT)
@@ -272,15 +272,15 @@ def test_nothing_under_or_overflows():
 def test_products_that_would_not_fit_are_refused():
     num = 40_000
     rows = np.stack([np.zeros(num, int), np.arange(num)], axis=1)
-    left = SparseTable((A, Discrete("many", num)), rows, np.ones(num))
-    right = SparseTable((A, Discrete("others", num)), rows, np.ones(num))
+    left = SparseTable((A, Discrete("many", num)), rows, values=np.ones(num))
+    right = SparseTable((A, Discrete("others", num)), rows, values=np.ones(num))
     with pytest.raises(TooLarge, match="rows of support"):
         left * right
 
 
 def test_elimination_samples_and_takes_modes():
     rng = np.random.default_rng(5)
-    table = SparseTable((A, B, C), [[0, 0, 0], [0, 2, 1], [1, 1, 0], [1, 1, 1]], [1, 3, 2, 2])
+    table = SparseTable((A, B, C), [[0, 0, 0], [0, 2, 1], [1, 1, 0], [1, 1, 1]], values=[1, 3, 2, 2])
     conditional, rest = table.eliminate([B, C])
     assert isinstance(conditional, Conditional)
     assert isinstance(conditional, SparseConditional)
@@ -297,7 +297,7 @@ def test_elimination_samples_and_takes_modes():
     modes = conditional.mode({A: np.array([1, 0])}, 2)
     assert modes[B].tolist() == [1, 2]
     assert modes[C].tolist() == [0, 1]
-    only = SparseTable((A, B), [[0, 1]], [1]).eliminate(B)[0]
+    only = SparseTable((A, B), [[0, 1]], values=[1]).eliminate(B)[0]
     with pytest.raises(NotClosed, match="no positive value"):
         only.sample({A: np.array([1])}, 1, rng)
     assert only.sample({A: np.zeros(0, int)}, 0, rng)[B].shape == (0,)
@@ -305,24 +305,24 @@ def test_elimination_samples_and_takes_modes():
 
 def test_answers():
     number = Discrete("n", (10, 20, 30))
-    table = SparseTable(number, [[0], [2]], [1, 3])
+    table = SparseTable(number, [[0], [2]], values=[1, 3])
     assert table.mean() == pytest.approx(25)
     assert table.mode() == 30
     assert table.interval(0.5) == (30, 30)
     assert set(table.sample(50, seed=1)["n"]) == {10, 30}
     assert isinstance(table, Factor)
     assert isinstance(table, Distribution)
-    other = SparseTable(number, [[0], [2]], [1, 1])
+    other = SparseTable(number, [[0], [2]], values=[1, 1])
     expected = 0.25 * math.log(0.25 / 0.5) + 0.75 * math.log(0.75 / 0.5)
     assert table.kl(other) == pytest.approx(expected)
     assert table.kl(Table(number, [1, 5, 1])) == pytest.approx(0.25 * math.log(0.25 * 7) + 0.75 * math.log(0.75 * 7))
     assert Table(number, [1, 0, 3]).kl(other) == pytest.approx(expected)
-    assert table.kl(SparseTable(number, [[0]], [1])) == math.inf
+    assert table.kl(SparseTable(number, [[0]], values=[1])) == math.inf
     assert table.normalize("n").values == pytest.approx([0.25, 0.75])
 
 
 def test_pickles():
-    table = SparseTable((A, B), [[0, 1], [1, 2]], [1, 2])
+    table = SparseTable((A, B), [[0, 1], [1, 2]], values=[1, 2])
     again = pickle.loads(pickle.dumps(table))
     assert_close(again, table)
     assert not again.codes.flags.writeable

@@ -329,7 +329,8 @@ def test_construction_copies_and_freezes():
 def test_indexing_by_name():
     table = Table((A, B), [[1, 2, 3], [4, 5, 6]])
     assert table[{"A": 1, "B": "y"}] == 5.0
-    assert table[{A: 1}].values.tolist() == [4, 5, 6]
+    assert table[1, "y"] == table[{A: 1, B: "y"}] == 5.0
+    assert table.condition({A: 1}).values.tolist() == [4, 5, 6]
     assert Table(B, [1, 2, 3])["z"] == 3.0
     assert Table(C, [1, 2])[False] == 2.0
     with pytest.raises(StateError, match="Did you mean 'y'"):
@@ -338,6 +339,8 @@ def test_indexing_by_name():
         table[{"AA": 1}]
     with pytest.raises(ScopeError, match="bare state"):
         table["x"]
+    with pytest.raises(ScopeError, match=r"missing 'B'\. `condition` gives the factor of the rest"):
+        table[{A: 1}]
     with pytest.raises(ScopeError, match="missing 'B'"):
         table.log_value({"A": 1})
     with pytest.raises(StateError):

@@ -124,7 +124,7 @@ def test_running_intersection_names_the_variable():
         around.check_running_intersection()
     with pytest.raises(ModelError, match=r"fails for 'A': no path of sepsets with it joins clusters 0, 1, 2"):
         ClusterGraph(clusters, [(0, 1)]).check_running_intersection()
-    ClusterGraph(clusters, [(0, 1), (1, 2), (2, 0)], ["A", "A", ()]).check_running_intersection()
+    ClusterGraph(clusters, [(0, 1), (1, 2), (2, 0)], sepsets=["A", "A", ()]).check_running_intersection()
 
 
 @given(st.lists(st.sets(st.sampled_from("ABCD"), min_size=1), min_size=1, max_size=5), st.data())
@@ -134,7 +134,7 @@ def test_running_intersection_by_definition(sets, data):
     edges = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     shared = [sorted(sets[a] & sets[b]) for a, b in edges]
     sepsets = [data.draw(st.lists(st.sampled_from(s), unique=True)) if s else [] for s in shared]
-    graph = ClusterGraph(clusters, edges, sepsets)
+    graph = ClusterGraph(clusters, edges, sepsets=sepsets)
     assert graph.has_running_intersection == has_running_intersection(clusters, edges, sepsets)
 
 
@@ -152,7 +152,7 @@ def test_running_intersection_by_definition(sets, data):
 )
 def test_malformed_cluster_graphs(clusters, edges, sepsets, message):
     with pytest.raises((ModelError, ScopeError), match=message):
-        ClusterGraph(clusters, edges, sepsets)
+        ClusterGraph(clusters, edges, sepsets=sepsets)
 
 
 def test_clique_trees_are_checked():

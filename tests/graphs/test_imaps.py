@@ -41,8 +41,8 @@ def test_statements_of_the_student_network():
     """Specification temporal-and-learning-goals, row N35."""
     found = independences(DAG.parse("D -> G <- I -> S; G -> L"))
     assert len(found) == 25
-    assert Independence("G", "S", ("I",)) in found
-    assert str(Independence("my node", "S", ("I", "D"))) == '("my node" ⊥ S | I, D)'
+    assert Independence("G", "S", given=("I",)) in found
+    assert str(Independence("my node", "S", given=("I", "D"))) == '("my node" ⊥ S | I, D)'
     assert str(Independence("A", "B")) == "(A ⊥ B)"
 
 
@@ -52,8 +52,8 @@ def test_statements_of_other_graphs():
     assert independences(cycle, max_given=1) == ()
     chain = independences(MixedGraph.parse("A -> C - D <- B"))
     assert Independence("A", "B") in chain
-    assert Independence("A", "D", ("C", "B")) in chain
-    assert Independence("A", "B", ("C", "D")) not in chain
+    assert Independence("A", "D", given=("C", "B")) in chain
+    assert Independence("A", "B", given=("C", "D")) not in chain
     assert independences(DAG()) == ()
 
 

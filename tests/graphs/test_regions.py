@@ -77,7 +77,7 @@ def test_kikuchi_on_a_grid():
 
 def test_wrong_counting_numbers_are_named():
     with pytest.raises(ModelError, match="regions with 'B' sum to 2"):
-        RegionGraph((("A", "B"), ("B", "C")), (), (1, 1)).check_counting()
+        RegionGraph((("A", "B"), ("B", "C")), (), counting=(1, 1)).check_counting()
 
 
 def test_refusals():

@@ -21,7 +21,7 @@ class Guess:
     bound: float
 
     def assign(self, task: AssignmentTask) -> Found:
-        return Found(np.array([self.codes]), (123.0,), self.bound)
+        return Found(np.array([self.codes]), (123.0,), bound=self.bound)
 
 
 def test_values_are_computed_again_and_gaps_decide_the_guarantee():
@@ -58,7 +58,7 @@ def test_the_best_of_several():
 
 
 def test_certificates_are_checked_again():
-    assert not ss.inference.Certificate("no", "because", lambda: False).check()
+    assert not ss.inference.Certificate("no", "because", verify=lambda: False).check()
 
 
 @pytest.mark.parametrize("method", [ss.ICM(), ss.AlphaExpansion(), ss.inference.Annealing(sweeps=3), ss.MPLP()])

@@ -18,7 +18,7 @@ ABOUT = {"method": ss.inference.BruteForce(), "guarantees": {"assignment": Guara
 
 def map_result(**more):
     found = ({"a": "v", "b": 2}, {"a": "u", "b": 0})
-    return MapResult(found, (-1.0, -2.0), lambda: -0.5, **more, **ABOUT)
+    return MapResult(found, (-1.0, -2.0), log_partition_of=lambda: -0.5, **more, **ABOUT)
 
 
 def test_map_results_are_looked_into_by_name_variable_or_array():
@@ -33,7 +33,7 @@ def test_map_results_are_looked_into_by_name_variable_or_array():
     spins = ss.Discrete.array("s", (2, 2), states=(-1, 1))
     states = {v.name: (-1, 1)[i % 2] for i, v in enumerate(spins)}
     known = Variables([A, spins])
-    grid = MapResult((states,), (0.0,), lambda: 0.0, variables=known, **ABOUT)
+    grid = MapResult((states,), (0.0,), log_partition_of=lambda: 0.0, variables=known, **ABOUT)
     np.testing.assert_array_equal(grid[spins], [[0, 1], [0, 1]])
     assert grid.codes.tolist() == [-1, 0, 1, 0, 1]
 
@@ -45,7 +45,7 @@ def test_assignments_from_codes_are_mappings_without_names_of_their_own():
     assert (found[A], "b" in found, "s[1]" in found) == ("v", False, True)
     with pytest.raises(ss.errors.ScopeError, match="does not cover 'b'"):
         found["b"]
-    many = MapResult((found,), (0.0,), lambda: 0.0, bound=0.5, variables=known, **ABOUT)
+    many = MapResult((found,), (0.0,), log_partition_of=lambda: 0.0, bound=0.5, variables=known, **ABOUT)
     assert many.codes is found.codes
     assert repr(many) == "MapResult(a='v', s[0]=-1, s[1]=1; log value 0, gap 0.5; exact)"
 
@@ -53,7 +53,7 @@ def test_assignments_from_codes_are_mappings_without_names_of_their_own():
 def test_long_assignments_print_short_and_tables_show_all_ranks():
     from rich.console import Console
 
-    long = MapResult(({f"v{i}": i for i in range(9)},), (0.0,), lambda: 0.0, **ABOUT)
+    long = MapResult(({f"v{i}": i for i in range(9)},), (0.0,), log_partition_of=lambda: 0.0, **ABOUT)
     assert "... 9 variables" in repr(long)
     console = Console(width=100)
     with console.capture() as captured:

@@ -24,7 +24,8 @@ def test_groups_and_counts_know_their_observed_members(seed, kind):
     rows = np.stack([rng.permutation(n)[:4] for _ in range(3)])
     potential = Cardinality(rng.normal(size=5)) if kind == "count" else RobustPotts(rng.normal(), rng.uniform(0.3, 2.0))
     problem = Problem(
-        Variables([ss.Discrete(f"v{i}", states) for i in range(n)]), (FactorBlock(rows, (states,) * 4, potential),)
+        Variables([ss.Discrete(f"v{i}", states) for i in range(n)]),
+        (FactorBlock(rows, (states,) * 4, values=potential),),
     )
     seen = {int(v): int(rng.integers(states)) for v in rng.permutation(n)[: int(rng.integers(0, 5))]}
     wiring = Wiring.of(problem, Evidence(seen))

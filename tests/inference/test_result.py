@@ -82,14 +82,14 @@ def test_marginals_are_read_when_asked_and_once():
 
 
 def test_log_probabilities_are_numbers_with_bounds():
-    exact = LogProbabilityResult(-2.0, -2.0, -2.0, **ABOUT)
+    exact = LogProbabilityResult(-2.0, -2.0, upper=-2.0, **ABOUT)
     assert (float(exact), exact.gap) == (-2.0, 0.0)
     assert exact.probability == pytest.approx(math.exp(-2))
     assert repr(exact) == "LogProbabilityResult(-2; exact)"
-    bounded = LogProbabilityResult(-2.0, -3.0, -1.0, **ABOUT)
+    bounded = LogProbabilityResult(-2.0, -3.0, upper=-1.0, **ABOUT)
     assert bounded.gap == 2.0
     assert LogProbabilityResult(-2.0, **ABOUT).gap == math.inf
-    impossible = LogProbabilityResult(-math.inf, -math.inf, -math.inf, **ABOUT)
+    impossible = LogProbabilityResult(-math.inf, -math.inf, upper=-math.inf, **ABOUT)
     assert (impossible.probability, impossible.gap) == (0.0, 0.0)
     assert LogProbabilityResult(5000.0, **ABOUT).probability == math.inf
 
@@ -123,7 +123,7 @@ def test_an_answer_has_what_its_distribution_has():
 
 def test_the_probability_of_some_targets_is_refused():
     joint = ss.query(ss.datasets.load("student"), ["intelligence", "grade"])
-    with pytest.raises(ss.errors.ScopeError, match="needs a state of every target; missing 'grade'"):
+    with pytest.raises(ss.errors.ScopeError, match="needs a state of every variable; missing 'grade'"):
         joint[{"intelligence": "high"}]
 
 

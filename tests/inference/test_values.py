@@ -107,7 +107,7 @@ def test_factors_beyond_the_range_of_floats_keep_their_numbers(logs, zeros):
 
 def test_factors_of_a_block_that_are_not_named_keep_their_numbers():
     pixels = [ss.Discrete(f"p{i}", 2) for i in range(4)]
-    block = ss.factors.FactorBlock([[0, 1], [1, 2], [2, 3]], (2, 2), [[1.0, 2.0, 3.0, 4.0]])
+    block = ss.factors.FactorBlock([[0, 1], [1, 2], [2, 3]], (2, 2), values=[[1.0, 2.0, 3.0, 4.0]])
     prepared = CliqueTree().prepare(ss.MarkovNet(block, variables=pixels).problem())
     old, new = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 1.0], [1.0, 0.0]])
     expected = (old @ new @ old).sum()

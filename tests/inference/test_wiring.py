@@ -61,11 +61,11 @@ def test_tables_of_factors_add_up(seed):
 def test_tables_that_tell_equal_from_unequal_become_weights():
     pairs, logs = [[0, 1], [1, 2]], np.log([[[2.0, 1.0], [1.0, 2.0]], [[3.0, 6.0], [6.0, 3.0]]])
     variables = Variables([Discrete(n) for n in "abc"])
-    wiring = Wiring.of(Problem(variables, (FactorBlock(pairs, (2, 2), logs, space="log"),)))
+    wiring = Wiring.of(Problem(variables, (FactorBlock(pairs, (2, 2), values=logs, space="log"),)))
     assert wiring.wires.kinds.tolist() == [POTTS, POTTS]
     np.testing.assert_allclose(wiring.wires.weights, np.log([2.0, 0.5]))
     assert wiring.log_value([0, 0, 0]) == pytest.approx(np.log(6.0))
-    assert Wiring.of(Problem(variables, (FactorBlock(pairs, (2, 2), Ising(0.3)),))).log_value([0, 0, 1]) == 0.0
+    assert Wiring.of(Problem(variables, (FactorBlock(pairs, (2, 2), values=Ising(0.3)),))).log_value([0, 0, 1]) == 0.0
 
 
 def apart(problem: Problem) -> Problem:
@@ -89,7 +89,7 @@ def tabled_blocks(rng: np.random.Generator) -> Problem:
         if len(shape) == 2 and shape[0] == shape[1]:
             alike = 2.0 + np.eye(shape[0]) * rng.normal(size=(len(rows), 1, 1))
             values = np.where(rng.random((len(rows), 1, 1)) < 0.5, np.abs(alike), values)
-        blocks.append(FactorBlock(rows, shape, values * (rng.random(values.shape) > 0.05)))
+        blocks.append(FactorBlock(rows, shape, values=values * (rng.random(values.shape) > 0.05)))
     return Problem(Variables([Discrete(f"v{i}", int(card)) for i, card in enumerate(cards)]), tuple(blocks))
 
 
@@ -118,7 +118,7 @@ def test_many_single_tables_are_wired_as_one_block():
     shapes = [(variables[i].num_states, variables[j].num_states) for i, j in pairs]
     tables = [Table([variables[i], variables[j]], rng.random(s)) for (i, j), s in zip(pairs, shapes, strict=True)]
     alone = [Table(v, rng.random(v.num_states)) for v in variables]
-    problem = Problem.of_factors(Variables(variables), [*alone, *tables], [*([i] for i in range(500)), *pairs])
+    problem = Problem.of_factors(Variables(variables), [*alone, *tables], scopes=[*([i] for i in range(500)), *pairs])
     assert len(list(parts_of(problem, Evidence()))) == 2 + len(set(shapes))
     wiring = Wiring.of(problem)
     for f in (0, 17, 499):
@@ -127,7 +127,7 @@ def test_many_single_tables_are_wired_as_one_block():
 
 def test_a_large_grid_is_a_few_arrays():
     array = Discrete.array("pixel", (300, 300), states=4)
-    problem = Problem(Variables([array]), (FactorBlock(array.grid_edges().pairs, (4, 4), Potts(0.5)),))
+    problem = Problem(Variables([array]), (FactorBlock(array.grid_edges().pairs, (4, 4), values=Potts(0.5)),))
     wiring = Wiring.of(problem)
     assert (wiring.num_variables, wiring.num_factors, wiring.wires.tables.size) == (90_000, 2 * 300 * 299, 0)
     assert wiring.log_value(np.zeros(90_000, np.int64)) == pytest.approx(0.5 * 2 * 300 * 299)
@@ -141,13 +141,13 @@ def test_open_continuous_variables_are_refused_by_name():
 @pytest.mark.parametrize("size", [1e150, -1e300])
 def test_log_values_that_would_overflow_are_refused_by_place(size):
     variables = Variables([Discrete("a"), Discrete("b")])
-    pair = FactorBlock([[0, 1]], (2, 2), np.array([[0.0, size], [-np.inf, 1.0]]), space="log")
-    single = FactorBlock([[1]], (2,), np.array([0.0, 1e99]), space="log")
+    pair = FactorBlock([[0, 1]], (2, 2), values=np.array([[0.0, size], [-np.inf, 1.0]]), space="log")
+    single = FactorBlock([[1]], (2,), values=np.array([0.0, 1e99]), space="log")
     with pytest.raises(NotApplicable, match=r"up to 1e\+100 in size; those of factor 1 are larger"):
         Wiring.of(Problem(variables, (single, pair)))
     with pytest.raises(NotApplicable, match=r"those of factor 0 are larger"):
-        Wiring.of(Problem(variables, (FactorBlock([[0, 1]], (2, 2), Potts(size)),)))
-    many = FactorBlock([[1]] * 20, (2,), np.array([0.0, 1e99]), space="log")
+        Wiring.of(Problem(variables, (FactorBlock([[0, 1]], (2, 2), values=Potts(size)),)))
+    many = FactorBlock([[1]] * 20, (2,), values=np.array([0.0, 1e99]), space="log")
     with pytest.raises(NotApplicable, match=r"those of 'b' alone are larger"):
         Wiring.of(Problem(variables, (many,)))
     assert Wiring.of(Problem(variables, (single,))).largest_size == 1e99

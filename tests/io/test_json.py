@@ -70,9 +70,9 @@ def test_lazy_arrays_blocks_and_potentials_come_back():
     net = MarkovNet(
         unary(pixel, logs),
         pairwise(pixel.grid_edges(), Potts(1.5)),
-        SparseTable((A, B), [[0, 0], [1, 2]], [1.0, 0.5]),
+        SparseTable((A, B), [[0, 0], [1, 2]], values=[1.0, 0.5]),
         Table.from_log(A, [0.0, -1e5]),
-        CanonicalGaussian((Real("r"),), [[1.0]], [0.5], 0.0),
+        CanonicalGaussian((Real("r"),), [[1.0]], h=[0.5], g=0.0),
         variables=[pixel, A, B],
         name="image",
         notes=("a note",),

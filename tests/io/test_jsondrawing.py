@@ -13,8 +13,8 @@ from support.file_laws import refusal
 DRAWN = Drawing(
     {"a": "Age"},
     "XDSL",
-    Item("smile", items=(Item("textbox", "  old "),)),
-    {"a": Item("node", attributes=(("diagtype", "target"),))},
+    network=Item("smile", items=(Item("textbox", "  old "),)),
+    nodes={"a": Item("node", attributes=(("diagtype", "target"),))},
 )
 
 

@@ -82,10 +82,10 @@ def test_scaled_tables_come_back_bit_for_bit():
 @pytest.mark.parametrize(
     "factor",
     [
-        CanonicalGaussian((X,), [[2.0]], [1.0], -3.0),
-        CanonicalGaussian((P, X), np.eye(3), [1.0, 2.0, 3.0], 0.5),
-        CanonicalTable((A, X), [[[1.0]], [[2.0]]], [[0.0], [1.0]], [0.0, -np.inf]),
-        CanonicalTable((B, A, P), np.tile(np.eye(2), (6, 1, 1)), np.zeros((6, 2)), np.arange(6.0)),
+        CanonicalGaussian((X,), [[2.0]], h=[1.0], g=-3.0),
+        CanonicalGaussian((P, X), np.eye(3), h=[1.0, 2.0, 3.0], g=0.5),
+        CanonicalTable((A, X), [[[1.0]], [[2.0]]], h=[[0.0], [1.0]], g=[0.0, -np.inf]),
+        CanonicalTable((B, A, P), np.tile(np.eye(2), (6, 1, 1)), h=np.zeros((6, 2)), g=np.arange(6.0)),
     ],
 )
 def test_gaussian_factors_come_back(factor):
@@ -113,7 +113,7 @@ POTENTIALS = [
 
 @pytest.mark.parametrize("potential", POTENTIALS, ids=repr)
 def test_potentials_come_back(potential):
-    block = FactorBlock([[0, 1], [4, 2]], (2, 2), potential)
+    block = FactorBlock([[0, 1], [4, 2]], (2, 2), values=potential)
     back = read_block(cursor(block_document(block)), PIXELS)
     assert back.potential == potential
     assert back.scopes.tolist() == block.scopes.tolist()
@@ -124,7 +124,7 @@ def test_potentials_come_back(potential):
 def test_blocks_of_values_come_back(space, rows):
     values = np.random.default_rng(0).random((rows, 4))
     values[0, 1] = 0.0 if space == "linear" else -np.inf
-    block = FactorBlock([[0, 1], [1, 2], [7, 3]], (2, 2), values, space=space)
+    block = FactorBlock([[0, 1], [1, 2], [7, 3]], (2, 2), values=values, space=space)
     back = read_block(cursor(block_document(block)), PIXELS)
     assert (back.space, back.shared) == (space, rows == 1)
     assert back.values.tobytes() == block.values.tobytes()
@@ -133,7 +133,7 @@ def test_blocks_of_values_come_back(space, rows):
 def test_singles_and_empty_blocks_come_back():
     single = Single(Table(A, [1, 2]), [0])
     assert read_block(cursor(block_document(single)), KNOWN).values.tolist() == [1, 2]
-    empty = FactorBlock(np.zeros((0, 2), np.int64), (2, 2), Potts(1.0))
+    empty = FactorBlock(np.zeros((0, 2), np.int64), (2, 2), values=Potts(1.0))
     assert len(read_block(cursor(block_document(empty)), PIXELS)) == 0
 
 
@@ -147,7 +147,7 @@ class Own(Potential):
 
 def test_what_has_no_form():
     with pytest.raises(NotApplicable, match="no form for the potential"):
-        block_document(FactorBlock([[0, 1]], (2, 2), Own()))
+        block_document(FactorBlock([[0, 1]], (2, 2), values=Own()))
     with pytest.raises(NotApplicable, match="no form for the factor"):
         factor_document(object())
     with pytest.raises(NotApplicable, match="no form for"):

@@ -53,7 +53,7 @@ def test_continuous_variables_come_back(name, index, lag, size):
 
 @given(names(), st.lists(st.integers(0, 4), min_size=1, max_size=3), STATES)
 def test_arrays_come_back(name, shape, states):
-    assert back(VariableArray(name, shape, states)) == VariableArray(name, shape, states)
+    assert back(VariableArray(name, shape, states=states)) == VariableArray(name, shape, states=states)
 
 
 @given(st.text() | st.booleans() | st.integers() | st.floats(allow_nan=False))

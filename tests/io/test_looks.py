@@ -22,8 +22,10 @@ XMLBIF = """<BIF VERSION="0.3"><NETWORK><NAME>n</NAME><PROPERTY>author = you</PR
 <DEFINITION><FOR>rain</FOR><TABLE>0.25 0.75</TABLE><PROPERTY>sure</PROPERTY></DEFINITION></NETWORK></BIF>
 """
 LOOKS = {
-    "a": Look((60.0, 40.0), "#e5f6f7", "asked\ntwice; \"quoted\" <script>alert(1)</script> & 'more' \\", ""),
-    "b": Look((260.0, 340.0), "#000080", "", "Lungs"),
+    "a": Look(
+        (60.0, 40.0), "#e5f6f7", comment="asked\ntwice; \"quoted\" <script>alert(1)</script> & 'more' \\", group=""
+    ),
+    "b": Look((260.0, 340.0), "#000080", comment="", group="Lungs"),
 }
 TITLES = {"a": "Smokes & drinks?", "b": "Coughs <often>?"}
 CODECS = {"bif": bif, "json": json, "net": net, "xdsl": xdsl, "xmlbif": xmlbif}
@@ -51,7 +53,7 @@ def test_properties_of_bif_are_kept_and_written_again():
     assert dict(drawn.titles) == {"wet": "Wet grass"}
     assert drawn.looks == {
         "rain": Look((73.0, 165.0)),
-        "wet": Look((73.0, 265.0), "#aabbcc", "two <b>lines</b>"),
+        "wet": Look((73.0, 265.0), "#aabbcc", comment="two <b>lines</b>"),
     }
     again = through(bif, first)
     assert (again.drawing, bif.render(again)) == (drawn, bif.render(first))

@@ -122,7 +122,7 @@ def test_what_uai_cannot_hold():
         uai.render(MarkovNet(Table.from_log(a, [0.0, -1e5])))
     with pytest.raises(NotApplicable, match="discrete"):
         uai.render(MarkovNet(variables=[Real("x")]))
-    sparse = MarkovNet(SparseTable((a, Discrete("b", 3)), [[1, 2]], [0.5]))
+    sparse = MarkovNet(SparseTable((a, Discrete("b", 3)), [[1, 2]], values=[0.5]))
     assert uai.parse(uai.render(sparse)).factors[0].values.tolist() == [[0, 0, 0], [0, 0, pytest.approx(0.5)]]
 
 

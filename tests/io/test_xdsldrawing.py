@@ -77,7 +77,7 @@ def test_titles_are_known_and_go_to_other_formats():
 def test_looks_are_known_and_windows_of_submodels_are_below_each_other():
     model = xdsl.parse(FILE.encode())
     assert model.drawing.looks == {
-        "smoke": Look((60.0, 40.0), "#e5f6f7", "asked\ntwice"),
+        "smoke": Look((60.0, 40.0), "#e5f6f7", comment="asked\ntwice"),
         "cough": Look((80.0, 160.0), group="Lungs"),
     }
     picture = ss.draw(model)

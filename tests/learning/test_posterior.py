@@ -31,7 +31,7 @@ NET = BayesNet(
     TreeCPD(B, Split(A, {0: [0.2, 0.3, 0.5], 1: [0.1, 0.1, 0.8]})),
     LinearGaussian(X, [0.0, 0.0], covariance=[1.0, 1.0], by=A),
 )
-PRIOR = [BDeu(3), NormalGamma(0.0, 0.5, 2.0, 1.0)]
+PRIOR = [BDeu(3), NormalGamma(0.0, 0.5, shape=2.0, rate=1.0)]
 
 
 def draw(num, seed=0):
@@ -221,7 +221,7 @@ def test_no_parameters_are_denser_than_the_mode(parameterization):
         LinearGaussian(y, coefficients=0.0, covariance=1.0, given=x),
     )
     rows = {"k": rng.integers(3, size=20), "x": rng.normal(size=20), "y": rng.normal(size=20)}
-    prior = [Dirichlet(2), NormalGamma(0, 1, 2, 1)]
+    prior = [Dirichlet(2), NormalGamma(0, 1, shape=2, rate=1)]
     posterior = fit(net, rows, Bayes(prior)).posterior
     mode = fit(net, rows, PosteriorMode(prior, parameterization=parameterization)).model
     best = posterior.log_density(mode, parameterization)
@@ -238,7 +238,7 @@ def test_no_parameters_are_denser_than_the_mode(parameterization):
 def test_densities_of_lines_are_scipys():
     y = Real("y")
     net = BayesNet(LinearGaussian(y, covariance=1.0))
-    posterior = fit(net, {"y": [1.0, 2, 3, 4]}, Bayes(NormalGamma(0, 1, 2, 1))).posterior
+    posterior = fit(net, {"y": [1.0, 2, 3, 4]}, Bayes(NormalGamma(0, 1, shape=2, rate=1))).posterior
     for mean, variance in ((2.0, 1.5), (0.3, 0.7)):
         log = stats.norm(2, math.sqrt(variance / 5)).logpdf(mean) + stats.invgamma(4, scale=6).logpdf(variance)
         model = BayesNet(LinearGaussian(y, mean, covariance=variance))
@@ -247,7 +247,9 @@ def test_densities_of_lines_are_scipys():
     p = Vector("p", 2)
     vectors = BayesNet(LinearGaussian(p, covariance=np.eye(2)))
     scale, spread = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[1.5, -0.2], [-0.2, 0.8]])
-    none = fit(vectors, {"p": np.zeros((0, 2))}, Bayes(NormalInverseWishart([1, 0], 2, 5, scale))).posterior
+    none = fit(
+        vectors, {"p": np.zeros((0, 2))}, Bayes(NormalInverseWishart([1, 0], 2, degrees=5, scale=scale))
+    ).posterior
     log = stats.multivariate_normal([1, 0], spread / 2).logpdf([0.4, 0.9]) + stats.invwishart(5, scale).logpdf(spread)
     model = BayesNet(LinearGaussian(p, [0.4, 0.9], covariance=spread))
     assert none.log_density(model, "theta") == pytest.approx(log)
@@ -289,7 +291,11 @@ def test_the_mean_network_says_whether_it_is_exact():
     tied = BayesNet(TableCPD(a, [0.5, 0.5], block="coin"), TableCPD(b, [0.5, 0.5], block="coin"))
     line = BayesNet(LinearGaussian(x, covariance=1.0))
     rows = {"a": [0, 1, 1], "b": [1, 1, 0], "x": [0.5, 1.0, 3.0]}
-    for net, prior, is_exact in ((apart, K2(), True), (tied, K2(), False), (line, NormalGamma(0, 1, 2, 1), False)):
+    for net, prior, is_exact in (
+        (apart, K2(), True),
+        (tied, K2(), False),
+        (line, NormalGamma(0, 1, shape=2, rate=1), False),
+    ):
         found = fit(net, rows, Bayes(prior))
         assert found.posterior.is_mean_exact is is_exact
         assert ("approximate" in found._repr_html_()) is not is_exact

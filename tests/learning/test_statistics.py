@@ -28,7 +28,7 @@ def test_as_each_cpd_counts_for_itself(seed):
     net = random_models.structured_net(rng).model
     data = net.sample(50, seed)
     weights = rng.random(50)
-    stats = Statistics.of(Task(net, data, weights), "MLE")
+    stats = Statistics.of(Task(net, data, weights=weights), "MLE")
     columns = {v: data.column(v) for v in net.variables}
     assert stats.num_rows == pytest.approx(weights.sum())
     for pool in stats.blocks.values():
@@ -50,7 +50,7 @@ def test_rows_without_weight_do_not_count_against_a_model():
 
     a, c = Discrete("a"), Discrete("c")
     net = BayesNet(TableCPD(a, [0.5, 0.5]), NoisyOr(c, {a: 0.5}))
-    stats = Statistics.of(Task(net, {"a": [0, 1], "c": [1, 1]}, [0.0, 1.0]), "MLE")
+    stats = Statistics.of(Task(net, {"a": [0, 1], "c": [1, 1]}, weights=[0.0, 1.0]), "MLE")
     assert stats.log_likelihood(net) == pytest.approx(np.log(0.25))
 
 

@@ -51,7 +51,7 @@ def test_hidden_variables_may_stand_beside_other_columns():
     net = BayesNet(TableCPD(COIN, [0.5, 0.5]), *(TableCPD(Discrete(n), [0.5, 0.5]) for n in names))
     assert Task(net, {"coin": ["head"], "lungs": [0], "age": [1]}).dataset.num_missing["lung"] == 1
     weighted = {"coin": ["head"], "lungs": [0], "lun": [2.0]}
-    assert Task(net, weighted, "lun").dataset.weights.tolist() == [2.0]
+    assert Task(net, weighted, weights="lun").dataset.weights.tolist() == [2.0]
 
 
 @pytest.mark.parametrize("states", [("head", "tail"), ("tail", "head")])
@@ -116,7 +116,7 @@ def test_datasets_are_bound_without_copying():
 def test_vectors_come_as_arrays():
     p = Vector("p", 2)
     net = BayesNet(LinearGaussian(p, covariance=np.eye(2)))
-    rows = Task(net, {"p": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}, [1.0, 1.0, 2.0]).complete("MLE")
+    rows = Task(net, {"p": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}, weights=[1.0, 1.0, 2.0]).complete("MLE")
     assert (rows.num_rows, rows.columns[p].shape, rows.dataset) == (3, (3, 2), None)
     assert rows.weights.tolist() == [1, 1, 2]
 
@@ -124,4 +124,4 @@ def test_vectors_come_as_arrays():
 @pytest.mark.parametrize(("weights", "message"), [([1.0], "shape"), ([1.0, -1.0], "row 1"), ([np.nan, 1.0], "row 0")])
 def test_bad_weights_are_refused(weights, message):
     with pytest.raises(DataError, match=message):
-        _ = Task(NET, {"coin": ["head", "tail"]}, np.array(weights)).complete("MLE")
+        _ = Task(NET, {"coin": ["head", "tail"]}, weights=np.array(weights)).complete("MLE")

@@ -67,7 +67,7 @@ def test_one_variable_without_factors_is_uniform():
 
 
 def test_sparse_factors_and_cpds():
-    equal = ChainComponent((a, c), SparseTable((a, c), [[0, 0], [1, 1]], [1.0, 3.0]))
+    equal = ChainComponent((a, c), SparseTable((a, c), [[0, 0], [1, 1]], values=[1.0, 3.0]))
     assert np.exp(equal.log_probability({a: np.array([0, 0, 1]), c: np.array([0, 1, 1])}, 3)) == pytest.approx(
         [0.25, 0, 0.75]
     )

@@ -11,7 +11,9 @@ from sepset.models.alignment import over
 from sepset.models.drawing import BLANK, Drawing, Item, Look
 
 A, B = ss.Discrete("a", ("low", "high")), ss.Discrete("b", ("no", "yes"))
-TITLED = Drawing({"a": "Pressure"}, "XDSL", Item("smile"), {"a": Item("node", attributes=(("diagtype", "target"),))})
+TITLED = Drawing(
+    {"a": "Pressure"}, "XDSL", network=Item("smile"), nodes={"a": Item("node", attributes=(("diagtype", "target"),))}
+)
 
 
 def net(drawing: Drawing = TITLED) -> ss.BayesNet:
@@ -65,7 +67,7 @@ def test_colors_have_six_digits(color):
 
 
 def test_a_model_tells_its_drawing():
-    looks = {"a": Look((1.0, 2.0), "#ffffff", "old", "one"), "b": Look((3.0, 4.0), group="one")}
+    looks = {"a": Look((1.0, 2.0), "#ffffff", comment="old", group="one"), "b": Look((3.0, 4.0), group="one")}
     drawn = net(Drawing({"a": "Pressure"}, looks=looks))
     told = "1 title, 2 positions, 1 color, 1 comment, 1 group"
     assert repr(drawn.drawing) == f"Drawing({told})"

@@ -37,4 +37,4 @@ def test_a_continuous_point_can_be_drawn_but_has_no_density():
     point = intervened(Real("x"), 2.5)
     assert point.sample({}, 3, np.random.default_rng(0)).tolist() == [2.5, 2.5, 2.5]
     with pytest.raises(NotClosed):
-        point.factors()[0] * CanonicalGaussian(Real("x"), 1.0, 0.0)
+        point.factors()[0] * CanonicalGaussian(Real("x"), 1.0, h=0.0)

@@ -423,7 +423,7 @@ def test_log_linear_features():
 
 def test_scaled_tables_and_constraints():
     a, b = Discrete("a"), Discrete("b")
-    net = MarkovNet(Table((a, b), [[4, 0], [1, 9]]), SparseTable((a,), [[1]], [4.0]))
+    net = MarkovNet(Table((a, b), [[4, 0], [1, 9]]), SparseTable((a,), [[1]], values=[4.0]))
     half = net.scaled(0.5)
     assert half.log_value({"a": 1, "b": 1})[0] == pytest.approx(math.log(6))
     flat = code_net().scaled(2.0)
@@ -436,12 +436,12 @@ def test_scaled_tables_and_constraints():
 
 def test_sparse_and_gaussian_factors_live_beside_tables():
     a, b, x = Discrete("a"), Discrete("b"), Real("x")
-    net = MarkovNet(SparseTable((a, b), [[0, 1], [1, 0]], [2.0, 3.0]), Table(a, [1, 1]))
+    net = MarkovNet(SparseTable((a, b), [[0, 1], [1, 0]], values=[2.0, 3.0]), Table(a, [1, 1]))
     assert z(net) == pytest.approx(5)
-    gaussian = MarkovNet(CanonicalGaussian([x], [[2.0]], [1.0], 0.5), Table(a, [1.0, math.e]))
+    gaussian = MarkovNet(CanonicalGaussian([x], [[2.0]], h=[1.0], g=0.5), Table(a, [1.0, math.e]))
     assert gaussian.log_value({"x": 3.0, "a": 1})[0] == pytest.approx(-0.5 * 2 * 9 + 3 + 0.5 + 1)
     assert gaussian.graph.edges == ()
-    improper = MarkovNet(CanonicalGaussian([x], [[0.0]], [1.0], 0.0))
+    improper = MarkovNet(CanonicalGaussian([x], [[0.0]], h=[1.0], g=0.0))
     assert improper.log_value({"x": 2.0})[0] == pytest.approx(2.0)
     alone = gaussian.conditional("x")
     assert (alone.intercept.item(), alone.covariance.item()) == pytest.approx((0.5, 0.5))
@@ -456,12 +456,12 @@ def test_variables_of_every_origin():
     assert list(net.variables.names) == ["first", "pixel[0,0]", "pixel[0,1]", "pixel[1,0]", "pixel[1,1]", "extra"]
     assert net.variables.parts[1] is pixel
     assert net.markov_blanket("pixel[0,1]") == ("extra",)
-    raw = MarkovNet(FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0)), variables=[Discrete(n) for n in "abc"])
+    raw = MarkovNet(FactorBlock([[0, 1], [1, 2]], (2, 2), values=Potts(1.0)), variables=[Discrete(n) for n in "abc"])
     assert raw.graph == UndirectedGraph.parse("a - b - c")
     with pytest.raises(ScopeError, match="variables="):
-        MarkovNet(FactorBlock([[0, 1]], (2, 2), Potts(1.0)))
+        MarkovNet(FactorBlock([[0, 1]], (2, 2), values=Potts(1.0)))
     with pytest.raises(ScopeError, match="position 5"):
-        MarkovNet(FactorBlock([[0, 5]], (2, 2), Potts(1.0)), variables=[extra])
+        MarkovNet(FactorBlock([[0, 5]], (2, 2), values=Potts(1.0)), variables=[extra])
     with pytest.raises(ScopeError, match="share one name"):
         MarkovNet(Table(extra, [1, 1]), Table(Discrete("extra", 3), [1, 1, 1]))
     with pytest.raises(ModelError, match="made of factors; found 3"):
@@ -520,7 +520,7 @@ def gaussian_net(seed=0):
     x, y, z, d = ss.Real("x"), ss.Vector("y", 2), ss.Real("z"), ss.Discrete("d")
     A = rng.normal(size=(4, 4))
     K, h = A @ A.T + np.eye(4), rng.normal(size=4)
-    whole = ss.factors.CanonicalGaussian((x, y, z), K, h)
+    whole = ss.factors.CanonicalGaussian((x, y, z), K, h=h)
     shift = ss.LinearGaussian(x, [0.0, 2.0], covariance=[1.0, 0.5], by=d)
     return ss.MarkovNet(whole, *shift.factors(), ss.Table(d, [1.0, 3.0]), variables=[x, y, z, d]), K, h
 

@@ -53,7 +53,7 @@ def test_names_and_notes():
 
 
 def test_membership_is_read_from_the_type():
-    improper = CanonicalGaussian([Real("x")], [[0.0]], [1.0], 0.0)
+    improper = CanonicalGaussian([Real("x")], [[0.0]], h=[1.0], g=0.0)
     assert is_factor(improper)
     assert is_factor(Table(Discrete("a"), [1, 2]))
     assert not is_factor(3)

@@ -31,17 +31,17 @@ def blocks(draw):
     kind = draw(st.sampled_from(["shared", "each", "log", "potential"]))
     if kind == "potential" and arity == 2:
         return FactorBlock(
-            scopes, (CARD,) * 2, draw(st.sampled_from([Potts(0.7), TruncatedLinear(1.0, 1), AllDifferent()]))
+            scopes, (CARD,) * 2, values=draw(st.sampled_from([Potts(0.7), TruncatedLinear(1.0, 1), AllDifferent()]))
         )
     if kind == "potential":
-        return FactorBlock(scopes, (CARD,) * arity, AllDifferent())
+        return FactorBlock(scopes, (CARD,) * arity, values=AllDifferent())
     rng = np.random.default_rng(draw(st.integers(0, 1000)))
     values = rng.exponential(size=(1 if kind == "shared" or not num else num, CARD**arity))
     values[rng.random(values.shape) < 0.2] = 0.0
     if kind == "log":
         with np.errstate(divide="ignore"):
-            return FactorBlock(scopes, (CARD,) * arity, np.log(values), space="log")
-    return FactorBlock(scopes, (CARD,) * arity, values)
+            return FactorBlock(scopes, (CARD,) * arity, values=np.log(values), space="log")
+    return FactorBlock(scopes, (CARD,) * arity, values=values)
 
 
 def all_codes(num):
@@ -73,7 +73,7 @@ def test_powers_of_blocks(block, power):
 
 def test_a_long_parity_check_reduces_to_a_table_or_refuses():
     bits = Variables([Discrete.array("b", 40)])
-    problem = Problem(bits, (FactorBlock(np.arange(40)[None], (2,) * 40, Parity()),))
+    problem = Problem(bits, (FactorBlock(np.arange(40)[None], (2,) * 40, values=Parity()),))
     known = {f"b[{i}]": 1 for i in range(37)}
     _, (part,) = reduced(problem, resolve(known, bits))
     odd = np.array(list(itertools.product((0, 1), repeat=3)))

@@ -26,7 +26,7 @@ def random_wiring(rng, *, most=7):
         shape = [cards[v] for v in scope]
         logs = rng.integers(-3, 4, shape).astype(float) if ties else rng.normal(size=shape) * 3
         logs = np.where(rng.random(shape) < zeros, -np.inf, logs)
-        blocks.append(FactorBlock([scope.tolist()], shape, logs, space="log"))
+        blocks.append(FactorBlock([scope.tolist()], shape, values=logs, space="log"))
     variables = [Discrete(f"v{i}", card) for i, card in enumerate(cards)]
     return Wiring.of(Problem(Variables(variables), tuple(blocks)))
 

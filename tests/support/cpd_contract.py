@@ -320,8 +320,8 @@ def family(cpd):
 def weak_prior(size):
     """A conjugate prior for the regressions of a child with so many numbers."""
     if size == 1:
-        return NormalGamma(0.0, 1.0, 2.0, 1.0)
-    return NormalInverseWishart(np.zeros(size), 1.0, size + 2.0, np.eye(size))
+        return NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
+    return NormalInverseWishart(np.zeros(size), 1.0, degrees=size + 2.0, scale=np.eye(size))
 
 
 def check_bayes(cpd, path):
@@ -336,7 +336,7 @@ def check_bayes(cpd, path):
     np.testing.assert_allclose(mean.log_probability(rows), best.log_probability(rows), atol=1e-3)
     assert type(post.sampled_cpds(np.random.default_rng(0))[0]) is type(cpd)
     if has_columns(cpd):
-        found = fit(*family(cpd), Bayes([Dirichlet(1.0), NormalGamma(0.0, 1.0, 2.0, 1.0)]))
+        found = fit(*family(cpd), Bayes([Dirichlet(1.0), NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)]))
         assert np.isfinite(found.posterior.log_marginal_likelihood)
 
 

@@ -43,7 +43,7 @@ class Case:
     @cached_property
     def net(self) -> ss.MarkovNet:
         """The model, with one block per factor."""
-        blocks = [FactorBlock([list(scope)], logs.shape, logs, space="log") for scope, logs in self.parts]
+        blocks = [FactorBlock([list(scope)], logs.shape, values=logs, space="log") for scope, logs in self.parts]
         return ss.MarkovNet(*blocks, variables=self.variables)
 
     def max_marginal(self, *kept: int) -> np.ndarray:

@@ -77,6 +77,20 @@ def random_lines(rng: np.random.Generator, num: int, *, certain: float = 0.15) -
     return lines
 
 
+def cancelling_lines(rng: np.random.Generator, num: int, *, most: float = 1e12) -> list[Line]:
+    """Random lines, some of which nearly undo an earlier one, up to a share of its slopes between 1/`most` and 0.01."""
+    lines = random_lines(rng, num, certain=float(rng.choice([0.0, 0.15, 0.4])))
+    for place in range(2, num):
+        earlier = int(rng.integers(0, place))
+        known = lines[earlier]
+        if known.parents and rng.random() < 0.4:
+            factor, share = float(rng.normal()), 10.0 ** rng.uniform(-np.log10(most), -2)
+            left = [-factor * w * (1.0 + share * rng.normal()) for w in known.weights]
+            weights = (*map(float, left), factor)
+            lines[place] = Line((*known.parents, earlier), weights, lines[place].offset, lines[place].variance)
+    return lines
+
+
 def random_findings(rng: np.random.Generator, joint: Joint, most: int) -> dict[int, float]:
     """Values of some numbers, each within a few deviations of what was to be expected after the others."""
     found: dict[int, float] = {}

@@ -37,11 +37,11 @@ def _block(rng, scope, shape, planted):
     if rng.random() < 0.4 and (
         is_pair if not isinstance(named, Parity | AtLeastOne) else _holds(named, shape, planted)
     ):
-        return FactorBlock([scope], shape, named)
+        return FactorBlock([scope], shape, values=named)
     logs = rng.integers(-2, 3, shape).astype(float) if rng.random() < 0.5 else rng.normal(size=shape)
     logs = np.where(rng.random(shape) < 0.2, -np.inf, logs)
     logs[tuple(planted)] = 0.0
-    return FactorBlock([scope], shape, logs, space="log")
+    return FactorBlock([scope], shape, values=logs, space="log")
 
 
 def _holds(named, shape, planted):

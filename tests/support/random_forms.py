@@ -36,7 +36,7 @@ def information(rng, size, proper=True):
 def gaussian(rng, scope=None, proper=True, least=0):
     scope = some(rng, REALS, least) if scope is None else scope
     K, h = information(rng, width(scope), proper)
-    return CanonicalGaussian(scope, K, h, float(rng.normal()))
+    return CanonicalGaussian(scope, K, h=h, g=float(rng.normal()))
 
 
 def table_of_gaussians(rng, discrete=None, reals=None, zeros=0.3, proper=True):
@@ -47,7 +47,7 @@ def table_of_gaussians(rng, discrete=None, reals=None, zeros=0.3, proper=True):
     forms = [information(rng, size, proper) for _ in range(count)]
     g = np.where(rng.random(count) < zeros, -np.inf, rng.normal(size=count))
     g[int(rng.integers(count))] = 0.25
-    return CanonicalTable((*discrete, *reals), [K for K, _ in forms], [h for _, h in forms], g)
+    return CanonicalTable((*discrete, *reals), [K for K, _ in forms], h=[h for _, h in forms], g=g)
 
 
 def points(rng, scope, count=3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact.scoretable import ScoreTable
 
 ROW_22 = {"a": [0, 0, 0, 0, 1, 1, 1, 1], "b": [0, 0, 1, 1, 0, 0, 1, 1], "c": [0, 1, 0, 1, 0, 1, 0, 1]}
@@ -31,3 +32,20 @@ def dependent_rows(seed, size, num_rows, states=2):
         same = rng.random(num_rows) < 0.6
         codes[i, same] = codes[rng.integers(i), same]
     return {f"x{i}": codes[i] for i in range(size)}
+
+
+def random_constraints(rng, names):
+    """Constraints that some DAG respects: those of a random order, with tiers or single edges."""
+    order = [names[i] for i in rng.permutation(len(names))]
+    pairs = [(x, y) for i, x in enumerate(order) for y in order[i + 1 :]]
+    kinds = rng.random(len(pairs))
+    required = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind < 0.15]
+    forbidden = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind > 0.75]
+    forbidden += [(y, x) for x, y in pairs if rng.random() < 0.3]
+    limit = max([1, *(sum(y == name for _, y in required) for name in names)])
+    return Constraints(
+        required,
+        forbidden,
+        tiers=[order[:2], order[2:]] if rng.random() < 0.3 else (),
+        max_parents=int(rng.integers(limit, len(names) + 1)),
+    )

@@ -19,7 +19,9 @@ def sparse_wiring(rng, *, n=10, factors=12, zeros=0.1, ties=False):
         scope = rng.permutation(n)[: rng.integers(2, 4)].tolist()
         shape = [cards[v] for v in scope]
         logs = rng.integers(-2, 3, shape).astype(float) if ties else rng.normal(size=shape)
-        blocks.append(FactorBlock([scope], shape, np.where(rng.random(shape) < zeros, -np.inf, logs), space="log"))
+        blocks.append(
+            FactorBlock([scope], shape, values=np.where(rng.random(shape) < zeros, -np.inf, logs), space="log")
+        )
     variables = [Discrete(f"v{i}", card) for i, card in enumerate(cards)]
     return Wiring.of(Problem(Variables(variables), tuple(blocks)))
 

@@ -54,16 +54,16 @@ def random_problem(rng: np.random.Generator) -> Problem:
 def block_over(scope, shape, variables, rng):
     values = rng.gamma(1.0, size=shape) * (rng.random(shape) > 0.2)
     if len(shape) == 2 and shape[0] == shape[1] and rng.random() < 0.6:
-        return FactorBlock([scope], shape, PAIRS[rng.integers(len(PAIRS))])
+        return FactorBlock([scope], shape, values=PAIRS[rng.integers(len(PAIRS))])
     if shape and set(shape) == {2} and rng.random() < 0.6:
         counted = Cardinality(np.where(rng.random(len(shape) + 1) < 0.2, -np.inf, rng.normal(size=len(shape) + 1)))
-        return FactorBlock([scope], shape, [Parity(), AtLeastOne(), AllDifferent(), counted][rng.integers(4)])
+        return FactorBlock([scope], shape, values=[Parity(), AtLeastOne(), AllDifferent(), counted][rng.integers(4)])
     if len(shape) >= 2 and len(set(shape)) == 1 and rng.random() < 0.4:
         limit = rng.uniform(0.3, len(shape) / 2)
-        return FactorBlock([scope], shape, RobustPotts(rng.normal(), limit))
+        return FactorBlock([scope], shape, values=RobustPotts(rng.normal(), limit))
     if rng.random() < 0.5:
         return Single(Table([variables[v] for v in scope], values), scope)
-    return FactorBlock(np.array([scope, scope], np.int64).reshape(2, -1), shape, values)
+    return FactorBlock(np.array([scope, scope], np.int64).reshape(2, -1), shape, values=values)
 
 
 def random_binary(rng, *, zeros=0.0, submodular=False, one_state=0.1, integer=False):
@@ -71,35 +71,41 @@ def random_binary(rng, *, zeros=0.0, submodular=False, one_state=0.1, integer=Fa
     n = int(rng.integers(0, 7))
     variables = [Discrete(f"v{i}", 1 if rng.random() < one_state else 2) for i in range(n)]
     draw = (lambda shape: rng.integers(-3, 4, shape).astype(float)) if integer else (lambda s: rng.normal(size=s))
-    blocks = [FactorBlock([[i]], (v.num_states,), draw(v.num_states), space="log") for i, v in enumerate(variables)]
+    blocks = [
+        FactorBlock([[i]], (v.num_states,), values=draw(v.num_states), space="log") for i, v in enumerate(variables)
+    ]
     for _ in range(int(rng.integers(0, 10)) if n > 1 else 0):
         i, j = (int(v) for v in rng.permutation(n)[:2])
         shape = variables[i].num_states, variables[j].num_states
         if shape == (2, 2) and rng.random() < 0.4:
-            blocks.append(FactorBlock([[i, j]], shape, BINARY[rng.integers(len(BINARY) if not submodular else 1)]))
+            blocks.append(
+                FactorBlock([[i, j]], shape, values=BINARY[rng.integers(len(BINARY) if not submodular else 1)])
+            )
             continue
         if shape == (2, 2) and zeros and rng.random() < 0.2:
-            blocks.append(FactorBlock([[i, j]], shape, [Parity(), AtLeastOne()][rng.integers(2)]))
+            blocks.append(FactorBlock([[i, j]], shape, values=[Parity(), AtLeastOne()][rng.integers(2)]))
             continue
         logs = draw(shape)
         if submodular and shape == (2, 2) and logs[0, 0] + logs[1, 1] < logs[0, 1] + logs[1, 0]:
             logs = logs[:, ::-1].copy()
-        blocks.append(FactorBlock([[i, j]], shape, np.where(rng.random(shape) < zeros, -np.inf, logs), space="log"))
+        blocks.append(
+            FactorBlock([[i, j]], shape, values=np.where(rng.random(shape) < zeros, -np.inf, logs), space="log")
+        )
     return Problem(Variables(variables), tuple(blocks))
 
 
 def random_pairs(rng, *, potentials=METRICS, tables=False, zeros=0.0):
     n, states = int(rng.integers(1, 6)), int(rng.integers(2, 4))
     variables = [Discrete(f"v{i}", states) for i in range(n)]
-    blocks = [FactorBlock([[i]], (states,), rng.normal(size=states), space="log") for i in range(n)]
+    blocks = [FactorBlock([[i]], (states,), values=rng.normal(size=states), space="log") for i in range(n)]
     for i, j in itertools.combinations(range(n), 2):
         if rng.random() < 0.3:
             continue
         if tables:
             logs = np.where(rng.random((states, states)) < zeros, -np.inf, rng.normal(size=(states, states)))
-            blocks.append(FactorBlock([[i, j]], (states, states), logs, space="log"))
+            blocks.append(FactorBlock([[i, j]], (states, states), values=logs, space="log"))
         else:
-            blocks.append(FactorBlock([[i, j]], (states, states), potentials[rng.integers(len(potentials))]))
+            blocks.append(FactorBlock([[i, j]], (states, states), values=potentials[rng.integers(len(potentials))]))
     return Wiring.of(Problem(Variables(variables), tuple(blocks)))
 
 
@@ -133,10 +139,10 @@ def local_polytope(wiring):
 def problem_of(wiring):
     """The problem of the unobserved variables of a wiring, a table for each factor."""
     variables = [Discrete(wiring.name(i), int(card)) for i, card in enumerate(wiring.plugs.cards)]
-    blocks = [FactorBlock([[i]], (v.num_states,), wiring.logs(i), space="log") for i, v in enumerate(variables)]
+    blocks = [FactorBlock([[i]], (v.num_states,), values=wiring.logs(i), space="log") for i, v in enumerate(variables)]
     for f in range(wiring.num_factors):
         table = wiring.table(f)
-        blocks.append(FactorBlock([wiring.scope(f).tolist()], table.shape, table, space="log"))
+        blocks.append(FactorBlock([wiring.scope(f).tolist()], table.shape, values=table, space="log"))
     return Problem(Variables(variables), tuple(blocks))
 
 

@@ -46,7 +46,7 @@ def test_bad_names_and_states():
     with pytest.raises(ModelError, match="non-empty string"):
         VariableArray("", 3)
     with pytest.raises(ModelError, match="no states"):
-        VariableArray("x", 3, ())
+        VariableArray("x", 3, states=())
 
 
 def test_values():

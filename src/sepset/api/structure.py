@@ -17,7 +17,7 @@ from sepset.errors import ArgumentError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
-from sepset.learning.structure.averaging.posterior import StructureAveraging, StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructureAveraging, StructurePosteriorResult
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
@@ -217,7 +217,7 @@ def score(
     return FamilyScores(
         dict(zip(names, values, strict=True)),
         {name: tuple(names[p] for p in given) for name, given in zip(names, parents, strict=True)},
-        scorer.total(parents),
+        total=scorer.total(parents),
         method=method,
     )
 
@@ -278,7 +278,7 @@ def structure_posterior(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-) -> StructurePosterior:
+) -> StructurePosteriorResult:
     r"""The probabilities of edges, paths and other features of the structure, averaged over structures.
 
     $$P(f \mid \mathcal D) = \sum_{\mathcal G} P(\mathcal G \mid \mathcal D) \, f(\mathcal G)$$

@@ -135,7 +135,7 @@ class Configurations:
             codes = np.column_stack([column(rows, v, num_rows, owner) for v in variables])
             first, group = group_words(codes)
             order = np.lexsort(codes[first].T[::-1])
-            distinct, which = codes[first[order]], np.argsort(order)[group]
+            distinct, which = codes[first[order]], np.argsort(order, kind="stable")[group]
         return cls(variables, distinct, count(which, len(distinct), checked))
 
     @classmethod

@@ -96,7 +96,7 @@ class DeterministicCPD(DiscreteCPD):
             return super().factors()
         columns = decode(np.arange(len(self.codes)), self.parents)
         rows = np.column_stack([*columns.values(), self.codes])
-        return (SparseTable(self.scope, rows, np.ones(len(rows))),)
+        return (SparseTable(self.scope, rows, values=np.ones(len(rows))),)
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` that do not change the function's value in it."""

@@ -70,7 +70,7 @@ class Influences:
     @property
     def level_of(self) -> Ints:
         """The level of each code of the child."""
-        return np.argsort(self.order)
+        return np.argsort(self.order, kind="stable")
 
     def probabilities(self, codes: list[Ints], num_rows: int) -> Floats:
         """The distribution over the child's codes for each row of parent codes.
@@ -157,7 +157,7 @@ class Influences:
         for i in range(1, len(parents)):
             values = _step(self.effects[i])
             if ends[i] is child:
-                values = values[:, :, np.argsort(self.order)]
+                values = values[:, :, np.argsort(self.order, kind="stable")]
             factors.append(Table((ends[i - 1], parents[i], ends[i]), values))
         return tuple(factors)
 

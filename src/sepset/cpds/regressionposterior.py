@@ -50,7 +50,7 @@ class RegressionPosterior:
     >>> from sepset.variables.variable import Real
     >>> x = LinearGaussian(Real("x"), covariance=1.0)
     >>> stats = x.scatters({x.child: np.array([1.0, 2, 3, 4])})
-    >>> found = x.parameters.posterior(NormalGamma(0, 1, 2, 1), [x], stats)
+    >>> found = x.parameters.posterior(NormalGamma(0, 1, shape=2, rate=1), [x], stats)
     >>> found, found.contexts[0].rate
     (RegressionPosterior(x: 1 context, 4 rows), 6.0)
     """

@@ -559,7 +559,7 @@ def null_space(table: Floats) -> tuple[Ints, Floats]:
     _, R, order = qr(table, mode="economic", pivoting=True)
     rank = int((np.abs(np.diag(R)) > 1e-10 * abs(R[0, 0])).sum())
     bound, free = order[:rank], np.sort(order[rank:])
-    at = np.argsort(order)[free]
+    at = np.argsort(order, kind="stable")[free]
     directions = np.zeros((len(free), table.shape[1]))
     directions[np.arange(len(free)), free] = 1.0
     directions[:, bound] = -np.linalg.solve(R[:rank, :rank], R[:rank, at]).T

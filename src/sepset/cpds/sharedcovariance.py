@@ -60,7 +60,7 @@ class SharedRegressionPosterior(RegressionPosterior):
     >>> from sepset.variables.variable import Discrete, Real
     >>> x = LinearGaussian(Real("x"), covariance=1.0, by=Discrete("d"), shared="covariance")
     >>> stats = x.scatters({x.child: np.array([1.0, 2, 3, 4]), x.by[0]: np.array([0, 0, 0, 1])})
-    >>> x.parameters.posterior(NormalGamma(0, 1, 2, 1), [x], stats).contexts[1].shape
+    >>> x.parameters.posterior(NormalGamma(0, 1, shape=2, rate=1), [x], stats).contexts[1].shape
     4.0
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class MissingPatternsResult(Report):
 
     names: tuple[str, ...]
     observed: Bools
+    _: KW_ONLY
     num_rows: Ints
     weights: Floats = field(repr=False)
     which: Ints = field(repr=False)
@@ -116,9 +117,11 @@ def missing_patterns(data: object, variables: Iterable[VariableLike] | None = No
     first, which = patterns_of(observed)
     count = np.bincount(which, minlength=len(first))
     order = np.lexsort((first, -count))
-    place = np.argsort(order)[which]
+    place = np.argsort(order, kind="stable")[which]
     weight = np.bincount(place, rows.weights, len(order)).astype(np.float64)
-    return MissingPatternsResult(rows.variables.names, observed[first[order]], count[order], weight, place)
+    return MissingPatternsResult(
+        rows.variables.names, observed[first[order]], num_rows=count[order], weights=weight, which=place
+    )
 
 
 def patterns_of(observed: Bools) -> tuple[Ints, Ints]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from math import prod
 
 import numpy as np
@@ -55,6 +55,7 @@ class Moments:
 
     variables: tuple[Vector, ...]
     given: Scope
+    _: KW_ONLY
     count: Floats
     mean: Floats
     scatter: Floats
@@ -99,9 +100,16 @@ class Moments:
             scope = discrete_scope(contexts, finder(rows))
             check_size(scope)
             if isinstance(rows, LazyRows):
-                return cls(reals, scope, *lazy_moments(rows, reals, scope))
+                *parts, num_rows = lazy_moments(rows, reals, scope)
+                return cls._of_parts(reals, scope, parts, num_rows)
             rows.require_complete("Moments", [*reals, *scope])
-            return cls(reals, scope, *moments_of(rows, reals, scope), rows.num_rows)
+            return cls._of_parts(reals, scope, moments_of(rows, reals, scope), rows.num_rows)
+
+    @classmethod
+    def _of_parts(cls, variables: tuple[Vector, ...], given: Scope, parts: Sequence[Floats], num_rows: int) -> Moments:
+        """The moments with these counts, means and scatters, their contexts on one axis."""
+        count, mean, scatter = parts
+        return cls(variables, given, count=count, mean=mean, scatter=scatter, num_rows=num_rows)
 
     @property
     def covariance(self) -> Floats:
@@ -119,7 +127,7 @@ class Moments:
         if not isinstance(other, Moments):
             return NotImplemented
         parts = merged(self._parts, self._matched(other)._parts)
-        return Moments(self.variables, self.given, *parts, self.num_rows + other.num_rows)
+        return self._of_parts(self.variables, self.given, parts, self.num_rows + other.num_rows)
 
     def __radd__(self, other: int) -> Moments:
         """Makes `sum(parts)` work, which begins with 0."""
@@ -134,7 +142,7 @@ class Moments:
             self._refuse_below(bad, what)
         squares = np.einsum("cii->ci", parts[2])
         squares[:] = np.maximum(squares, 0.0)
-        return Moments(self.variables, self.given, *parts, max(self.num_rows - other.num_rows, 0))
+        return self._of_parts(self.variables, self.given, parts, max(self.num_rows - other.num_rows, 0))
 
     @property
     def _parts(self) -> Parts:
@@ -161,7 +169,14 @@ class Moments:
         number("factor", factor, least=0)
         if not factor * max(self.total, float(self.scatter.max(initial=0.0))) < np.inf:
             raise DataError(f"Moments times {factor!r} are not floats.")
-        return Moments(self.variables, self.given, self.count * factor, self.mean, self.scatter * factor, self.num_rows)
+        return Moments(
+            self.variables,
+            self.given,
+            count=self.count * factor,
+            mean=self.mean,
+            scatter=self.scatter * factor,
+            num_rows=self.num_rows,
+        )
 
     def pooled(self, given: Iterable[VariableLike] = ()) -> Moments:
         """The moments with contexts that differ in other variables than `given` merged.
@@ -179,7 +194,7 @@ class Moments:
         for axis in kept:
             target = target * self.given[axis].num_states + places[axis]
         parts = pooled(self._parts, target, prod(self.given[axis].num_states for axis in kept))
-        return Moments(self.variables, tuple(self.given[axis] for axis in kept), *parts, self.num_rows)
+        return self._of_parts(self.variables, tuple(self.given[axis] for axis in kept), parts, self.num_rows)
 
     def select(self, variables: Iterable[VariableLike]) -> Moments:
         """The moments of some of the variables, in this order."""
@@ -191,7 +206,9 @@ class Moments:
         at = [names.index(name) for name in chosen]
         scatter = self.scatter[..., at, :][..., at]
         reals = tuple(self.variables[k] for k in at)
-        return Moments(reals, self.given, self.count, self.mean[..., at], scatter, self.num_rows)
+        return Moments(
+            reals, self.given, count=self.count, mean=self.mean[..., at], scatter=scatter, num_rows=self.num_rows
+        )
 
     def _matched(self, other: Moments) -> Moments:
         """The other's moments with its variables, contexts and their states in the order of ours."""
@@ -201,7 +218,7 @@ class Moments:
             raise ScopeError(f"Only moments of the same variables and contexts combine; found {self!r} and {other!r}.")
         own, at = other.select(self.variables), Match.of(other.given, self.given).entries
         count, mean, scatter = (part[at] for part in own._parts)
-        return Moments(self.variables, self.given, count, mean, scatter, other.num_rows)
+        return Moments(self.variables, self.given, count=count, mean=mean, scatter=scatter, num_rows=other.num_rows)
 
     def __repr__(self) -> str:
         contexts = f" given {listing(v.name for v in self.given)}" if self.given else ""

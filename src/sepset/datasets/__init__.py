@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, TypeVar, overload
 
@@ -35,6 +35,7 @@ class Description:
 
     name: str
     description: str
+    _: KW_ONLY
     source: str
     authors: str
     licence: str

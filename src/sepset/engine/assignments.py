@@ -74,13 +74,13 @@ def searched(
     task = AssignmentTask(
         searched_problem(engine, evidence, asked),
         evidence,
-        None if asked is None else tuple(asked),
-        k,
-        None,
-        generator(options.seed),
-        options.until,
-        options.progress,
-        options.checkpoint,
+        over=None if asked is None else tuple(asked),
+        k=k,
+        start=None,
+        rng=generator(options.seed),
+        until=options.until,
+        progress=options.progress,
+        checkpoint=options.checkpoint,
     )
     try:
         found = assigned(method, task.again(start=_start(options.start, engine, task)))
@@ -171,8 +171,8 @@ def _result(
     return MapResult(
         tuple(assignments),
         found.log_values,
-        lambda: engine.prepared.log_partition(evidence),
-        found.bound,
+        log_partition_of=lambda: engine.prepared.log_partition(evidence),
+        bound=found.bound,
         variables=engine.model.variables,
         certificate=found.certificate,
         persistent=_persistent(engine, task, found, assignments[0]),

@@ -163,7 +163,9 @@ class Engine(RowQuestions, Worded):
         if self._rows is not None:
             about["rows"] = partial(self._rows, evidence)
         findings = Findings(evidence, self.known)
-        return MarginalsResult(self._place, read, log_partition, method=self.method, findings=findings, **about)
+        return MarginalsResult(
+            self._place, read, log_partition=log_partition, method=self.method, findings=findings, **about
+        )
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""
@@ -191,7 +193,7 @@ class Engine(RowQuestions, Worded):
         known, found = about["guarantees"]["log_partition"], float(value)
         lower = found if known in (Guarantee.EXACT, Guarantee.LOWER_BOUND) else -math.inf
         upper = found if known in (Guarantee.EXACT, Guarantee.UPPER_BOUND) else math.inf
-        return LogProbabilityResult(found, lower, upper, method=self.method, **about)
+        return LogProbabilityResult(found, lower, upper=upper, method=self.method, **about)
 
     @takes_joints
     def map_assignment(
@@ -362,7 +364,7 @@ class Engine(RowQuestions, Worded):
             )
         singles = self.marginals(given=given)
         names = frozenset(self.model.variables[v].name for v in evidence.observed)
-        return Pairs(self.prepared.pairwise_marginals(evidence), singles, names)
+        return Pairs(self.prepared.pairwise_marginals(evidence), singles, observed=names)
 
     @takes_joints
     def retracted_marginals(self, *, given: Given) -> MarginalsResult:

@@ -95,8 +95,8 @@ def _result(
     return MapResult(
         assignments,
         log_values,
-        partial(engine.prepared.log_partition, evidence),
-        log_values[0],
+        log_partition_of=partial(engine.prepared.log_partition, evidence),
+        bound=log_values[0],
         variables=engine.model.variables,
         persistent=assignments[0] if about["guarantees"]["assignment"] is Guarantee.EXACT else {},
         findings=Findings(evidence, engine.known),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +55,7 @@ class InformationValues(Result, Answers[str, float], Report):
 
     targets: tuple[str, ...]
     entropy: float
+    _: KW_ONLY
     reductions: Mapping[str, float]
     costs: Mapping[str, float] | None = None
     findings: Findings = field(default=NOTHING_FOUND, kw_only=True, repr=False)
@@ -229,8 +230,8 @@ def value_of_information(
     return InformationValues(
         tuple(names[v] for v in asked),
         _entropy(weights),
-        ordered,
-        None if own is None else {name: own[name] for name in ordered},
+        reductions=ordered,
+        costs=None if own is None else {name: own[name] for name in ordered},
         findings=Findings(resolve(given, engine.known), engine.known),
         method=engine.method,
         guarantees=engine.promises,
@@ -284,7 +285,7 @@ def _given_each_state(
     weights = {v: evidence.weights[v] for v in without(evidence.weights, asked)}
     for cell in np.argwhere(prior > 0).tolist():
         codes = {**evidence.codes, **dict(zip(asked, cell, strict=True))}
-        read, _ = engine.prepared.marginals(Evidence(codes, weights, {}, evidence.reals))
+        read, _ = engine.prepared.marginals(Evidence(codes, weights, reals=evidence.reals))
         for c in chosen:
             rows[c].append(np.asarray(dense(read(c)).values))
     return {c: np.array(found) for c, found in rows.items()}

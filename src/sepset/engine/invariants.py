@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class Check(Worded, Plain):
 
     name: str
     deviation: float
+    _: KW_ONLY
     tolerance: float
 
     @property
@@ -113,18 +114,18 @@ def _tree_checks(engine: Engine, evidence: Evidence, seed: int, num_points: int)
         raise impossible(engine.prepared, evidence)
     points = _points(engine, evidence, seed, num_points)
     checks = [
-        Check("running intersection", _running_intersection(calibration), 0.0),
-        Check("calibration", _calibration(calibration, points), TOLERANCE),
-        Check("reparameterization", _reparameterization(tree, calibration, evidence, points), TOLERANCE),
-        Check("log partition", _log_partition(engine, calibration, evidence), TOLERANCE),
-        Check("marginals", _marginals(engine, calibration, evidence), TOLERANCE),
+        Check("running intersection", _running_intersection(calibration), tolerance=0.0),
+        Check("calibration", _calibration(calibration, points), tolerance=TOLERANCE),
+        Check("reparameterization", _reparameterization(tree, calibration, evidence, points), tolerance=TOLERANCE),
+        Check("log partition", _log_partition(engine, calibration, evidence), tolerance=TOLERANCE),
+        Check("marginals", _marginals(engine, calibration, evidence), tolerance=TOLERANCE),
     ]
     if _is_discrete(engine):
         derivatives = Derivatives(tree.problem, tree.method.order, tree.method.memory, prune=False)
-        checks.append(Check("gradient", _gradient(derivatives, calibration, evidence), TOLERANCE))
+        checks.append(Check("gradient", _gradient(derivatives, calibration, evidence), tolerance=TOLERANCE))
         if tree.problem.is_normalized and _is_whole(engine, tree.problem):
             total = abs(math.expm1(derivatives.gradient(Evidence()).log_partition))
-            checks.append(Check("total of one", total, 1e-12 + 2 * _row_errors(derivatives)))
+            checks.append(Check("total of one", total, tolerance=1e-12 + 2 * _row_errors(derivatives)))
     return checks
 
 
@@ -137,11 +138,17 @@ def _moment_checks(engine: Engine, evidence: Evidence, seed: int, num_points: in
     cases = [{v: column[i] for v, column in drawn.items()} for i in range(num_points)]
     residual = engine.prepared.residual(everyone, evidence) if can(engine.prepared, MeasuresResiduals) else None
     return [
-        Check("reparameterization", max((_product_gap(engine, evidence, c) for c in cases), default=0.0), TOLERANCE),
-        Check("log partition", max((_chain_gap(engine, evidence, c) for c in cases[:3]), default=0.0), TOLERANCE),
-        Check("marginals", _query_gap(engine, evidence), TOLERANCE),
-        Check("residual", residual or 0.0, TOLERANCE),
-        Check("total of one", abs(math.expm1(engine.prepared.log_partition(Evidence()))), TOLERANCE),
+        Check(
+            "reparameterization",
+            max((_product_gap(engine, evidence, c) for c in cases), default=0.0),
+            tolerance=TOLERANCE,
+        ),
+        Check(
+            "log partition", max((_chain_gap(engine, evidence, c) for c in cases[:3]), default=0.0), tolerance=TOLERANCE
+        ),
+        Check("marginals", _query_gap(engine, evidence), tolerance=TOLERANCE),
+        Check("residual", residual or 0.0, tolerance=TOLERANCE),
+        Check("total of one", abs(math.expm1(engine.prepared.log_partition(Evidence()))), tolerance=TOLERANCE),
     ]
 
 
@@ -154,7 +161,7 @@ def _with(problem: Problem, evidence: Evidence, case: Case) -> Evidence:
     discrete = {v: int(x) for v, x in case.items() if problem.variables[v].is_discrete}
     reals = {v: np.atleast_1d(x) for v, x in case.items() if v not in discrete}
     weights = {v: w for v, w in evidence.weights.items() if v not in case}
-    return Evidence({**evidence.codes, **discrete}, weights, {}, {**evidence.reals, **reals})
+    return Evidence({**evidence.codes, **discrete}, weights, reals={**evidence.reals, **reals})
 
 
 def _log_likelihood(evidence: Evidence, case: Case) -> float:

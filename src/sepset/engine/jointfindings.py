@@ -193,10 +193,13 @@ def with_joint_variables(problem: Problem, groups: Iterable[tuple[int, ...]]) ->
     return Problem(
         known,
         (*(_moved(block, moved) for block in problem.blocks), *ties),
-        (*(_moved_group(group, moved) for group in problem.conditionals), *(added if problem.conditionals else ())),
-        first + len(listed),
-        {int(moved[v]): tuple(int(moved[u]) for u in inputs) for v, inputs in problem.functions.items()},
-        problem.forms,
+        conditionals=(
+            *(_moved_group(group, moved) for group in problem.conditionals),
+            *(added if problem.conditionals else ()),
+        ),
+        num_visible=first + len(listed),
+        functions={int(moved[v]): tuple(int(moved[u]) for u in inputs) for v, inputs in problem.functions.items()},
+        forms=problem.forms,
     )
 
 
@@ -212,7 +215,7 @@ def _moved(block: Block, moved: Any) -> Block:
         return replace(block, scopes=scopes)
     if isinstance(block, FactorBlock):
         values: Any = block.values if block.potential is None else block.potential
-        return FactorBlock(scopes, block.cards, values, space=block.space)
+        return FactorBlock(scopes, block.cards, values=values, space=block.space)
     assert isinstance(block, Single)  # there are no other blocks
     return Single(block.value, scopes[0])
 

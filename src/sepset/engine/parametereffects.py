@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias, overload
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, overload
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class ParameterSensitivity(Worded, Plain):
 
     child: str
     state: State
+    _: KW_ONLY
     parents: dict[str, State]
     value: float
     a: float
@@ -148,6 +149,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
 
     target: str
     state: State
+    _: KW_ONLY
     probability: float
     derivatives: Floats = field(repr=False)
     left_out: tuple[str, ...] = ()
@@ -262,8 +264,14 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         return "; ".join([*cut, *none, *(others if self.left_out else [])])
 
 
-Numbers: TypeAlias = tuple[float, float, float, float, float]
-"""The present value of a parameter, and its four coefficients."""
+class Numbers(NamedTuple):
+    """The present value of a parameter, and its four coefficients."""
+
+    value: float
+    a: float
+    b: float
+    c: float
+    d: float
 
 
 class Source(Protocol):
@@ -294,7 +302,8 @@ class Rows:
     def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity:
         """The parameter of a row and column, with its numbers."""
         state = self.child.states[int(self.codes[column])]
-        return ParameterSensitivity(self.child.name, state, self.parameters.varied_context(row), *numbers, 1.0)
+        context = self.parameters.varied_context(row)
+        return ParameterSensitivity(self.child.name, state, parents=context, **numbers._asdict(), largest=1.0)
 
     def is_of(self, child: str) -> bool:
         """Whether these are the parameters of this child."""
@@ -317,7 +326,8 @@ class Entries:
         *others, last = self.scope
         codes = np.unravel_index(row, [v.num_states for v in others]) if others else ()
         states = {v.name: v.states[int(c)] for v, c in zip(others, codes, strict=True)}
-        return ParameterSensitivity(last.name, last.states[column], states, *numbers, math.inf)
+        value = last.states[column]
+        return ParameterSensitivity(last.name, value, parents=states, **numbers._asdict(), largest=math.inf)
 
     def is_of(self, child: str) -> bool:
         """Whether these are the parameters of this child."""
@@ -343,8 +353,7 @@ class Columns:
 
     def parameter(self, i: int) -> ParameterSensitivity:
         """The parameter at a position."""
-        value, a, b, c, d = self.numbers[i].tolist()
-        numbers = value, a, b, c, d
+        numbers = Numbers(*self.numbers[i].tolist())
         source = self.sources[int(self.source[i])]
         found = source.parameter(int(self.row[i]), int(self.code[i]), numbers)
         if self.joints is None:

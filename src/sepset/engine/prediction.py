@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,7 @@ class Prediction(Report, Result):
 
     targets: tuple[Discrete | Vector, ...]
     log_probability: Floats = field(repr=False)
+    _: KW_ONLY
     _probabilities: Mapping[str | tuple[str, ...], Floats] = field(repr=False)
     _moments: Mapping[str, RowMoments] = field(repr=False)
     _source: Source = field(repr=False)

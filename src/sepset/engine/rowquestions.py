@@ -171,10 +171,10 @@ class RowQuestions(Bound):
         return Prediction(
             tuple(variables[v] for v in singles),
             log_probability,
-            {names[v]: table for v, table in found.probabilities.items()}
+            _probabilities={names[v]: table for v, table in found.probabilities.items()}
             | {tuple(names[v] for v in group): table for group, table in tables.items()},
-            {names[v]: moments for v, moments in found.moments.items()},
-            Source.of(data),
+            _moments={names[v]: moments for v, moments in found.moments.items()},
+            _source=Source.of(data),
             method=self.method,
             guarantees=self.promises,
         )

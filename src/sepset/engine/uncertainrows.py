@@ -22,7 +22,7 @@ from sepset.inference.capabilities import answer_rows
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowMoments, Workers
 from sepset.inference.method import Prepared, dense
-from sepset.variables.evidence import Evidence, Likelihood, Not, Soft, resolve
+from sepset.variables.evidence import KINDS, Evidence, Likelihood, Not, Soft, resolve
 from sepset.variables.universe import Variables
 
 UNCERTAIN = (Likelihood, Soft, Not, Set)
@@ -54,7 +54,7 @@ class UncertainRows:
     def evidence(self, row: int) -> Evidence:
         """One row as evidence."""
         parts = [self.rows.evidence(row), self.shared, self.cells.get(row, Evidence())]
-        return Evidence(*({k: v for p in parts for k, v in getattr(p, kind).items()} for kind in KINDS))
+        return Evidence(**{kind: {k: v for p in parts for k, v in getattr(p, kind).items()} for kind in KINDS})
 
     def distinct(self) -> tuple[UncertainRows, Ints]:
         """The distinct rows, those with uncertain cells each by itself, and for every row the index of its own."""
@@ -67,9 +67,6 @@ class UncertainRows:
         places[special] = len(first) + np.arange(len(special))
         cells = {len(first) + i: self.cells[row] for i, row in enumerate(special.tolist())}
         return UncertainRows(self.rows.take(np.concatenate([first, special])), self.shared, cells), places
-
-
-KINDS = ("codes", "weights", "soft", "reals")
 
 
 def with_shared(rows: EvidenceRows, shared: Evidence, variables: Variables) -> UncertainRows:
@@ -149,7 +146,7 @@ def answers(
     tables = {group: np.full((len(different), *_shape(prepared, group)), np.nan) for group in groups}
     for row in range(len(different)):
         evidence = different.evidence(row)
-        plain = Evidence(evidence.codes, evidence.weights, {}, evidence.reals)
+        plain = Evidence(evidence.codes, evidence.weights, reals=evidence.reals)
         found.log_partition[row] = prepared.log_partition(plain)
         if found.log_partition[row] > -np.inf:
             _fill(prepared, resolve_soft(prepared, evidence), row, found, tables)

@@ -76,7 +76,7 @@ class FactorBlock(Frozen):
     Tested by: factors/test_block.py::test_scores_are_the_sum_over_factors
 
     >>> from sepset.factors.potentials import Potts
-    >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0))
+    >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), values=Potts(1.0))
     >>> chain, chain.log_values(np.array([[0, 0, 0], [0, 1, 1]])).tolist()
     (FactorBlock(2 x Potts(weight=1.0) over (2, 2)), [2.0, 1.0])
     """
@@ -89,7 +89,7 @@ class FactorBlock(Frozen):
     space: Space
 
     def __init__(
-        self, scopes: ArrayLike, cards: Sequence[int], values: ArrayLike | Potential, *, space: Space = "linear"
+        self, scopes: ArrayLike, cards: Sequence[int], *, values: ArrayLike | Potential, space: Space = "linear"
     ) -> None:
         ids, sizes = _checked_scopes(scopes, len(cards)), tuple(int(card) for card in cards)
         if any(size < 1 for size in sizes):
@@ -268,7 +268,7 @@ def single_blocks(factors: Sequence[Factor], start: Ints, members: Ints) -> tupl
 
 
 def _rebuild(scopes: Ids, cards: tuple[int, ...], values: Any, space: Space) -> FactorBlock:
-    return FactorBlock(scopes, cards, values, space=space)
+    return FactorBlock(scopes, cards, values=values, space=space)
 
 
 def _checked_scopes(scopes: ArrayLike, arity: int) -> Ids:

@@ -79,7 +79,7 @@ class RunningSums:
             before = () if i == 0 else (ends[i - 1],)
             codes = np.indices([v.num_states for v in (*before, parents[i])]).reshape(len(before) + 1, -1).T
             rows = np.column_stack([codes, step])
-            factors.append(SparseTable((*before, parents[i], end), rows, np.ones(len(rows))))
+            factors.append(SparseTable((*before, parents[i], end), rows, values=np.ones(len(rows))))
         functions = defined_last(factors, ends)
         values = last(self.levels[-1])
         return Decomposition((*factors, Table((ends[-1], parents[-1], child), values)), ends, functions)
@@ -109,7 +109,7 @@ def is_chained(block: FactorBlock) -> bool:
     """Whether chains of running states are much smaller than the tables of a block.
 
     >>> from sepset.factors.potentials import Parity
-    >>> [is_chained(FactorBlock([range(n)], (2,) * n, Parity())) for n in (4, 8)]
+    >>> [is_chained(FactorBlock([range(n)], (2,) * n, values=Parity())) for n in (4, 8)]
     [False, True]
     """
     if block.potential is None or not len(block) or block.arity < 3:
@@ -153,12 +153,12 @@ def _links(automaton: Automaton, scopes: Ints, ends: Ints, cards: Sequence[int])
     count = len(automaton.ends)
     start = automaton.moves(cards[0])
     first = np.einsum("xs,syt->xyt", start[0], automaton.moves(cards[1]))
-    yield FactorBlock(np.column_stack([scopes[:, :2], ends[:, :1]]), (cards[0], cards[1], count), first)
+    yield FactorBlock(np.column_stack([scopes[:, :2], ends[:, :1]]), (cards[0], cards[1], count), values=first)
     for i in range(2, len(cards) - 1):
         links = np.column_stack([ends[:, i - 2], scopes[:, i], ends[:, i - 1]])
-        yield FactorBlock(links, (count, cards[i], count), automaton.moves(cards[i]))
+        yield FactorBlock(links, (count, cards[i], count), values=automaton.moves(cards[i]))
     last = np.where(automaton.moves(cards[-1]) > 0.0, automaton.ends, -np.inf).max(axis=-1)
-    yield FactorBlock(np.column_stack([ends[:, -1], scopes[:, -1]]), (count, cards[-1]), last, space="log")
+    yield FactorBlock(np.column_stack([ends[:, -1], scopes[:, -1]]), (count, cards[-1]), values=last, space="log")
 
 
 def _inputs(scopes: Ints, ends: Ints) -> Iterator[tuple[int, tuple[int, ...]]]:

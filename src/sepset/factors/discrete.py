@@ -115,7 +115,10 @@ class DiscreteFactor(Entries, Frozen, Report):
         codes = self._codes(assignment)
         if len(codes) != len(self.scope):
             missing = [v.name for v in self.scope if v.name not in codes]
-            raise ScopeError(f"A value needs every variable of the scope; missing {listing(missing)}.")
+            raise ScopeError(
+                f"A value needs a state of every variable; missing {listing(missing)}. `condition` gives the factor of "
+                "the rest."
+            )
         return [codes[v.name] for v in self.scope]
 
     def log_value(self, assignment: Assignment) -> float:
@@ -126,20 +129,21 @@ class DiscreteFactor(Entries, Frozen, Report):
     def value(self, assignment: Assignment) -> float:
         """The value at an assignment of the whole scope."""
 
-    def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> Any:
-        """The value at a state (one variable) or assignment; a partial assignment gives the factor of the rest."""
-        if isinstance(key, tuple) and len(key) == len(self.scope) > 1:
-            key = dict(zip(self.scope, key, strict=True))
+    def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
+        """The value at a state (one variable), or at an assignment of the whole scope, as a mapping or in order."""
         if isinstance(key, Mapping):
             for variable in key:
                 axis_of(self.scope, variable)
-            return self.value(key) if len(key) == len(self.scope) else self.condition(key)
-        if len(self.scope) != 1:
-            names = joined(v.name for v in self.scope)
-            raise ScopeError(
-                f"A bare state needs a table of one variable; this one has ({names}). Index with a mapping."
-            )
-        return self.value({self.scope[0]: key})
+            return self.value(key)
+        if len(self.scope) == 1:
+            return self.value({self.scope[0]: key})
+        if isinstance(key, tuple) and len(key) == len(self.scope):
+            return self.value(dict(zip(self.scope, key, strict=True)))
+        names = joined(v.name for v in self.scope)
+        raise ScopeError(
+            f"A bare state needs a table of one variable; this one has ({names}). Index with a mapping, or with one "
+            "state of each in this order."
+        )
 
     def keys(self) -> tuple[Any, ...]:
         """The states of one variable, or the joint states of several as tuples."""

@@ -64,8 +64,8 @@ class CanonicalGaussian(Tabulated):
 
     >>> from sepset.variables.variable import Real
     >>> x, y, z = Real("x"), Real("y"), Real("z")
-    >>> f = CanonicalGaussian((x, y), [[1, -1], [-1, 1]], [1, -1], -3)
-    >>> g = CanonicalGaussian((y, z), [[3, -2], [-2, 4]], [5, -1], 1)
+    >>> f = CanonicalGaussian((x, y), [[1, -1], [-1, 1]], h=[1, -1], g=-3)
+    >>> g = CanonicalGaussian((y, z), [[3, -2], [-2, 4]], h=[5, -1], g=1)
     >>> (f * g).h.tolist(), (f * g).g
     ([1.0, 4.0, -1.0], -2.0)
     """
@@ -73,7 +73,7 @@ class CanonicalGaussian(Tabulated):
     scope: tuple[Vector, ...]
     forms: Forms
 
-    def __init__(self, scope: Iterable[Vector] | Vector, K: ArrayLike, h: ArrayLike, g: float = 0.0) -> None:
+    def __init__(self, scope: Iterable[Vector] | Vector, K: ArrayLike, *, h: ArrayLike, g: float = 0.0) -> None:
         variables = continuous_scope(scope)
         size = width(variables)
         matrices, vectors = shaped(K, (), (size, size), "K"), shaped(h, (), (size,), "h")
@@ -96,12 +96,12 @@ class CanonicalGaussian(Tabulated):
 
     @classmethod
     def from_moments(
-        cls, scope: Iterable[Vector] | Vector, mean: ArrayLike, covariance: ArrayLike, log_mass: float = 0.0
+        cls, scope: Iterable[Vector] | Vector, mean: ArrayLike, *, covariance: ArrayLike, log_mass: float = 0.0
     ) -> CanonicalGaussian:
         r"""The density $N(\mu; \Sigma)$ (times $e^{\ell}$); a singular $\Sigma$ has no canonical form and raises.
 
         >>> from sepset.variables.variable import Real
-        >>> CanonicalGaussian.from_moments(Real("x"), 3.0, 4.0).K.tolist()
+        >>> CanonicalGaussian.from_moments(Real("x"), 3.0, covariance=4.0).K.tolist()
         [[0.25]]
         """
         variables = continuous_scope(scope)
@@ -118,6 +118,7 @@ class CanonicalGaussian(Tabulated):
         cls,
         child: Vector,
         parents: Iterable[Vector] | Vector,
+        *,
         offset: ArrayLike,
         slope: ArrayLike,
         covariance: ArrayLike,
@@ -135,7 +136,7 @@ class CanonicalGaussian(Tabulated):
 
         >>> from sepset.variables.variable import Real
         >>> x, y = Real("x"), Real("y")
-        >>> CanonicalGaussian.from_linear(y, x, 1.0, 2.0, 0.5).marginalize(y).K.tolist()
+        >>> CanonicalGaussian.from_linear(y, x, offset=1.0, slope=2.0, covariance=0.5).marginalize(y).K.tolist()
         [[0.0]]
         """
         above = continuous_scope(parents)

@@ -89,7 +89,7 @@ class CanonicalTable(Tabulated):
 
     >>> from sepset.variables.variable import Real
     >>> d, x = Discrete("d", 2), Real("x")
-    >>> f = CanonicalTable.from_moments((d, x), [0.0, 3.0], [1.0, 4.0], np.log([0.4, 0.6]))
+    >>> f = CanonicalTable.from_moments((d, x), [0.0, 3.0], covariances=[1.0, 4.0], log_weights=np.log([0.4, 0.6]))
     >>> f.marginalize(x).values.round(9).tolist(), round(f.collapse(d).to_moments().variance(), 9)
     ([0.4, 0.6], 4.96)
     """
@@ -98,7 +98,7 @@ class CanonicalTable(Tabulated):
     continuous: tuple[Vector, ...]
     forms: Forms
 
-    def __init__(self, scope: Iterable[AnyVariable], K: ArrayLike, h: ArrayLike, g: ArrayLike) -> None:
+    def __init__(self, scope: Iterable[AnyVariable], K: ArrayLike, *, h: ArrayLike, g: ArrayLike) -> None:
         discrete, continuous = _parted(scope)
         size = _check_room(discrete, continuous)
         shape = _shape(discrete)
@@ -135,7 +135,7 @@ class CanonicalTable(Tabulated):
 
     @classmethod
     def from_moments(
-        cls, scope: Iterable[AnyVariable], means: ArrayLike, covariances: ArrayLike, log_weights: ArrayLike = 0.0
+        cls, scope: Iterable[AnyVariable], means: ArrayLike, *, covariances: ArrayLike, log_weights: ArrayLike = 0.0
     ) -> CanonicalTable:
         r"""The factor $w_d\,N(\mathbf x; \mu_d; \Sigma_d)$; a weight of $-\infty$ is a zero entry."""
         discrete, continuous = _parted(scope)
@@ -418,7 +418,8 @@ class CanonicalTable(Tabulated):
         """A data frame with one row per joint state: its probability, and the means and deviations in it.
 
         >>> from sepset.variables.variable import Real
-        >>> f = CanonicalTable.from_moments((Discrete("d", 2), Real("x")), [0.0, 3.0], [1.0, 4.0], np.log([0.5, 0.5]))
+        >>> scope, weights = (Discrete("d", 2), Real("x")), np.log([0.5, 0.5])
+        >>> f = CanonicalTable.from_moments(scope, [0.0, 3.0], covariances=[1.0, 4.0], log_weights=weights)
         >>> f.to_frame().round(6).to_dict("records")[1]
         {'d': 1, 'probability': 0.5, 'x mean': 3.0, 'x deviation': 2.0}
         """
@@ -432,7 +433,8 @@ class CanonicalTable(Tabulated):
         """The first joint states with their probabilities and moments in one line.
 
         >>> from sepset.variables.variable import Real
-        >>> f = CanonicalTable.from_moments((Discrete("d", 2), Real("x")), [0.0, 3.0], [1.0, 4.0], np.log([0.5, 0.5]))
+        >>> scope, weights = (Discrete("d", 2), Real("x")), np.log([0.5, 0.5])
+        >>> f = CanonicalTable.from_moments(scope, [0.0, 3.0], covariances=[1.0, 4.0], log_weights=weights)
         >>> f.in_words()
         '0: probability 0.5, x mean 0, x deviation 1; 1: probability 0.5, x mean 3, x deviation 2'
         """

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.frozen import fill, made
 from sepset.base.lazy import lazy
-from sepset.base.logarithms import LOG_2PI
+from sepset.base.logarithms import LOG_2PI, differences
 from sepset.base.text import listing
 from sepset.errors import NotClosed, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Conditional, check_scope, find, num_entries, split
@@ -49,6 +49,9 @@ from sepset.variables.variable import Discrete, VariableLike, Vector
 
 RANK = 1e-13
 """Eigenvalues of a singular covariance below this share of the largest are zero."""
+
+SMALL_ROUNDING = 1e-11
+"""The rounding of differences, relative to the deviation of the noise, that log densities do not notice."""
 
 ON_SUPPORT = 1e-9
 """How far from a deterministic relation a point may lie, relative to the terms of the relation."""
@@ -194,8 +197,7 @@ class Regression:
             entry, u: as for `means`.
             y: the child's coordinates, one row each.
         """
-        apart = y - self.means(entry, u)
-        chol = self._cholesky
+        chol, apart = self._cholesky, self._apart(entry, u, y)
         white = in_context(np.swapaxes(chol.root(), -1, -2), apart, entry)
         constant = chol.half_log_det() + 0.5 * self.child.size * LOG_2PI
         logs = np.asarray(-constant[entry] - 0.5 * (white**2).sum(axis=1))
@@ -205,6 +207,21 @@ class Regression:
                 terms = np.abs(y[at]) + np.abs(self.intercept[e]) + np.abs(u[at]) @ np.abs(self.coefficients[e]).T
                 logs[at] = _on_support(self.covariance[e], apart[at], terms)
         return logs
+
+    def _apart(self, entry: Ints, u: Floats, y: Floats) -> Floats:
+        """The difference of each row from its mean; with twice the digits if its rounding is near the noise."""
+        apart = y - self.means(entry, u)
+        sizes = np.abs(u).max(axis=0, initial=0.0), np.abs(y).max(initial=0.0)
+        terms = (
+            sizes[1] + np.abs(self.intercept).max(initial=0.0) + (np.abs(self.coefficients) @ sizes[0]).max(initial=0.0)
+        )
+        variance = np.diagonal(self.covariance, axis1=-2, axis2=-1)
+        noise = np.sqrt(np.min(variance, where=variance > 0, initial=np.inf))
+        if not EPS * terms > SMALL_ROUNDING * noise:
+            return np.asarray(apart)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = differences(y, self.intercept[entry], self.coefficients[entry], u)
+        return np.where(np.isfinite(found), found, apart)
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
         """A draw of the child for each row of parents."""

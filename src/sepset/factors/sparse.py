@@ -53,7 +53,7 @@ class SparseTable(DiscreteFactor):
     Tested by: factors/test_sparse.py::test_laws_together_with_dense_tables
 
     >>> a, b = Discrete("a", 3), Discrete("b", 3)
-    >>> equal = SparseTable((a, b), [[0, 0], [1, 1], [2, 2]], [1, 1, 2])
+    >>> equal = SparseTable((a, b), [[0, 0], [1, 1], [2, 2]], values=[1, 1, 2])
     >>> equal, equal.size, equal[{"a": 2, "b": 2}], equal[{"a": 0, "b": 1}]
     (SparseTable(a[3], b[3]), 3, 2.0, 0.0)
     """
@@ -63,7 +63,7 @@ class SparseTable(DiscreteFactor):
     codes: Ints
     logs: Floats
 
-    def __init__(self, scope: Iterable[Discrete] | Discrete, codes: ArrayLike, values: ArrayLike) -> None:
+    def __init__(self, scope: Iterable[Discrete] | Discrete, codes: ArrayLike, *, values: ArrayLike) -> None:
         numbers = np.asarray(values, dtype=np.float64)
         bad = ~(np.isfinite(numbers) & (numbers >= 0))
         if bad.any():
@@ -73,10 +73,10 @@ class SparseTable(DiscreteFactor):
         self._fill(discrete_scope(scope), codes, logs)
 
     @classmethod
-    def from_log(cls, scope: Iterable[Discrete] | Discrete, codes: ArrayLike, logs: ArrayLike) -> Self:
+    def from_log(cls, scope: Iterable[Discrete] | Discrete, codes: ArrayLike, *, logs: ArrayLike) -> Self:
         r"""The factor $\phi = e^{\ell}$ on these rows; $-\infty$ drops the row.
 
-        >>> SparseTable.from_log(Discrete("a", 2), [[1]], [-1e5]).log_total
+        >>> SparseTable.from_log(Discrete("a", 2), [[1]], logs=[-1e5]).log_total
         -100000.0
         """
         numbers = np.array(logs, dtype=np.float64)
@@ -126,7 +126,7 @@ class SparseTable(DiscreteFactor):
         return cls._make(table.scope, codes, logs[support])
 
     @classmethod
-    def deterministic(cls, child: Discrete, parents: Iterable[Discrete], rule: Rule) -> Self:
+    def deterministic(cls, child: Discrete, parents: Iterable[Discrete], *, rule: Rule) -> Self:
         r"""The factor $\phi(\mathbf u, x) = 1[x = f(\mathbf u)]$, over `(*parents, child)`.
 
         Args:
@@ -135,7 +135,7 @@ class SparseTable(DiscreteFactor):
             rule: called with one state per parent, or a mapping from tuples of states (from states, for one parent).
 
         >>> a, b, both = Discrete("a", (False, True)), Discrete("b", (False, True)), Discrete("both", (False, True))
-        >>> SparseTable.deterministic(both, (a, b), lambda x, y: x and y).codes.tolist()
+        >>> SparseTable.deterministic(both, (a, b), rule=lambda x, y: x and y).codes.tolist()
         [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 1, 1]]
         """
         given = tuple(parents)
@@ -375,7 +375,7 @@ class SparseConditional:
     r"""The conditional that eliminating variables from a sparse table produces: $\phi(\mathbf y \mid \mathbf x)$.
 
     >>> a, b = Discrete("a"), Discrete("b")
-    >>> conditional, rest = SparseTable((a, b), [[0, 1], [1, 0], [1, 1]], [1, 5, 2]).eliminate("b")
+    >>> conditional, rest = SparseTable((a, b), [[0, 1], [1, 0], [1, 1]], values=[1, 5, 2]).eliminate("b")
     >>> conditional, conditional.mode({a: np.array([0, 1])}, 2)[b].tolist()
     (Conditional(b[2] | a[2]), [1, 0])
     """

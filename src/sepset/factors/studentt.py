@@ -34,7 +34,7 @@ class StudentT(Worded):
     Guarantee: exact.
     Tested by: factors/test_studentt.py::test_several_dimensions_are_scipys
 
-    >>> t = StudentT(8, 2.0, 1.8)
+    >>> t = StudentT(8, 2.0, dispersion=1.8)
     >>> round(float(np.exp(t.log_density(3.0))), 7), round(float(t.scale[0]), 7)
     (0.2130712, 1.3416408)
     """
@@ -43,7 +43,7 @@ class StudentT(Worded):
     location: Floats
     dispersion: Floats
 
-    def __init__(self, degrees: float, location: ArrayLike, dispersion: ArrayLike) -> None:
+    def __init__(self, degrees: float, location: ArrayLike, *, dispersion: ArrayLike) -> None:
         center = np.array(location, dtype=np.float64).reshape(-1)
         matrix = np.array(dispersion, dtype=np.float64).reshape(len(center), len(center))
         if not degrees > 0:

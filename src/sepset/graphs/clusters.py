@@ -60,6 +60,7 @@ class ClusterGraph(Sketched):
         self,
         clusters: Iterable[Nodes],
         edges: Iterable[tuple[int, int]] = (),
+        *,
         sepsets: Iterable[Nodes] | None = None,
     ) -> None:
         scopes = tuple(map(scope_of, clusters))
@@ -323,7 +324,7 @@ def tree_decomposition(
         links = list(itertools.pairwise(sorted(last.values())))
         edges += links
         sepsets += [()] * len(links)
-    return ClusterTree(clusters, edges, sepsets)
+    return ClusterTree(clusters, edges, sepsets=sepsets)
 
 
 def strong_root(tree: ClusterTree, continuous: Nodes) -> int | None:

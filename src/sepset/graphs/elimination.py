@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
 from sepset.base.display import Plain, Worded
@@ -18,7 +18,16 @@ from sepset.errors import ScopeError, StateError
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
 
-__all__ = ["Cards", "GraphElimination", "card_list", "eliminate_graph", "fill_in", "induced_width"]
+__all__ = [
+    "Cards",
+    "GraphElimination",
+    "card_list",
+    "checked_order",
+    "eliminate_graph",
+    "eliminated",
+    "fill_in",
+    "induced_width",
+]
 
 Cards: TypeAlias = Mapping[str, int] | int | None
 
@@ -49,6 +58,7 @@ class GraphElimination(Worded, Plain):
 
     order: tuple[str, ...]
     cliques: tuple[tuple[str, ...], ...] = field(repr=False)
+    _: KW_ONLY
     sizes: tuple[int, ...] = field(repr=False)
     fill_edges: tuple[tuple[str, str], ...] = field(repr=False)
     parents: tuple[int, ...] = field(repr=False)
@@ -144,8 +154,8 @@ def eliminate_graph(graph: Graph, order: Iterable[Node], *, cards: Cards = None,
     """
     graph = undirected(graph)
     kept = graph.ids(keep)
-    ids = _checked_order(graph, order, kept)
-    return _result(graph, ids, kept, card_list(graph.nodes, cards))
+    ids = checked_order(graph, [graph.id(node) for node in order], kept)
+    return eliminated(graph, ids, card_list(graph.nodes, cards), kept)
 
 
 def induced_width(graph: Graph, order: Iterable[Node]) -> int:
@@ -198,8 +208,11 @@ def card_list(nodes: Sequence[str], cards: Cards) -> list[int]:
     return found
 
 
-def _checked_order(graph: UndirectedGraph, order: Iterable[Node], kept: Sequence[int]) -> list[int]:
-    ids = [graph.id(node) for node in order]
+def checked_order(graph: UndirectedGraph, order: Iterable[int], kept: Sequence[int] = ()) -> list[int]:
+    """The node numbers of an order; raises unless each node is either in it, once, or kept."""
+    ids = [int(i) for i in order]
+    if not kept and sorted(ids) == list(range(len(graph))):
+        return ids
     seen = set(kept)
     for i in ids:
         if i in seen:
@@ -214,7 +227,10 @@ def _checked_order(graph: UndirectedGraph, order: Iterable[Node], kept: Sequence
     return ids
 
 
-def _result(graph: UndirectedGraph, ids: list[int], kept: list[int], cards: list[int]) -> GraphElimination:
+def eliminated(
+    graph: UndirectedGraph, ids: Sequence[int], cards: Sequence[int], kept: Sequence[int] = ()
+) -> GraphElimination:
+    """The result of eliminating the nodes of these numbers, all but those `kept`; nothing is checked."""
     indptr, indices = (array.tolist() for array in graph.neighbor_csr)
     rows = [set(indices[start:stop]) for start, stop in itertools.pairwise(indptr)]
     position = dict(zip([*ids, *kept], range(len(graph)), strict=True))
@@ -230,7 +246,7 @@ def _result(graph: UndirectedGraph, ids: list[int], kept: list[int], cards: list
     )
 
 
-def _messages(ids: list[int], rows: list[set[int]], position: dict[int, int]) -> tuple[list[list[int]], list[int]]:
+def _messages(ids: Sequence[int], rows: list[set[int]], position: dict[int, int]) -> tuple[list[list[int]], list[int]]:
     """Each message's scope, the union of later neighbors and arriving messages; and its receiver, the first member."""
     arriving: list[list[int]] = [[] for _ in ids]
     scopes: list[list[int]] = []
@@ -248,11 +264,11 @@ def _messages(ids: list[int], rows: list[set[int]], position: dict[int, int]) ->
     return scopes, parents
 
 
-def _fill(ids: list[int], scopes: list[list[int]], rows: list[set[int]]) -> list[tuple[int, int]]:
+def _fill(ids: Sequence[int], scopes: list[list[int]], rows: list[set[int]]) -> list[tuple[int, int]]:
     pairs = {(min(u, v), max(u, v)) for v, scope in zip(ids, scopes, strict=True) for u in scope if u not in rows[v]}
-    eliminated = set(ids)
-    for scope in scopes:
-        if scope and eliminated.isdisjoint(scope):
+    gone = set(ids)
+    for scope in scopes if len(gone) < len(rows) else ():
+        if scope and gone.isdisjoint(scope):
             pairs.update((a, b) for a, b in itertools.combinations(scope, 2) if b not in rows[a])
     return sorted(pairs)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
 from sepset.base.checks import one_of
@@ -41,6 +41,7 @@ class Independence(Worded, Plain):
 
     x: str
     y: str
+    _: KW_ONLY
     given: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -68,7 +69,7 @@ def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Indepe
     """
     required_graph(graph)
     statements = _statements(graph.nodes, max_given)
-    return tuple(Independence(x, y, given) for x, y, given in statements if _separates(graph, x, y, given))
+    return tuple(Independence(x, y, given=given) for x, y, given in statements if _separates(graph, x, y, given))
 
 
 def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:

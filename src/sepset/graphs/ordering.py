@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
-from typing import Protocol, overload, runtime_checkable
+from typing import NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 
-from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
+from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.checks import generator, number, whole
 from sepset.base.frozen import fill
 from sepset.base.text import nearest, readable
@@ -23,9 +23,10 @@ from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
-from sepset.graphs.elimination import Cards, GraphElimination, card_list, eliminate_graph
+from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
+from sepset.graphs.sweeps import side_to_side
 
 __all__ = [
     "DEFAULT_ORDER",
@@ -251,7 +252,7 @@ class Portfolio:
     Simplicial nodes go first: some clique of every triangulation contains each of them with its neighbors, so this is
     safe (among variables of two states or more). The rest is ordered repeatedly by fill, weighted fill, message size
     and blends of them, with noise added to the costs; a large graph of tables also from one side to the
-    other (Cuthill and McKee); and the best order so far is varied. A run stops as soon as its
+    other (King); and the best order so far is varied. A run stops as soon as its
     tables exceed the best. The result depends only on the seed, unless `seconds` sets the budget. If the first orders
     (one on a large graph, or on a part of it) are a thousand times beyond the task's limit, the search ends there.
 
@@ -282,7 +283,9 @@ class Portfolio:
     def arrange(self, task: OrderingTask) -> Sequence[int] | Ints:
         """The node numbers, first eliminated first."""
         if len(task) <= costs.SMALL_GRAPH and self == DEFAULT_ORDER:
-            order, total, work = _run(task, task.cards, task.logs, _FILL, np.zeros(len(task)), _index(task), math.inf)
+            order, total, work = _run(
+                task, task.cards, task.logs, _BLENDS[0].mix, np.zeros(len(task)), _index(task), math.inf
+            )
             if _spent(work, 1) >= _worth(task, total):
                 return order
         first = _simplicial(task)
@@ -300,7 +303,7 @@ class Portfolio:
         while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
-            if step == 1 and task.has_tables and search.total > costs.SWEPT_BITS:
+            if step == 1 and task.has_tables and len(task) >= costs.SWEPT_NODES and search.total > costs.SWEPT_BITS:
                 search.try_sweep()
             if search.is_hopeless(step):
                 raise hopeless(task, step)
@@ -314,15 +317,28 @@ class Portfolio:
         return (self.restarts is None or step < self.restarts) and (end is None or time.monotonic() < end)
 
 
-# Each row: whether edges are weighted by states; coefficients of log fill, log message size and log number of states.
+class _Blend(NamedTuple):
+    """The costs of a greedy pass: whether edges are weighted by states; the coefficients of log fill and of the log
+    message size; and that of the log number of states."""
+
+    is_weighted: bool
+    mix: Floats
+    states: float
+
+
+def _blend(is_weighted: bool, fill: float, message: float, states: float) -> _Blend:
+    return _Blend(is_weighted, np.array([fill, message]), states)
+
+
 _BLENDS = (
-    (True, 1.0, 0.0, 0.0),
-    (False, 1.0, 0.0, 0.0),
-    (True, 1.0, 0.0, -1.0),
-    (True, 1.0, 1.0, 1.0),
-    (False, 1.0, 1.0, 0.0),
-    (False, 0.0, 1.0, 1.0),
+    _blend(True, 1.0, 0.0, 0.0),
+    _blend(False, 1.0, 0.0, 0.0),
+    _blend(True, 1.0, 0.0, -1.0),
+    _blend(True, 1.0, 1.0, 1.0),
+    _blend(False, 1.0, 1.0, 0.0),
+    _blend(False, 0.0, 1.0, 1.0),
 )
+_SWEEP = _blend(True, 0.0, 0.0, 0.0)
 _NOISES = (0.0, 0.3, 0.1, 0.6)
 # Three of every four tries vary the best order's costs, at all or some of the nodes; the fourth starts from scratch.
 _SPREADS = (1.0, 0.3, 0.1)
@@ -330,7 +346,6 @@ _SPREADS = (1.0, 0.3, 0.1)
 
 DEFAULT_ORDER = Portfolio()
 """The ordering method used by default."""
-_FILL = np.array([1.0, 0.0])
 
 
 def _spent(work: int, step: int) -> float:
@@ -372,31 +387,32 @@ class _Search:
         tie = self.rng.random(len(bias))
         patience = 0 if len(self.order) else self.task.patience
         order, total, work = _run(
-            self.task, self.weights[blend[0]], self.logs, np.array(blend[1:3]), bias, tie, self.total, patience
+            self.task, self.weights[blend.is_weighted], self.logs, blend.mix, bias, tie, self.total, patience
         )
         self.work += work
-        if len(order) == len(bias) and (total <= self.total or not len(self.order)):
-            self.order, self.total, self.blend, self.bias = order, total, blend, bias
+        self._keep(order, total, blend, bias)
+
+    def _keep(self, order: Ints, total: float, blend: _Blend, bias: Floats) -> None:
+        """Keep a finished order if it is the best; later tries also vary one that is as good."""
+        is_first = not len(self.order)
+        if len(order) == len(bias) and (total <= self.total or is_first):
+            self.order = order if total < self.total or is_first else self.order
+            self.total, self.blend, self.bias = total, blend, bias
 
     def try_sweep(self) -> None:
         """Node by node from one side of the graph to the other, as a grid is eliminated row by row."""
-        from scipy.sparse import csgraph, csr_array
-
-        n, bias = len(self.logs), np.empty(len(self.logs))
-        task = self.task
-        graph = csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
-        bias[csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(n)
-        order, total, work = _run(task, self.weights[True], self.logs, np.zeros(2), bias, bias, self.total, 0)
+        task, bias = self.task, np.empty(len(self.logs))
+        bias[side_to_side(task.indptr, task.indices)] = np.arange(len(bias))
+        order, total, work = _run(task, self.weights[True], self.logs, _SWEEP.mix, bias, bias, self.total)
         self.work += work
-        if len(order) == n and total < self.total:
-            self.order, self.total, self.blend, self.bias = order, total, (True, 0.0, 0.0, 0.0), bias
+        self._keep(order, total, _SWEEP, bias)
 
-    def _fresh(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
+    def _fresh(self, step: int) -> tuple[_Blend, Floats]:
         blend = _BLENDS[step % len(_BLENDS)]
         noise = _NOISES[step // len(_BLENDS) % len(_NOISES)]
-        return blend, blend[3] * self.logs + noise * self.rng.standard_normal(len(self.logs))
+        return blend, blend.states * self.logs + noise * self.rng.standard_normal(len(self.logs))
 
-    def _varied(self, step: int) -> tuple[tuple[bool, float, float, float], Floats]:
+    def _varied(self, step: int) -> tuple[_Blend, Floats]:
         n = len(self.bias)
         chosen = self.rng.random(n) < _SPREADS[step % 4]
         size = (0.3, 1.0)[step // 4 % 2]
@@ -436,7 +452,7 @@ def elimination_order(
     rows, patience = (indptr.copy(), indices.copy()), costs.READS_OF_A_PLAN
     task = OrderingTask(graph.nodes, *rows, weights, group, patience=patience, has_tables=True)
     ids = (method or DEFAULT_ORDER).arrange(task)
-    return eliminate_graph(graph, [graph.nodes[i] for i in ids], cards=cards)
+    return eliminated(graph, checked_order(graph, ids), found)
 
 
 def _groups(graph: UndirectedGraph, groups: list[Nodes]) -> Ints:
@@ -462,18 +478,17 @@ def _run(
     """One compiled greedy pass: the order, log2 of its total table size, and the work done."""
     from sepset.kernels.graphs.ordering import greedy_order
 
-    def run(cancel: Bytes) -> tuple[Ints, float, int]:
-        costs_of_nodes = weight, logs, task.group, mix, bias, tie
-        return greedy_order(task.indptr, task.indices, *costs_of_nodes, limit, patience, cancel)
-
-    return interruptible(run) if len(task.indices) > costs.EDGES_UNINTERRUPTED else run(NEVER)
+    arguments = task.indptr, task.indices, weight, logs, task.group, mix, bias, tie, limit, patience
+    if len(task.indices) <= costs.EDGES_UNINTERRUPTED:
+        return greedy_order(*arguments, NEVER)
+    return interruptible(lambda cancel: greedy_order(*arguments, cancel))
 
 
 def _simplicial(task: OrderingTask) -> Ints:
     """The nodes that can be eliminated first, one after the other, without adding a fill edge."""
     n = len(task)
     blank = np.zeros(n)
-    return _run(task, np.ones(n), task.logs, _FILL, blank, blank, -np.inf)[0]
+    return _run(task, np.ones(n), task.logs, _BLENDS[0].mix, blank, blank, -np.inf)[0]
 
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Plain, Worded
 from sepset.base.text import listing, nearest
@@ -40,7 +40,7 @@ def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None
     number = {name: len(large) + i for i, name in enumerate(names)}
     links = [(i, number[name], (name,)) for i, scope in enumerate(large) for name in scope]
     clusters = [*large, *((name,) for name in names)]
-    return ClusterGraph(clusters, [(a, b) for a, b, _ in links], [sepset for *_, sepset in links])
+    return ClusterGraph(clusters, [(a, b) for a, b, _ in links], sepsets=[sepset for *_, sepset in links])
 
 
 def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) -> ClusterGraph:
@@ -95,7 +95,7 @@ def _mini_buckets(scopes: list[Scope], names: list[str], position: dict[str, int
         chain = list(itertools.pairwise(range(first, len(clusters))))
         edges += chain
         sepsets += [(name,)] * len(chain)
-    return ClusterGraph(clusters, edges, sepsets)
+    return ClusterGraph(clusters, edges, sepsets=sepsets)
 
 
 def _packed(items: list[tuple[Scope, int]], bound: int) -> list[tuple[set[str], list[tuple[Scope, int]]]]:
@@ -130,6 +130,7 @@ class RegionGraph(Worded, Plain):
 
     regions: tuple[Scope, ...]
     edges: tuple[tuple[int, int], ...]
+    _: KW_ONLY
     counting: tuple[int, ...]
 
     def check_counting(self) -> None:
@@ -181,7 +182,7 @@ def cluster_variation_graph(scopes: Iterable[Nodes], variables: Iterable[Node] |
         counting.append(1 - sum(counting[s] for s in supersets))
     edges = [(s, r) for r in range(len(ordered)) for s in above[r] if not any(s in above[t] for t in above[r])]
     regions = tuple(tuple(sorted(region, key=position.__getitem__)) for region in ordered)
-    return RegionGraph(regions, tuple(sorted(edges)), tuple(counting))
+    return RegionGraph(regions, tuple(sorted(edges)), counting=tuple(counting))
 
 
 def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str]]:

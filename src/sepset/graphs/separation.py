@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -53,6 +53,7 @@ class Trail(Sequence[str], Worded, Plain):
 
     nodes: tuple[str, ...]
     arrows: tuple[str, ...]
+    _: KW_ONLY
     opened: tuple[tuple[str, str], ...] = ()
 
     @overload
@@ -154,7 +155,7 @@ def active_trail(dag: Graph, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail 
     ids = [state // 2 for state in states]
     colliders = [ids[k + 1] for k, pair in enumerate(itertools.pairwise(arrows)) if pair == ("->", "<-")]
     opened = tuple((dag.nodes[c], dag.nodes[_nearest_observed(dag, c, observed)]) for c in colliders)
-    return Trail(tuple(dag.nodes[i] for i in ids), arrows, opened)
+    return Trail(tuple(dag.nodes[i] for i in ids), arrows, opened=opened)
 
 
 def separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:

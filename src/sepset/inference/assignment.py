@@ -14,7 +14,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -52,12 +52,13 @@ class Certificate(Worded, Plain):
         proof: why it holds, in one sentence.
         verify: computes again whether it does.
 
-    >>> Certificate("2 is even", "it is twice one", lambda: 2 % 2 == 0).check()
+    >>> Certificate("2 is even", "it is twice one", verify=lambda: 2 % 2 == 0).check()
     True
     """
 
     claim: str
     proof: str
+    _: KW_ONLY
     verify: Callable[[], bool] = field(repr=False)
 
     def check(self) -> bool:
@@ -85,6 +86,7 @@ class Found:
 
     codes: Ints
     log_values: tuple[float, ...]
+    _: KW_ONLY
     bound: float = math.inf
     guarantee: Guarantee = Guarantee.HEURISTIC
     certificate: Certificate | None = None
@@ -149,6 +151,7 @@ class AssignmentTask:
 
     problem: Problem
     evidence: Evidence
+    _: KW_ONLY
     over: tuple[int, ...] | None = None
     k: int = 1
     start: Ints | None = None

@@ -145,7 +145,7 @@ def best_by_cases(prepared: Prepared, summed: Mapping[int, Discrete], evidence: 
     def log_value(values: Mapping[int, int]) -> float:
         weights = {v: row for v, row in evidence.weights.items() if v not in values}
         weight = math.prod(float(evidence.weights[v][c]) for v, c in values.items() if v in evidence.weights)
-        told = Evidence({**evidence.codes, **values}, weights, {}, evidence.reals)
+        told = Evidence({**evidence.codes, **values}, weights, reals=evidence.reals)
         return math.log(weight) + prepared.log_partition(told)  # positive: the assignment is a possible one
 
     cards = {v: int(prepared.problem.variables.cards[v]) for v in over}

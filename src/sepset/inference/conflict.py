@@ -11,7 +11,7 @@ from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, TooLarge
 from sepset.inference.method import AnswersQueries
 from sepset.problem import Problem
-from sepset.variables.evidence import Evidence
+from sepset.variables.evidence import KINDS, Evidence
 from sepset.variables.variable import Discrete
 
 
@@ -55,8 +55,7 @@ def _is_impossible(prepared: AnswersQueries, evidence: Evidence, positions: Iter
 def restrict(evidence: Evidence, positions: Iterable[int]) -> Evidence:
     """The evidence on these positions only."""
     kept = set(positions)
-    parts = (evidence.codes, evidence.weights, evidence.soft, evidence.reals)
-    return Evidence(*({v: x for v, x in part.items() if v in kept} for part in parts))  # type: ignore[arg-type]
+    return Evidence(**{kind: {v: x for v, x in getattr(evidence, kind).items() if v in kept} for kind in KINDS})
 
 
 def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEvidence:

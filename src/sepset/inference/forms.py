@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -145,7 +145,7 @@ class PreparedForms:
         cards, variables = self.problem.variables.cards, self.problem.variables
         codes = {v: 0 for v in children if cards[v]}
         reals = {v: np.zeros(variables[v].size) for v in children if not cards[v]}  # type: ignore[union-attr]
-        return Evidence({**evidence.codes, **codes}, evidence.weights, evidence.soft, {**evidence.reals, **reals})
+        return replace(evidence, codes={**evidence.codes, **codes}, reals={**evidence.reals, **reals})
 
     def _drawn(self, place: int, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
         """Draws of the child of one conditional, given its parents."""

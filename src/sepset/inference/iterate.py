@@ -161,6 +161,15 @@ def deadline(until: Until) -> float:
     return np.inf if until.seconds is None else time.monotonic() + until.seconds
 
 
+def left_until(until: Until, end: float) -> Until:
+    """The same rule for what is left of a run that ends at a time on the clock of `time.monotonic`.
+
+    >>> left_until(Until(steps=3), deadline(Until(steps=3))).seconds is None
+    True
+    """
+    return until if end == np.inf else replace(until, seconds=max(end - time.monotonic(), 0.0))
+
+
 class Iterative(Protocol[T_contra, S]):
     """A method that improves a state step by step; a codec stores states that are not plain values.
 

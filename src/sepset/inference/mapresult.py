@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -121,6 +121,7 @@ class MapResult(Report, Result, Answers[str, Any]):
 
     assignments: tuple[Mapping[str, Any], ...]
     log_values: tuple[float, ...]
+    _: KW_ONLY
     log_partition_of: Callable[[], float] = field(repr=False)
     bound: float = math.inf
     variables: Variables = field(default=NO_VARIABLES, kw_only=True, repr=False)

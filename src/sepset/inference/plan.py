@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol
 
@@ -43,6 +43,7 @@ class EliminationPlan(Report):
 
     relevant: Relevant = field(repr=False)
     symbolic: SymbolicElimination = field(repr=False)
+    _: KW_ONLY
     num_variables: int
     scopes: tuple[Ints, Ints] = field(repr=False)
     targets: tuple[str, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
@@ -204,15 +204,7 @@ class QueryResult(Entries, Result, Report):
 
     def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
         """The probability of a state of one target, or of an assignment of all of them, as a mapping or in order."""
-        if isinstance(key, tuple) and len(key) == len(self.scope) > 1:
-            key = {v.name: state for v, state in zip(self.scope, key, strict=True)}
-        found = self.distribution[key]
-        if not isinstance(found, float):
-            missing = listing([v.name for v in found.scope])
-            raise ScopeError(
-                f"A probability needs a state of every target; missing {missing}. `condition` gives the rest of them."
-            )
-        return found
+        return float(self.distribution[key])
 
     def mean(self) -> Any:
         """The expectation, if the targets are numbers."""
@@ -360,8 +352,8 @@ class MarginalsResult(Answers[str, Any], Report):
         self,
         place: Mapping[str, int],
         read: Callable[[int], Any],
-        log_partition: float | None = None,
         *,
+        log_partition: float | None = None,
         findings: Findings = NOTHING_FOUND,
         rows: Callable[[Ints], Floats] | None = None,
         **about: Any,
@@ -519,7 +511,7 @@ def _restored(
     about: dict[str, Any],
 ) -> MarginalsResult:
     place = {name: position for position, name in enumerate(names)}
-    return MarginalsResult(place, known.__getitem__, log_partition, findings=findings, **about)
+    return MarginalsResult(place, known.__getitem__, log_partition=log_partition, findings=findings, **about)
 
 
 def exponential(value: float) -> float:
@@ -539,6 +531,7 @@ class LogProbabilityResult(Result, Worded, Plain):
 
     value: float
     lower: float = -math.inf
+    _: KW_ONLY
     upper: float = math.inf
 
     @property

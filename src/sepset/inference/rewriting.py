@@ -54,7 +54,7 @@ def rewritten(
     functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items() if a in place}
     functions |= {ids[a]: tuple(ids[v] for v in f) for part in parts.values() for a, f in part.functions.items()}
     groups = tuple(_groups(problem, dict(zip(kept, range(len(kept)), strict=True)), place, parts, homes, ids))
-    made = Problem.of_factors(variables, factors, scopes, groups, problem.num_visible)
+    made = Problem.of_factors(variables, factors, scopes=scopes, conditionals=groups, num_visible=problem.num_visible)
     return made.with_forms(functions, ()), ids, homes
 
 

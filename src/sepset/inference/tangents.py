@@ -297,7 +297,7 @@ def _is_same(one: Point, other: Point) -> bool:
 def masked(evidence: Evidence, masks: Mapping[int, Floats]) -> Evidence:
     """The evidence with the states of some variables restricted to those that masks allow."""
     weights = {v: np.asarray(evidence.weights.get(v, 1.0) * mask) for v, mask in masks.items()}
-    return Evidence(evidence.codes, {**evidence.weights, **weights}, {}, evidence.reals)
+    return Evidence(evidence.codes, {**evidence.weights, **weights}, reals=evidence.reals)
 
 
 def branches(evidence: Evidence, children: Mapping[int, Discrete]) -> Iterator[tuple[Evidence, dict[int, int], float]]:
@@ -314,4 +314,4 @@ def branches(evidence: Evidence, children: Mapping[int, Discrete]) -> Iterator[t
         weight = math.prod(float(evidence.weights[v][c]) for v, c in known.items() if v in evidence.weights)
         if weight > 0.0:
             rest = {v: row for v, row in evidence.weights.items() if v not in known}
-            yield Evidence({**evidence.codes, **known}, rest, {}, evidence.reals), known, math.log(weight)
+            yield Evidence({**evidence.codes, **known}, rest, reals=evidence.reals), known, math.log(weight)

@@ -73,7 +73,7 @@ class Wiring:
     >>> from sepset.factors.block import FactorBlock
     >>> from sepset.factors.potentials import Potts
     >>> from sepset.variables.variable import Discrete
-    >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), Potts(1.0))
+    >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), values=Potts(1.0))
     >>> wiring = Wiring.of(Problem(Variables([Discrete(n) for n in "abc"]), (chain,)), Evidence({2: 1}))
     >>> wiring.free.tolist(), wiring.unary.tolist(), wiring.log_value([1, 1])
     ([0, 1], [0.0, 0.0, 0.0, 1.0], 2.0)

@@ -48,9 +48,9 @@ def read_drawing(found: Cursor) -> Drawing:
     return Drawing(
         {key: title.text() for key, title in found["titles"].items()} if "titles" in found else {},
         found["format"].text() if "format" in found else "",
-        _read_item(found["network"]) if "network" in found else NOTHING,
-        {key: _read_item(item) for key, item in found["nodes"].items()} if "nodes" in found else {},
-        {key: _read_look(look) for key, look in found["looks"].items()} if "looks" in found else {},
+        network=_read_item(found["network"]) if "network" in found else NOTHING,
+        nodes={key: _read_item(item) for key, item in found["nodes"].items()} if "nodes" in found else {},
+        looks={key: _read_look(look) for key, look in found["looks"].items()} if "looks" in found else {},
     )
 
 
@@ -61,7 +61,7 @@ def _read_look(found: Cursor) -> Look:
         x, y = found["position"].array((2,)).tolist()
         position = (x, y)
     color, comment, group = (found[key].text() if key in found else "" for key in ("color", "comment", "group"))
-    return found.made(lambda: Look(position, color, comment, group))
+    return found.made(lambda: Look(position, color, comment=comment, group=group))
 
 
 def _read_item(found: Cursor, depth: int = DEPTH) -> Item:

@@ -123,7 +123,7 @@ def read_block(item: Cursor, variables: Variables) -> Factor | FactorBlock:
         raise item["scopes"].error(f"a position has no variable with the numbers of states {list(cards)}")
     if "potential" in item:
         potential = _read_potential(item["potential"])
-        return item.made(lambda: FactorBlock(rows, cards, potential))
+        return item.made(lambda: FactorBlock(rows, cards, values=potential))
     return _read_valued(item, rows, cards)
 
 
@@ -134,7 +134,7 @@ def _read_valued(item: Cursor, rows: Any, cards: tuple[int, ...]) -> FactorBlock
     if flat.ndim != 1 or flat.size not in (size, len(rows) * size):
         raise item[key].error(f"expected {size} numbers, or {len(rows) * size}")
     space: Any = "linear" if key == "values" else "log"
-    return item.made(lambda: FactorBlock(rows, cards, flat.reshape(-1, size), space=space))
+    return item.made(lambda: FactorBlock(rows, cards, values=flat.reshape(-1, size), space=space))
 
 
 def _read_potential(item: Cursor) -> Potential:
@@ -189,7 +189,7 @@ def _read_sparse(item: Cursor, variables: Variables) -> SparseTable:
     if codes.size != logs.size * len(scope):
         raise item["codes"].error(f"{logs.size} rows of {len(scope)} codes were expected; found {codes.size} codes")
     rows = codes.reshape(logs.size, len(scope))
-    return item.made(lambda: SparseTable.from_log(scope, rows, logs))
+    return item.made(lambda: SparseTable.from_log(scope, rows, logs=logs))
 
 
 def _read_gaussian(item: Cursor, variables: Variables) -> CanonicalGaussian:
@@ -197,7 +197,7 @@ def _read_gaussian(item: Cursor, variables: Variables) -> CanonicalGaussian:
     scope = continuous_all(item["scope"], variables)
     size = sum(variable.size for variable in scope)
     K, h, g = _forms(item, 1, size)
-    return item.made(lambda: CanonicalGaussian(scope, K[0], h[0], float(g[0])))
+    return item.made(lambda: CanonicalGaussian(scope, K[0], h=h[0], g=float(g[0])))
 
 
 def _read_gaussian_table(item: Cursor, variables: Variables) -> CanonicalTable:
@@ -206,7 +206,7 @@ def _read_gaussian_table(item: Cursor, variables: Variables) -> CanonicalTable:
     size = sum(getattr(variable, "size", 0) for variable in scope)
     entries = math.prod(getattr(variable, "num_states", 1) for variable in scope)
     K, h, g = _forms(item, entries, size)
-    return item.made(lambda: CanonicalTable(scope, K, h, g))
+    return item.made(lambda: CanonicalTable(scope, K, h=h, g=g))
 
 
 def _forms(item: Cursor, entries: int, size: int) -> tuple[Floats, Floats, Floats]:

@@ -55,7 +55,7 @@ class VariableReader:
         if self.variables < 0:
             raise item["shape"].error(f"the arrays of a file stand for at most {MAX_VARIABLES:,} variables")
         states = self._states(item["states"])
-        return item.made(lambda: VariableArray(name, shape, states))
+        return item.made(lambda: VariableArray(name, shape, states=states))
 
     def _states(self, item: Cursor) -> int | tuple[State, ...]:
         """The states: a list of them, or their number."""

@@ -86,7 +86,9 @@ def property_drawing(network: Item, nodes: Mapping[str, Item]) -> Drawing:
     said = {name: _said(item) for name, item in drawn.items()}
     titles = {name: found["title"] for name, found in said.items() if found.get("title")}
     looks = {name: look for name, found in said.items() if (look := _look(found)) != UNSEEN}
-    return Drawing(titles, PROPERTIES, network, drawn, looks) if drawn or network.items else Drawing()
+    return (
+        Drawing(titles, PROPERTIES, network=network, nodes=drawn, looks=looks) if drawn or network.items else Drawing()
+    )
 
 
 def _said(item: Item) -> dict[str, str]:
@@ -97,7 +99,7 @@ def _said(item: Item) -> dict[str, str]:
 
 def _look(said: Mapping[str, str]) -> Look:
     texts = {key: said.get(key, "") for key in ("position", "color", "comment", "group")}
-    return Look(pair(texts["position"]), color(texts["color"]), texts["comment"], texts["group"])
+    return Look(pair(texts["position"]), color(texts["color"]), comment=texts["comment"], group=texts["group"])
 
 
 def properties(drawing: Drawing, name: str) -> list[str]:

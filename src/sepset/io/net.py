@@ -199,14 +199,18 @@ def _drawing(network: Item, nodes: Mapping[str, Item]) -> Drawing:
     labels = {name: unquoted(label.text) for name, item in drawn.items() for label in item.all("label")}
     titles = {name: label for name, label in labels.items() if label.strip()}
     looks = {name: look for name, item in drawn.items() if (look := _look(item)) != UNSEEN}
-    return Drawing(titles, FORMAT, network, drawn, mirrored(looks)) if drawn or network.items else BLANK
+    return (
+        Drawing(titles, FORMAT, network=network, nodes=drawn, looks=mirrored(looks))
+        if drawn or network.items
+        else BLANK
+    )
 
 
 def _look(item: Item) -> Look:
     """How a node is drawn, with y upward as in the file."""
     texts = {part.tag: part.text for part in item.items}
     comment, group = (unquoted(texts.get(key, "")) for key in (COMMENT, GROUP))
-    return Look(pair(texts.get("position", "")), color(unquoted(texts.get(COLOR, ""))), comment, group)
+    return Look(pair(texts.get("position", "")), color(unquoted(texts.get(COLOR, ""))), comment=comment, group=group)
 
 
 def render(model: Model) -> bytes:

@@ -87,7 +87,7 @@ def _drawing(root: Element, nodes: Mapping[str, _Node]) -> Drawing:
     drawn = network_item(root, {key: node.name for key, node in nodes.items()})
     about = {node.name: node_item(node.element, node.listed, OWN) for node in nodes.values()}
     said = {name: item for name, item in about.items() if item.attributes or item.items}
-    return Drawing(titles(drawn), FORMAT, drawn, said, looks(drawn))
+    return Drawing(titles(drawn), FORMAT, network=drawn, nodes=said, looks=looks(drawn))
 
 
 def _title(root: Element) -> str:
@@ -238,7 +238,7 @@ def _influenced(
         raise ModelError(f"the noisy-max node {child.name} has a table of more than {MAX_TABLE:,} numbers")
     ordered = Discrete(child.base, [child.states[code] for code in levels], index=child.index, lag=child.lag)
     rows = NoisyMax(ordered, graded, leak=leak[::-1]).to_table().table.flat.reshape(-1, child.num_states)
-    return TableCPD(child, rows[:, np.argsort(levels)].reshape(-1), given=given)
+    return TableCPD(child, rows[:, np.argsort(levels, kind="stable")].reshape(-1), given=given)
 
 
 def render(model: Model) -> bytes:
@@ -278,7 +278,9 @@ def _node_lines(
     if keys[name] != name:
         lines.append(_property(NAME, name))
     if ids != listed or order != sorted(order):
-        lines.append(_property(STATES, json.dumps([listed, np.argsort(order).tolist()], ensure_ascii=False)))
+        lines.append(
+            _property(STATES, json.dumps([listed, np.argsort(order, kind="stable").tolist()], ensure_ascii=False))
+        )
     if net.dag.topological_order != net.variables.names:
         lines.append(_property(POSITION, str(net.variables.id(name))))
     lines += [f"  {rendered(item, FORMAT)}" for item in drawn.items if item.tag != "state"]
@@ -333,7 +335,7 @@ def _noisy_lines(cpd: NoisyOr | NoisyMax, orders: Orders) -> list[str]:
     numbers: list[float] = []
     for parent, effect in zip(cpd.parents, cpd.influences.effects, strict=True):
         order = np.argsort(effect[:, 0] == 1.0, kind="stable")
-        strengths += np.argsort(orders[parent.name])[order].tolist()
+        strengths += np.argsort(orders[parent.name], kind="stable")[order].tolist()
         numbers += effect[order, ::-1].reshape(-1).tolist()
     numbers += cpd.influences.leak[::-1].tolist()
     return [_tag("strengths", map(str, strengths)), _tag("parameters", map(repr, numbers))]

@@ -86,7 +86,7 @@ def _look(node: Item, group: str) -> Look:
     box = numbers(_text(node, "position"), 4)
     position = None if box is None else (box[0] / 2.0 + box[2] / 2.0, box[1] / 2.0 + box[3] / 2.0)
     fill = next((color(part.attribute("color")) for part in node.all("interior")), "")
-    return Look(position, fill, _text(node, "comment"), group)
+    return Look(position, fill, comment=_text(node, "comment"), group=group)
 
 
 def _moved(look: Look, down: float) -> Look:

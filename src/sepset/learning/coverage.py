@@ -188,5 +188,5 @@ def context_coverage(
     {'b': ('(a=1)',)}
     """
     template = Template.of(structure, data, variables)
-    task = Task(template.network, data, weights, coded=template.coded)
+    task = Task(template.network, data, weights=weights, coded=template.coded)
     return CoverageResult.of(Statistics.of(task, "coverage"))

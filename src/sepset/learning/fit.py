@@ -51,8 +51,10 @@ class FitResult(Report, IterativeResult):
 
     >>> from sepset.learning.estimation.estimators import MLE
     >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE())
-    >>> found, found.model.cpd("coin").values
-    (FitResult(BayesNet(1 variable, 0 edges, 1 parameter); MLE(); log-likelihood -2.249341; completed), array([0.25, 0.75]))
+    >>> found
+    FitResult(BayesNet(1 variable, 0 edges, 1 parameter); MLE(); log-likelihood -2.249341; completed)
+    >>> found.model.cpd("coin").values
+    array([0.25, 0.75])
     """
 
     model: BayesNet
@@ -170,7 +172,15 @@ def fit(
     data = _read_once(data, structure, weights) if isinstance(data, str | os.PathLike) else replayable(data)
     template = Template.of(structure, data, _known(structure, data, variables, weights))
     task = Task(
-        template.network, data, weights, generator(seed), until, progress, checkpoint, template.coded, is_set or {}
+        template.network,
+        data,
+        weights=weights,
+        rng=generator(seed),
+        until=until,
+        progress=progress,
+        checkpoint=checkpoint,
+        coded=template.coded,
+        is_set=is_set or {},
     )
     try:
         return method.fit(task)

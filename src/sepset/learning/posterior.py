@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,6 +65,7 @@ class Posterior(Report):
 
     template: BayesNet
     blocks: Mapping[ParameterBlock, BlockPosterior] = field(repr=False)
+    _: KW_ONLY
     num_rows: float = 0.0
 
     @classmethod
@@ -76,7 +77,7 @@ class Posterior(Report):
             for block, pool in stats.blocks.items()
             if pool.cpds[0].num_parameters or _has_posterior(pool.cpds[0], chosen[block])
         }
-        return cls(stats.template, blocks, stats.num_rows)
+        return cls(stats.template, blocks, num_rows=stats.num_rows)
 
     def block(self, name: VariableLike) -> BlockPosterior:
         """The posterior of one block, by its name or by a variable whose CPD uses it."""
@@ -190,15 +191,15 @@ class Posterior(Report):
 
         Reference: Koller & Friedman, section 17.7.
         """
-        more = Statistics.of(Task(self.template, data, weights), "Posterior.update")
+        more = Statistics.of(Task(self.template, data, weights=weights), "Posterior.update")
         blocks = {block: part.updated(more.blocks[block].total) for block, part in self.blocks.items()}
-        return Posterior(self.template, blocks, self.num_rows + more.num_rows)
+        return Posterior(self.template, blocks, num_rows=self.num_rows + more.num_rows)
 
     def downdate(self, data: object, *, weights: Weights = None) -> Posterior:
         """The posterior without rows that it has seen: `update` undone."""
-        less = Statistics.of(Task(self.template, data, weights), "Posterior.downdate")
+        less = Statistics.of(Task(self.template, data, weights=weights), "Posterior.downdate")
         blocks = {block: part.downdated(less.blocks[block].total) for block, part in self.blocks.items()}
-        return Posterior(self.template, blocks, self.num_rows - less.num_rows)
+        return Posterior(self.template, blocks, num_rows=self.num_rows - less.num_rows)
 
     def to_frame(self, kind: FrameKind = "pandas", *, level: float = 0.95) -> Any:
         """One row per parameter: its child, context and name, mean, standard deviation and credible interval.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +61,7 @@ class Task:
 
     template: BayesNet
     data: object = field(repr=False)
+    _: KW_ONLY
     weights: Weights = field(default=None, repr=False)
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
     until: object = None

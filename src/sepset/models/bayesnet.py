@@ -353,7 +353,9 @@ class BayesNet(NamedModel):
             groups.append(ConditionalGroup(child, parents, tuple(range(first, len(factors))), hidden))
             if part is None or (hidden and not part.is_functional):
                 forms.append(Form(cpd, groups[-1].factors, child, is_deferred=part is None))  # type: ignore[arg-type]
-        made = Problem.of_factors(variables, factors, scopes, groups, len(self.variables))
+        made = Problem.of_factors(
+            variables, factors, scopes=scopes, conditionals=groups, num_visible=len(self.variables)
+        )
         return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
 
     def _sketch(self) -> Sketch:

@@ -60,7 +60,7 @@ class FactorArray:
     def bind(self, variables: Variables) -> FactorBlock:
         """The block with scopes in a model's own numbering."""
         if not len(self):
-            return FactorBlock(np.zeros((0, 0), np.int64), (), [1.0])
+            return FactorBlock(np.zeros((0, 0), np.int64), (), values=[1.0])
         scopes = self.places
         offsets = [_first(part, variables) for part in self.parts]
         if len(self.parts) > 1 or (offsets and offsets[0] != 0):
@@ -70,8 +70,8 @@ class FactorArray:
             ]
             scopes = np.concatenate(ids).astype(self.places.dtype)[self.places]
         if isinstance(self.content, np.ndarray):
-            return FactorBlock(scopes, self.cards(), self.content, space=self.space)
-        return FactorBlock(scopes, self.cards(), self.content)
+            return FactorBlock(scopes, self.cards(), values=self.content, space=self.space)
+        return FactorBlock(scopes, self.cards(), values=self.content)
 
     def __repr__(self) -> str:
         over = listing([getattr(p, "base", None) for p in self.parts], 4)

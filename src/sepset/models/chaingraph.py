@@ -125,7 +125,9 @@ class ChainGraph(NamedModel):
             factors += part.all_factors()
             own, parents = places(part.variables), tuple(places(part.parents))
             groups.append(ConditionalGroup(own[0], parents, tuple(range(first, len(factors))), tuple(own[1:])))
-        return Problem.of_factors(self.variables, factors, [places(f.scope) for f in factors], groups)
+        return Problem.of_factors(
+            self.variables, factors, scopes=[places(f.scope) for f in factors], conditionals=groups
+        )
 
     def _sketch(self) -> Sketch:
         return replace(self.graph._sketch(), name=self.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 
 from sepset.base.frozen import fill
@@ -71,6 +71,7 @@ class Look:
 
     position: tuple[float, float] | None = None
     color: str = ""
+    _: KW_ONLY
     comment: str = ""
     group: str = ""
 
@@ -118,6 +119,7 @@ class Drawing:
 
     titles: Mapping[str, str] = field(default_factory=dict)
     format: str = ""
+    _: KW_ONLY
     network: Item = NOTHING
     nodes: Mapping[str, Item] = field(default_factory=dict)
     looks: Mapping[str, Look] = field(default_factory=dict)
@@ -127,7 +129,7 @@ class Drawing:
         """The variables marked as possible observations (in GeNIe, by their diagnostic type).
 
         >>> node = Item("node", attributes=(("diagtype", "observation"),))
-        >>> Drawing({}, "XDSL", Item("smile"), {"xray": node, "lung": Item("node")}).observable
+        >>> Drawing({}, "XDSL", network=Item("smile"), nodes={"xray": node, "lung": Item("node")}).observable
         ('xray',)
         """
         return tuple(name for name, item in self.nodes.items() if item.attribute("diagtype") == "observation")

@@ -389,7 +389,7 @@ class MarkovNet(NamedModel):
     @lazy
     def _own(self) -> Problem:
         everything = Variables([*self.variables.parts, *self.auxiliaries]) if self.auxiliaries else self.variables
-        return Problem(everything, self.blocks, (), len(self.variables))
+        return Problem(everything, self.blocks, conditionals=(), num_visible=len(self.variables))
 
     def _sketch(self) -> Sketch:
         return replace(self.graph._sketch(), name=self.name)
@@ -422,7 +422,7 @@ def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
         hidden += chains.auxiliaries
         functions |= chains.functions
     everything = Variables([*problem.variables.parts, *hidden])
-    return Problem(everything, tuple(blocks), (), problem.num_visible, functions)
+    return Problem(everything, tuple(blocks), conditionals=(), num_visible=problem.num_visible, functions=functions)
 
 
 def _regression(variable: Vector, factors: Sequence[Factor]) -> LinearGaussian:

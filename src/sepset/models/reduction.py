@@ -101,7 +101,7 @@ def _reduce_many(block: FactorBlock, plan: Reduction) -> Iterator[Block]:
     touched = known.any(axis=1)
     if not touched.all() or not len(block):
         content = _content(block, np.flatnonzero(~touched))
-        yield FactorBlock(scopes[~touched].astype(block.scopes.dtype), block.cards, content, space=block.space)
+        yield FactorBlock(scopes[~touched].astype(block.scopes.dtype), block.cards, values=content, space=block.space)
     if not touched.any():
         return
     rows = np.flatnonzero(touched)
@@ -111,7 +111,7 @@ def _reduce_many(block: FactorBlock, plan: Reduction) -> Iterator[Block]:
         logs = _slices(block, chosen, pattern, plan.code[block.scopes[chosen][:, pattern]])
         rest = tuple(c for c, fixed in zip(block.cards, pattern, strict=True) if not fixed)
         if rest:
-            yield FactorBlock(scopes[chosen][:, ~pattern], rest, logs, space="log")
+            yield FactorBlock(scopes[chosen][:, ~pattern], rest, values=logs, space="log")
         else:
             yield Single(Table.from_log((), [logs.sum()]), np.zeros(0, np.int64))
 
@@ -153,11 +153,11 @@ def scaled_block(block: Any, scale: float, variables: Variables) -> Block:
         return Single(block.factor(0, variables) ** scale, block.scopes[0])
     power = None if block.potential is None or scale == 0 else block.potential.power(scale)
     if power is not None:
-        return FactorBlock(block.scopes, block.cards, power)
+        return FactorBlock(block.scopes, block.cards, values=power)
     logs = _all_logs(block)
     if scale < 0 and (logs == -np.inf).any():
         raise NotClosed(f"{block!r} ** {scale:g} raises a zero to a negative power.")
-    return FactorBlock(block.scopes, block.cards, logs * scale if scale else np.zeros_like(logs), space="log")
+    return FactorBlock(block.scopes, block.cards, values=logs * scale if scale else np.zeros_like(logs), space="log")
 
 
 def _all_logs(block: FactorBlock) -> Floats:

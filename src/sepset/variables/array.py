@@ -29,7 +29,7 @@ class VariableArray(Frozen):
     domain: Domain
     shape: tuple[int, ...]
 
-    def __init__(self, name: str, shape: int | Sequence[int], states: int | Iterable[State] = 2) -> None:
+    def __init__(self, name: str, shape: int | Sequence[int], *, states: int | Iterable[State] = 2) -> None:
         check_name(name)
         sizes = (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)  # type: ignore[arg-type]
         if not sizes:
@@ -87,7 +87,7 @@ class VariableArray(Frozen):
         return hash((self.base, self.shape, self.domain))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return VariableArray, (self.base, self.shape, self.states)
+        return _rebuild, (self.base, self.shape, self.states)
 
     def __repr__(self) -> str:
         return f"Discrete.array({self.base!r}, {self.shape}, {short_states(self.states)})"
@@ -131,3 +131,7 @@ def _shifted_pairs(cells: Int32s, step: Mapping[int, int]) -> Int32s:
     pairs[:, 0] = first.reshape(-1)
     pairs[:, 1] = second.reshape(-1)
     return pairs
+
+
+def _rebuild(base: str, shape: tuple[int, ...], states: tuple[State, ...]) -> VariableArray:
+    return VariableArray(base, shape, states=states)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -107,6 +107,7 @@ class Evidence:
 
     codes: Mapping[int, int] = field(default_factory=dict)
     weights: Mapping[int, Floats] = field(default_factory=dict)
+    _: KW_ONLY
     soft: Mapping[int, Floats] = field(default_factory=dict)
     reals: Mapping[int, Floats] = field(default_factory=dict)
 
@@ -131,6 +132,10 @@ class Evidence:
         return bool(self.codes or self.weights or self.soft or self.reals)
 
 
+KINDS = ("codes", "weights", "soft", "reals")
+"""The parts of evidence."""
+
+
 @runtime_checkable
 class Row(Protocol):
     """A row of a frame, such as a pandas Series: labels with values, as in a mapping."""
@@ -149,12 +154,12 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     >>> resolve({"g": {"A", "B"}}, Variables([Discrete("g", "ABC")])).weights[0].tolist()
     [1.0, 1.0, 0.0]
     """
-    found: tuple[dict[int, int], dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {}, {})
+    codes: dict[int, int] = {}
+    numbers: tuple[dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {})
     given = one_row(given)
     if given is not None and type(given) is not dict and not isinstance(given, Mapping | Row):
         raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
     seen: set[int] = set()
-    codes = found[0]
     for name, finding in () if given is None else given.items():
         usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None
         position = variables.id(name) if usual is None else usual[0]  # type: ignore[arg-type]  # joints are refused there
@@ -164,8 +169,9 @@ def resolve(given: Given, variables: Variables) -> Evidence:
         if usual is not None:
             codes[position] = usual[1]
         elif not is_missing(finding):
-            _add(variables[position], position, finding, *found)
-    return Evidence(*found)
+            _add(variables[position], position, finding, codes, *numbers)
+    weights, soft, reals = numbers
+    return Evidence(codes, weights, soft=soft, reals=reals)
 
 
 def one_row(given: Given) -> Given:

@@ -92,4 +92,4 @@ def state_codes(own: Discrete, wanted: Discrete) -> Ints:
     >>> state_codes(Discrete("a", ("x", "y", "z")), Discrete("a", ("z", "x", "y"))).tolist()
     [1, 2, 0]
     """
-    return np.argsort(state_order(own, wanted))
+    return np.argsort(state_order(own, wanted), kind="stable")

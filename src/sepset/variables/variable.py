@@ -234,7 +234,7 @@ class Discrete(_Named):
         """
         from sepset.variables.array import VariableArray
 
-        return VariableArray(name, shape, states)
+        return VariableArray(name, shape, states=states)
 
     @property
     def states(self) -> tuple[State, ...]:

@@ -15,7 +15,11 @@ from sepset.errors import DataError, ModelError
 from support.tolerances import STANDARD_ERRORS, printed
 
 X = np.array([1.0, 2.0, 3.0, 4.0])
-PRIORS = [NormalMean(0.5, 2.0, 1.5), GammaPrecision(2.0, 1.5, 0.3), NormalGamma(0.2, 1.3, 2.1, 0.9)]
+PRIORS = [
+    NormalMean(0.5, 2.0, noise=1.5),
+    GammaPrecision(2.0, 1.5, mean=0.3),
+    NormalGamma(0.2, 1.3, shape=2.1, rate=0.9),
+]
 numbers = st.lists(st.floats(-50, 50), min_size=1, max_size=12)
 
 
@@ -54,15 +58,15 @@ def likelihood(x, mean, precision):
 
 def test_evidence_and_prediction_by_quadrature():
     x = [0.4, 1.9, -0.3]
-    a = NormalMean(0.5, 2.0, 1.5)
+    a = NormalMean(0.5, 2.0, noise=1.5)
     density = stats.norm(0.5, 2.0**-0.5).pdf
     evidence = integrate.quad(lambda m: density(m) * likelihood(x, m, 1.5), -8, 8)[0]
     assert math.exp(a.log_marginal_likelihood(x)) == pytest.approx(evidence, rel=1e-7)
-    b = GammaPrecision(2.0, 1.5, 0.3)
+    b = GammaPrecision(2.0, 1.5, mean=0.3)
     density = stats.gamma(2.0, scale=1 / 1.5).pdf
     evidence = integrate.quad(lambda t: density(t) * likelihood(x, 0.3, t), 0, 60)[0]
     assert math.exp(b.log_marginal_likelihood(x)) == pytest.approx(evidence, rel=1e-7)
-    c = NormalGamma(0.2, 1.3, 2.1, 0.9)
+    c = NormalGamma(0.2, 1.3, shape=2.1, rate=0.9)
     grid = np.linspace(-12, 12, 1201)
     taus = np.linspace(1e-4, 25, 2500)
     gamma, spread = stats.gamma(2.1, scale=1 / 0.9).pdf(taus), (1.3 * taus) ** -0.5
@@ -97,33 +101,33 @@ def test_no_data_change_nothing(prior):
 
 def test_predictions_are_mixtures_over_draws():
     count = 40_000
-    means, precisions = NormalGamma(0.2, 1.3, 4.0, 2.0).sample(count, seed=0)
-    t = NormalGamma(0.2, 1.3, 4.0, 2.0).predictive()
+    means, precisions = NormalGamma(0.2, 1.3, shape=4.0, rate=2.0).sample(count, seed=0)
+    t = NormalGamma(0.2, 1.3, shape=4.0, rate=2.0).predictive()
     for x in (-1.0, 0.3, 2.0):
         mixed = stats.norm.pdf(x, means, precisions**-0.5)
         assert abs(mixed.mean() - math.exp(t.log_density(x))) < STANDARD_ERRORS * mixed.std() / math.sqrt(count)
-    marginal = NormalGamma(0.2, 1.3, 4.0, 2.0).mean_marginal()
+    marginal = NormalGamma(0.2, 1.3, shape=4.0, rate=2.0).mean_marginal()
     low, high = (float(end[0]) for end in marginal.interval(0.5))
     assert abs(((means > low) & (means < high)).mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(count)
-    drawn = NormalMean(0.5, 4.0, 1.0).sample(count, seed=0)
+    drawn = NormalMean(0.5, 4.0, noise=1.0).sample(count, seed=0)
     assert abs(drawn.mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(count)
-    drawn = GammaPrecision(4.0, 2.0, 0.0).sample(count, seed=0)
+    drawn = GammaPrecision(4.0, 2.0, mean=0.0).sample(count, seed=0)
     assert abs(drawn.mean() - 2.0) < STANDARD_ERRORS * 1.0 / math.sqrt(count)
 
 
 def test_what_is_refused():
     with pytest.raises(ModelError, match="precision > 0"):
-        NormalMean(0.0, 0.0, 1.0)
+        NormalMean(0.0, 0.0, noise=1.0)
     with pytest.raises(ModelError, match="rate > 0"):
-        GammaPrecision(1.0, -1.0, 0.0)
+        GammaPrecision(1.0, -1.0, mean=0.0)
     with pytest.raises(ModelError, match="strength > 0"):
-        NormalGamma(0.0, math.inf, 1.0, 1.0)
+        NormalGamma(0.0, math.inf, shape=1.0, rate=1.0)
     with pytest.raises(ModelError, match="finite mean"):
-        NormalGamma(math.nan, 1.0, 1.0, 1.0)
+        NormalGamma(math.nan, 1.0, shape=1.0, rate=1.0)
     with pytest.raises(DataError, match="1 coordinates"):
-        NormalGamma(0.0, 1.0, 1.0, 1.0).update(np.zeros((3, 2)))
-    assert NormalGamma(0.0, 1.0, 1.0, 1.0).expected_variance == math.inf
-    assert NormalGamma(0.0, 1.0, 3.0, 1.5).expected_precision == 2.0
+        NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).update(np.zeros((3, 2)))
+    assert NormalGamma(0.0, 1.0, shape=1.0, rate=1.0).expected_variance == math.inf
+    assert NormalGamma(0.0, 1.0, shape=3.0, rate=1.5).expected_precision == 2.0
 
 
 KNOWN = [NormalMean(0.5, 2.0, noise=0.8), GammaPrecision(2.5, 1.5, mean=0.5)]
@@ -182,5 +186,7 @@ def test_gradients_and_regressions_do_not_take_them():
         ss.fit(net.subnetwork("u"), {"u": [0.1, None, 0.7]}, ss.GradientAscent(KNOWN[1]))
     with pytest.raises(ss.errors.ArgumentError, match="own"):
         ss.classify.discriminant_analysis(
-            {"c": ["a", "a", "b", "b"], "x": [0.1, 0.4, 2.0, 2.5]}, "c", prior=ss.priors.NormalGamma(0, 1, 2, 1)
+            {"c": ["a", "a", "b", "b"], "x": [0.1, 0.4, 2.0, 2.5]},
+            "c",
+            prior=ss.priors.NormalGamma(0, 1, shape=2, rate=1),
         )

@@ -31,15 +31,15 @@ X = np.array([1.0, 2.0, 3.0, 4.0])
 
 
 def test_published_normal_gamma():
-    prior = NormalGamma(0.0, 1.0, 2.0, 1.0)
-    assert prior.update(X) == NormalGamma(2.0, 5.0, 4.0, 6.0)
+    prior = NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
+    assert prior.update(X) == NormalGamma(2.0, 5.0, shape=4.0, rate=6.0)
     assert math.exp(prior.log_marginal_likelihood(X)) == pytest.approx(5.24447e-5, abs=printed(10))
     t = prior.update(X).predictive()
     assert (t.degrees, t.location[0]) == (8.0, 2.0)
     assert t.scale[0] == pytest.approx(1.3416408, abs=printed(7))
     assert math.exp(t.log_density(3.0)) == pytest.approx(0.2130712, abs=printed(7))
     # The normal-inverse-gamma with m=1, V=2, a=2, b=3 on (2, 4, 6).
-    posterior = NormalGamma(1.0, 1 / 2.0, 2.0, 3.0).update([2.0, 4.0, 6.0])
+    posterior = NormalGamma(1.0, 1 / 2.0, shape=2.0, rate=3.0).update([2.0, 4.0, 6.0])
     assert posterior.mean == pytest.approx(3.571429, abs=printed(6))
     assert 1 / posterior.strength == pytest.approx(0.285714, abs=printed(6))
     assert posterior.rate == pytest.approx(8.928571, abs=printed(6))
@@ -47,14 +47,19 @@ def test_published_normal_gamma():
 
 
 def test_large_means_keep_their_digits():
-    near, far = NormalGamma(0.0, 1.0, 2.0, 1.0).update(X), NormalGamma(1e9, 1.0, 2.0, 1.0).update(X + 1e9)
+    near, far = (
+        NormalGamma(0.0, 1.0, shape=2.0, rate=1.0).update(X),
+        NormalGamma(1e9, 1.0, shape=2.0, rate=1.0).update(X + 1e9),
+    )
     assert far.rate == pytest.approx(near.rate, rel=CLOSE)
     assert far.mean - 1e9 == pytest.approx(near.mean, abs=1e-6)
 
 
 SQUARES = np.array([[2.0, 0.5], [0.5, 1.0]])
-WISHART = NormalInverseWishart([0.5, -1.0], 1.5, 4.5, SQUARES)
-LINE = LinearNormalGamma([0.3, -0.2, 1.0], np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.7]]), 2.2, 1.4)
+WISHART = NormalInverseWishart([0.5, -1.0], 1.5, degrees=4.5, scale=SQUARES)
+LINE = LinearNormalGamma(
+    [0.3, -0.2, 1.0], np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.7]]), shape=2.2, rate=1.4
+)
 
 
 def assert_close(first, second, rtol=1e-8):
@@ -88,8 +93,8 @@ def test_wishart_update_is_the_printed_one():
 
 @given(st.lists(st.floats(-20, 20), min_size=1, max_size=8))
 def test_one_coordinate_is_the_normal_gamma(x):
-    gamma, wishart = NormalGamma(0.3, 1.2, 2.0, 1.5), NormalInverseWishart(0.3, 1.2, 4.0, 3.0)
-    line = LinearNormalGamma(0.3, 1.2, 2.0, 1.5)
+    gamma, wishart = NormalGamma(0.3, 1.2, shape=2.0, rate=1.5), NormalInverseWishart(0.3, 1.2, degrees=4.0, scale=3.0)
+    line = LinearNormalGamma(0.3, 1.2, shape=2.0, rate=1.5)
     for other in (wishart, line):
         assert other.log_marginal_likelihood(x) == pytest.approx(gamma.log_marginal_likelihood(x), rel=1e-9, abs=1e-9)
         mine, theirs = gamma.update(x).predictive(), other.update(x).predictive()
@@ -180,20 +185,20 @@ def test_no_data_change_no_prior():
 
 def test_what_no_case_takes():
     with pytest.raises(ModelError, match="degrees > 1"):
-        NormalInverseWishart([0.0, 0.0], 1.0, 1.0, np.eye(2))
+        NormalInverseWishart([0.0, 0.0], 1.0, degrees=1.0, scale=np.eye(2))
     with pytest.raises(ModelError, match="positive definite"):
-        NormalInverseWishart([0.0, 0.0], 1.0, 3.0, np.zeros((2, 2)))
+        NormalInverseWishart([0.0, 0.0], 1.0, degrees=3.0, scale=np.zeros((2, 2)))
     with pytest.raises(ModelError, match="finite symmetric"):
-        LinearNormalGamma([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], 1.0, 1.0)
+        LinearNormalGamma([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]], shape=1.0, rate=1.0)
     with pytest.raises(ModelError, match="as many rows"):
-        LinearNormalGamma([0.0], np.eye(2), 1.0, 1.0)
+        LinearNormalGamma([0.0], np.eye(2), shape=1.0, rate=1.0)
     with pytest.raises(ModelError, match="no mean"):
-        NormalInverseWishart([0.0, 0.0], 1.0, 3.0, np.eye(2)).expected_covariance()
+        NormalInverseWishart([0.0, 0.0], 1.0, degrees=3.0, scale=np.eye(2)).expected_covariance()
     with pytest.raises(DataError, match="2 parents"):
         LINE.predictive([1.0])
     with pytest.raises(DataError, match="3 coordinates"):
         LINE.update(np.zeros((2, 2)))
-    assert LinearNormalGamma([0.0], 1.0, 1.0, 1.0).expected_variance == math.inf
+    assert LinearNormalGamma([0.0], 1.0, shape=1.0, rate=1.0).expected_variance == math.inf
     assert repr(WISHART).startswith("NormalInverseWishart(2 coordinates")
     assert repr(LINE).startswith("LinearNormalGamma(mean=[0.3")
 
@@ -201,7 +206,7 @@ def test_what_no_case_takes():
 MEAN = np.array([[0.5, -1.0], [0.2, 0.3], [1.0, 0.0]])
 PRECISION = np.array([[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.7]])
 SCALE = np.array([[2.0, 0.5], [0.5, 1.0]])
-PRIOR = LinearNormalInverseWishart(MEAN, PRECISION, 4.5, SCALE)
+PRIOR = LinearNormalInverseWishart(MEAN, PRECISION, degrees=4.5, scale=SCALE)
 
 
 def four_columns(num, seed):
@@ -241,8 +246,8 @@ def test_the_update_is_the_printed_one():
 @given(st.integers(0, 6), st.integers(0, 2**32 - 1))
 def test_one_coordinate_is_the_normal_gamma_of_a_line(num, seed):
     data = four_columns(num, seed)[:, :3]
-    line = LinearNormalGamma(MEAN[:, 0], PRECISION, 2.2, 1.4)
-    same = LinearNormalInverseWishart(MEAN[:, :1], PRECISION, 4.4, 2.8)
+    line = LinearNormalGamma(MEAN[:, 0], PRECISION, shape=2.2, rate=1.4)
+    same = LinearNormalInverseWishart(MEAN[:, :1], PRECISION, degrees=4.4, scale=2.8)
     assert same.log_marginal_likelihood(data) == pytest.approx(line.log_marginal_likelihood(data), abs=1e-9)
     mine, theirs = same.update(data).predictive([0.3, 2.0]), line.update(data).predictive([0.3, 2.0])
     assert mine.degrees == pytest.approx(theirs.degrees)
@@ -255,11 +260,11 @@ def test_one_coordinate_is_the_normal_gamma_of_a_line(num, seed):
 
 def test_every_other_prior_is_a_case():
     data = four_columns(5, 3)
-    wishart = NormalInverseWishart([0.5, -1.0], 1.5, 4.5, SCALE)
-    gamma = NormalGamma(0.3, 1.2, 2.0, 1.5)
+    wishart = NormalInverseWishart([0.5, -1.0], 1.5, degrees=4.5, scale=SCALE)
+    gamma = NormalGamma(0.3, 1.2, shape=2.0, rate=1.5)
     for prior, part in ((wishart, data[:, 2:]), (gamma, data[:, 3:])):
         lines, precision = np.atleast_2d(prior.mean), prior.strength
-        same = LinearNormalInverseWishart(lines, precision, prior.degrees, prior.scale)
+        same = LinearNormalInverseWishart(lines, precision, degrees=prior.degrees, scale=prior.scale)
         assert isinstance(prior, RegressionPrior)
         assert same.log_marginal_likelihood(part) == pytest.approx(prior.log_marginal_likelihood(part))
         mine, theirs = same.update(part).predictive(), prior.update(part).predictive()
@@ -279,7 +284,7 @@ def test_one_coordinate_of_several_has_its_own_posterior():
     data = four_columns(7, 4)
     after = PRIOR.update(data)
     for j in range(2):
-        own = LinearNormalGamma(MEAN[:, j], PRECISION, 0.5 * (4.5 - 1.0), 0.5 * SCALE[j, j])
+        own = LinearNormalGamma(MEAN[:, j], PRECISION, shape=0.5 * (4.5 - 1.0), rate=0.5 * SCALE[j, j])
         alone = own.update(np.column_stack([data[:, :2], data[:, 2 + j]]))
         line = alone.coefficients()
         for row in range(3):
@@ -291,7 +296,7 @@ def test_one_coordinate_of_several_has_its_own_posterior():
 
 def test_evidence_by_quadrature():
     data = np.array([0.3, -0.4, 1.1])
-    prior = LinearNormalInverseWishart([[0.2]], 1.5, 4.0, 2.0)
+    prior = LinearNormalInverseWishart([[0.2]], 1.5, degrees=4.0, scale=2.0)
     tau, mean = np.linspace(0, 30, 6001)[1:, None], np.linspace(-6, 6, 1201)
     density = stats.norm.pdf(mean, 0.2, 1 / np.sqrt(1.5 * tau)) * stats.gamma.pdf(tau, 2.0)
     for x in data:
@@ -301,7 +306,7 @@ def test_evidence_by_quadrature():
 
 
 def test_draws_have_the_moments():
-    prior = LinearNormalInverseWishart(MEAN, PRECISION, 12.0, SCALE)
+    prior = LinearNormalInverseWishart(MEAN, PRECISION, degrees=12.0, scale=SCALE)
     lines, covariances = prior.sample(4000, 0)
     spread = np.kron(np.linalg.inv(PRECISION), SCALE / 9.0)
     flat = lines.reshape(4000, -1)
@@ -334,14 +339,15 @@ def test_what_is_no_prior_is_refused():
         ((MEAN, PRECISION, 4.5, -SCALE), "positive definite"),
         ((MEAN, -1.0, 4.5, SCALE), "positive definite"),
     ):
+        mean, precision, degrees, scale = arguments
         with pytest.raises(ModelError, match=why):
-            LinearNormalInverseWishart(*arguments)
+            LinearNormalInverseWishart(mean, precision, degrees=degrees, scale=scale)
     with pytest.raises(DataError, match="2 parents; found 1"):
         PRIOR.predictive([1.0])
     with pytest.raises(DataError, match="over 4 coordinates; the data have 2"):
         PRIOR.update(np.zeros((1, 2)))
     with pytest.raises(ModelError, match=r"no mean with 2\.5 degrees"):
-        LinearNormalInverseWishart(MEAN, 1.0, 2.5, SCALE).expected_covariance()
+        LinearNormalInverseWishart(MEAN, 1.0, degrees=2.5, scale=SCALE).expected_covariance()
 
 
 def exact_update(u, y, precisions):
@@ -362,7 +368,7 @@ def test_rows_far_from_zero(center, spread):
     u = center + spread * rng.normal(size=30)
     y = 3.0 * (u - center) / spread + rng.normal(size=30)
     scales = np.sqrt(1e-6) * np.array([1.0, spread])
-    after = LinearNormalGamma(np.zeros(2), scales**2, 1.0, 1e-300).update(np.column_stack([u, y]))
+    after = LinearNormalGamma(np.zeros(2), scales**2, shape=1.0, rate=1e-300).update(np.column_stack([u, y]))
     root, mean, squares = after.root, after.lines, after.scale
     det, exact, added = exact_update(u, y, scales**2)
     assert log_det(root) == pytest.approx(math.log(det.numerator) - math.log(det.denominator), rel=1e-6)
@@ -376,7 +382,9 @@ def test_updates_are_the_printed_ones(parents, size, num_rows, seed):
     base, mean = rng.normal(size=(parents + 3, parents + 1)), rng.normal(size=(parents + 1, size))
     precision = base.T @ base
     u, y = rng.normal(size=(num_rows, parents)), rng.normal(size=(num_rows, size))
-    found = LinearNormalInverseWishart(mean, precision, size + 1.0, np.eye(size)).update(np.hstack([u, y]))
+    found = LinearNormalInverseWishart(mean, precision, degrees=size + 1.0, scale=np.eye(size)).update(
+        np.hstack([u, y])
+    )
     root, after, squares = found.root, found.lines, found.scale - np.eye(size)
     z = np.column_stack([np.ones(num_rows), u])
     total = precision + z.T @ z

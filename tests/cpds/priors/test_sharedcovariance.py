@@ -15,7 +15,7 @@ ROWS = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.5], [4.0, 4.0]])
 
 
 def test_one_context_is_one_regression():
-    prior, one = LinearNormalGamma([0.5, 1.0], [2.0, 1.0], 3.0, 1.5), np.zeros(4, np.int64)
+    prior, one = LinearNormalGamma([0.5, 1.0], [2.0, 1.0], shape=3.0, rate=1.5), np.zeros(4, np.int64)
     seen = Scatters.of(ROWS, one, 1)
     joint, alone = shared_prior([prior]), prior.update(ROWS)
     assert joint.log_marginal_likelihood(seen) == pytest.approx(prior.log_marginal_likelihood(ROWS))
@@ -34,7 +34,7 @@ def test_one_context_is_one_regression():
 @pytest.mark.parametrize("places", [[0, 0, 1, 2], [2, 2, 2, 2], [0, 1, 0, 1]])
 def test_evidence_is_one_student_t(places):
     """Means that share a variance make observations of one context more alike."""
-    joint = shared_prior([NormalGamma(0.5, 2.0, 3.0, 1.5)] * 3)
+    joint = shared_prior([NormalGamma(0.5, 2.0, shape=3.0, rate=1.5)] * 3)
     at, x = np.array(places), ROWS[:, 1]
     spread = np.eye(4) + (at[:, None] == at) / 2.0
     expected = multivariate_t(np.full(4, 0.5), 0.5 * spread, df=6.0).logpdf(x)

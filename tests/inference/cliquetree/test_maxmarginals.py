@@ -245,8 +245,8 @@ def test_every_form_of_a_family(form):
 )
 def test_potentials_without_a_table(potential):
     rng = np.random.default_rng(0)
-    single = FactorBlock(np.arange(30)[:, None], (2,), rng.normal(size=(30, 2)), space="log")
-    wide = FactorBlock([list(range(30))], (2,) * 30, potential)
+    single = FactorBlock(np.arange(30)[:, None], (2,), values=rng.normal(size=(30, 2)), space="log")
+    wide = FactorBlock([list(range(30))], (2,) * 30, values=potential)
     check(ss.MarkovNet(single, wide, variables=[ss.Discrete.array("bit", (30,))]), {"bit[4]": 1}, "bit[0]")
 
 
@@ -267,7 +267,9 @@ def test_long_chains_and_large_log_values():
     rng = np.random.default_rng(0)
     step = ss.Discrete.array("step", (300,), states=3)
     pairs = np.stack([np.arange(299), np.arange(1, 300)], axis=1)
-    net = ss.MarkovNet(FactorBlock(pairs, (3, 3), 100.0 * rng.normal(size=(299, 3, 3)), space="log"), variables=[step])
+    net = ss.MarkovNet(
+        FactorBlock(pairs, (3, 3), values=100.0 * rng.normal(size=(299, 3, 3)), space="log"), variables=[step]
+    )
     found, best = ss.max_marginals(net), ss.map_assignment(net, k=2)
     assert found.log_value == pytest.approx(best.log_value, rel=1e-12)
     assert found.is_best(best.assignment)

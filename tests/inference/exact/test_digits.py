@@ -51,9 +51,9 @@ def test_the_loss_is_that_of_the_diagonal():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(3, 3))
     K = root @ root.T + np.eye(3)
-    found = canonical_loss([CanonicalGaussian(X, K, np.zeros(3))])
+    found = canonical_loss([CanonicalGaussian(X, K, h=np.zeros(3))])
     assert found == pytest.approx(np.finfo(float).eps * (np.diag(K) * np.diag(np.linalg.inv(K))).max())
-    assert canonical_loss([CanonicalGaussian(X[:2], [[1.0, -1.0], [-1.0, 1.0]], [0.0, 0.0])]) == np.inf
+    assert canonical_loss([CanonicalGaussian(X[:2], [[1.0, -1.0], [-1.0, 1.0]], h=[0.0, 0.0])]) == np.inf
     assert canonical_loss([ss.Table(ss.Discrete("a"), [1.0, 2.0])]) is None
     assert canonical_loss([]) is None
 

@@ -10,6 +10,7 @@ from scipy import stats
 import sepset as ss
 from sepset.inference.hybrid.conditioning import CompletedRows, Groups, Spread
 from sepset.inference.hybrid.coordinates import Coordinates
+from support.exact_gaussians import Line, joint_of, network
 
 D, E = ss.Discrete("d", 2), ss.Discrete("e", 3)
 X, Y, Z = ss.Real("x"), ss.Real("y"), ss.Real("z")
@@ -203,3 +204,25 @@ def test_nothing_missing_and_no_rows():
     whole = completed(net, np.ones((2, 3)), np.zeros((2, 2), np.int64))
     assert (whole.values == 1.0).all()
     assert not whole.spread.variances.any()
+
+
+def test_sums_that_cancel_keep_their_digits():
+    """x - y is known through a third number alone: what is left of their loadings has a few digits in floats."""
+    lines = [
+        Line((), (), 1e4, 1e6),
+        Line((0,), (1.0 + 1e-11,), 3.0, 0.0),
+        Line((0, 1), (1.0, -1.0), 0.5, 1e-14),
+        Line((0,), (1.0,), 0.0, 4.0),
+    ]
+    coordinates, found = Coordinates.of(network(lines).problem()), {2: -2.5 - 1e-7, 3: 1.1e4}
+    values = np.full((1, 4), np.nan)
+    for place, value in found.items():
+        values[0, coordinates.column(place)] = value
+    groups = Groups.of(coordinates, ~np.isnan(values), np.isnan(values), np.zeros((1, 0), np.int64))
+    made = CompletedRows.of(coordinates, groups, values, np.zeros(1, np.int64))
+    expected = joint_of(lines).given(2, found[2]).given(3, found[3])
+    assert made.log_density[0] == pytest.approx(expected.log_density, rel=1e-12)
+    first = coordinates.column(0)
+    assert made.values[0, first] == pytest.approx(float(expected.mean[0]), rel=1e-14)
+    assert made.spread.variances[0, first] == pytest.approx(float(expected.covariance[0][0]), rel=1e-12)
+    assert made.loss[0] < 1e-12

@@ -151,7 +151,7 @@ def test_new_values_keep_the_structure():
     [
         ss.BayesNet(ss.TableCPD(D, [0.5, 0.5])),
         ss.BayesNet(ss.LinearGaussian(X, covariance=1.0)).markov_net(),
-        ss.MarkovNet(ss.factors.CanonicalGaussian(X, 1.0, 0.0)),
+        ss.MarkovNet(ss.factors.CanonicalGaussian(X, 1.0, h=0.0)),
     ],
     ids=["discrete", "a product", "a potential"],
 )

@@ -17,7 +17,7 @@ from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence
 from support.blocks import in_blocks
-from support.exact_gaussians import joint_of, network, random_findings, random_lines
+from support.exact_gaussians import Line, cancelling_lines, joint_of, network, random_findings, random_lines
 from support.random_gaussians import hybrid_net
 from support.tolerances import CLOSE, EXACT, STANDARD_ERRORS
 
@@ -31,7 +31,7 @@ METHODS = (
     ss.inference.RecursiveConditioning(),
     ss.inference.CutsetConditioning(),
 )
-ROUNDING_OF_FINDINGS = 1e-6  # relative error of log densities where the noise is at the rounding of the findings
+DIGITS = 1e-9  # relative error of log densities, also where the noise is at the rounding of the findings
 
 
 def posterior(joint, found):
@@ -69,10 +69,101 @@ def test_ill_conditioned_networks_meet_exact_arithmetic(part):
                 assert said is not Guarantee.EXACT, (seed, place)
             assert far < 1e-6, (seed, place)
             assert wide < CLOSE, (seed, place)
-        log = engine.log_probability(given=given)
-        if log.guarantees["log_partition"] is Guarantee.EXACT:
-            limit = max(1.0, abs(after.log_density)) * ROUNDING_OF_FINDINGS
-            assert float(log) == pytest.approx(after.log_density, abs=limit), seed
+        check_log(engine.log_probability(given=given), after.log_density, seed)
+
+
+def check_log(log, expected, seed):
+    assert log.guarantees["log_partition"] is Guarantee.EXACT, seed
+    assert float(log) == pytest.approx(expected, abs=DIGITS * max(1.0, abs(expected))), seed
+
+
+@in_blocks("seed", range(240), 60)
+def test_lines_that_nearly_undo_others_meet_exact_arithmetic(seed):
+    """Slopes cancel to a billionth; three orders of the same lines, whose sums are rounded differently."""
+    rng = np.random.default_rng([seed, 2])
+    lines = cancelling_lines(rng, int(rng.integers(3, 9)))
+    before = joint_of(lines)
+    found = random_findings(rng, before, 4)
+    after = posterior(before, found)
+    given = {f"x{place}": value for place, value in found.items()}
+    for _ in range(3):
+        engine = ss.prepare(network(lines, rng))
+        check_log(engine.log_probability(given=given), after.log_density, seed)
+        for place in set(range(len(lines))) - set(found):
+            answer = engine.query(f"x{place}", given=given)
+            far, wide = errors(answer, place, before, after)
+            assert answer.guarantees["marginals"] is Guarantee.EXACT, (seed, place)
+            assert far < 1e-8, (seed, place)
+            assert wide < CLOSE, (seed, place)
+
+
+def lines_by_states(rng, cards):
+    """For each number the discrete variables its line depends on, and a line for each of their joint states."""
+    num = int(rng.integers(1, 6))
+    base = cancelling_lines(rng, num) if num > 2 else random_lines(rng, num, certain=0.0)
+    made = []
+    for line in base:
+        by = [d for d in range(len(cards)) if rng.random() < 0.5]
+        cases = {}
+        for states in itertools.product(*(range(cards[d]) for d in by)):
+            shift = rng.normal() * 10.0 ** rng.uniform(-8, 1) * max(1.0, abs(line.offset))
+            steps = rng.normal(size=len(line.weights)) * 10.0 ** rng.uniform(-9, -1, len(line.weights))
+            weights = tuple((np.array(line.weights) * (1.0 + steps)).tolist())
+            noise = line.variance * float(10.0 ** rng.uniform(-1, 1))
+            cases[states] = Line(line.parents, weights, float(line.offset + shift), noise)
+        made.append((by, cases))
+    return made
+
+
+def hybrid_of(rng, priors, made):
+    d, x = [ss.Discrete(f"d{i}", len(p)) for i, p in enumerate(priors)], [ss.Real(f"x{i}") for i in range(len(made))]
+    cpds = [ss.TableCPD(variable, prior) for variable, prior in zip(d, priors, strict=True)]
+    for child, (by, cases) in zip(x, made, strict=True):
+        shape, parents = [len(priors[i]) for i in by], next(iter(cases.values())).parents
+        order = rng.permutation(len(parents)).tolist()
+        lines = list(cases.values())
+        slopes = np.array([[line.weights[k] for k in order] for line in lines]).reshape(*shape, 1, len(order))
+        cpds.append(
+            ss.LinearGaussian(
+                child,
+                np.array([line.offset for line in lines]).reshape(shape) if by else lines[0].offset,
+                coefficients=slopes if parents else None,
+                covariance=np.array([line.variance for line in lines]).reshape(shape) if by else lines[0].variance,
+                given=[x[parents[k]] for k in order],
+                by=[d[i] for i in by],
+            )
+        )
+    return ss.BayesNet(*(cpds[i] for i in rng.permutation(len(cpds))))
+
+
+@in_blocks("seed", range(240), 60)
+def test_ill_conditioned_mixtures_meet_exact_arithmetic(seed):
+    """Up to 27 contexts whose lines differ a little or much; log densities of single questions and of rows."""
+    rng = np.random.default_rng([seed, 3])
+    cards = rng.integers(2, 4, int(rng.integers(1, 4))).tolist()
+    priors, made = [rng.dirichlet(np.ones(c)) for c in cards], lines_by_states(rng, cards)
+    contexts = list(itertools.product(*map(range, cards)))
+    joints = [joint_of([cases[tuple(c[i] for i in by)] for by, cases in made]) for c in contexts]
+    found = random_findings(rng, joints[int(rng.integers(len(joints)))], 4)
+    after = [posterior(joint, found) for joint in joints]
+    logs = np.array([j.log_density + sum(math.log(p[s]) for p, s in zip(priors, c, strict=True))
+                     for j, c in zip(after, contexts, strict=True)])  # fmt: skip
+    total, given = float(logsumexp(logs)), {f"x{place}": value for place, value in found.items()}
+    engine, shares = ss.prepare(hybrid_of(rng, priors, made)), np.exp(logs - total)
+    check_log(engine.log_probability(given=given), total, seed)
+    if found:
+        rows = engine.log_probabilities({name: [value] for name, value in given.items()})
+        assert rows[0] == pytest.approx(total, abs=DIGITS * max(1.0, abs(total)))
+    for i, card in enumerate(cards):
+        answer = engine.query(f"d{i}", given=given)
+        expected = [shares[[c[i] == state for c in contexts]].sum() for state in range(card)]
+        assert answer.guarantees["marginals"] is Guarantee.EXACT
+        np.testing.assert_allclose(answer.values, expected, atol=1e-8)
+    for place in set(range(len(made))) - set(found):
+        answer = engine.query(f"x{place}", given=given)
+        mean = sum(float(share * float(j.mean[place])) for share, j in zip(shares, after, strict=True))
+        scale = max(abs(mean), *(math.sqrt(j.covariance[place][place]) for j in joints))
+        assert float(answer.mean()) == pytest.approx(mean, abs=1e-8 * scale)
 
 
 @in_blocks("seed", range(40))

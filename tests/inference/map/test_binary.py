@@ -46,6 +46,6 @@ def test_larger_domains_and_factors_are_refused_by_number():
     with pytest.raises(ss.errors.NotApplicable, match="MinCut takes binary variables; 'a' has 3 states"):
         BinaryEnergy.of(Wiring.of(three), ss.MinCut())
     names = Variables([ss.Discrete(n) for n in "abc"])
-    wide = Problem(names, (FactorBlock([[0, 1, 2]], (2, 2, 2), np.arange(8.0)),))
+    wide = Problem(names, (FactorBlock([[0, 1, 2]], (2, 2, 2), values=np.arange(8.0)),))
     with pytest.raises(ss.errors.NotApplicable, match="factor 0 over 3 variables"):
         BinaryEnergy.of(Wiring.of(wide), ss.MinCut())

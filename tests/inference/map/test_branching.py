@@ -77,7 +77,7 @@ def test_runs_resume_and_bad_questions_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ss.errors.ArgumentError, match="entries"):
         ss.BranchAndBound(entries=0)
     bit = ss.Discrete.array("bit", (30,))
-    parity = ss.factors.FactorBlock([list(range(30))], (2,) * 30, ss.potentials.Parity())
+    parity = ss.factors.FactorBlock([list(range(30))], (2,) * 30, values=ss.potentials.Parity())
     with pytest.raises(ss.errors.NotApplicable, match="factor 0 has 30 variables"):
         ss.map_assignment(ss.MarkovNet(parity, variables=[bit]), method=method)
     assert ss.map_assignment(ss.MarkovNet(), method=method).log_value == 0.0

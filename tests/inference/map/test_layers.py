@@ -33,19 +33,19 @@ def random_ordered(rng, *, impossible=0.0, turned=True):
     blocks = []
     for i, card in enumerate(cards):
         logs = np.where(rng.random(card) < impossible, -np.inf, rng.normal(size=card))
-        blocks.append(FactorBlock([[i]], (int(card),), logs, space="log"))
+        blocks.append(FactorBlock([[i]], (int(card),), values=logs, space="log"))
     for i, j in itertools.permutations(range(n), 2):
         if rng.random() < 0.5:
             continue
         shape = int(cards[i]), int(cards[j])
         if shape[0] == shape[1] and reverse[i] == reverse[j] and rng.random() < 0.4:
-            blocks.append(FactorBlock([[i, j]], shape, CONVEX[rng.integers(len(CONVEX))]))
+            blocks.append(FactorBlock([[i, j]], shape, values=CONVEX[rng.integers(len(CONVEX))]))
             continue
         logs = submodular_table(rng, shape)
         logs[rng.random(shape[0]) < impossible / 2] = -np.inf
         logs[:, rng.random(shape[1]) < impossible / 2] = -np.inf
         logs = logs[:: -1 if reverse[i] else 1, :: -1 if reverse[j] else 1]
-        blocks.append(FactorBlock([[i, j]], shape, np.ascontiguousarray(logs), space="log"))
+        blocks.append(FactorBlock([[i, j]], shape, values=np.ascontiguousarray(logs), space="log"))
     return Wiring.of(Problem(Variables(variables), tuple(blocks)))
 
 
@@ -80,8 +80,10 @@ def test_costs_that_are_not_convex_are_refused_by_name():
     rng = np.random.default_rng(2)
     level = ss.Discrete.array("level", (4,), states=4)
     for kind in (ss.potentials.Potts(1.0), ss.potentials.TruncatedLinear(1.0, 2.0)):
-        block = FactorBlock([[0, 1], [1, 2]], (4, 4), kind)
-        net = ss.MarkovNet(FactorBlock([[i] for i in range(4)], (4,), rng.random((4, 4))), block, variables=[level])
+        block = FactorBlock([[0, 1], [1, 2]], (4, 4), values=kind)
+        net = ss.MarkovNet(
+            FactorBlock([[i] for i in range(4)], (4,), values=rng.random((4, 4))), block, variables=[level]
+        )
         with pytest.raises(ss.errors.NotApplicable, match=r"factor 4 over 'level\[0\]' and 'level\[1\]' is not submod"):
             ss.map_assignment(net, method=ss.MinCut())
 
@@ -100,7 +102,7 @@ def test_orders_that_contradict_each_other_are_refused():
 
 def test_graphs_too_large_for_memory_are_refused_before_they_are_built():
     two = [ss.Discrete(name, 60_000) for name in "ab"]
-    net = ss.MarkovNet(FactorBlock([[0, 1]], (60_000, 60_000), TruncatedQuadratic(1.0)), variables=two)
+    net = ss.MarkovNet(FactorBlock([[0, 1]], (60_000, 60_000), values=TruncatedQuadratic(1.0)), variables=two)
     with pytest.raises(ss.errors.TooLarge, match="Use TRWS"):
         ss.map_assignment(net, method=ss.MinCut())
 
@@ -109,8 +111,8 @@ def test_wide_grids_agree_with_message_passing():
     rng = np.random.default_rng(4)
     level = ss.Discrete.array("level", (12, 12), states=6)
     logs = rng.normal(size=(144, 6))
-    smooth = FactorBlock(level.grid_edges().pairs, (6, 6), TruncatedLinear(0.6))
-    net = ss.MarkovNet(FactorBlock(np.arange(144)[:, None], (6,), logs, space="log"), smooth, variables=[level])
+    smooth = FactorBlock(level.grid_edges().pairs, (6, 6), values=TruncatedLinear(0.6))
+    net = ss.MarkovNet(FactorBlock(np.arange(144)[:, None], (6,), values=logs, space="log"), smooth, variables=[level])
     exact, bound = ss.map_assignment(net, method=ss.MinCut()), ss.map_assignment(net, method=ss.TRWS())
     assert bound.log_value - 1e-9 <= exact.log_value <= bound.bound + 1e-9
     assert exact.bound == exact.log_value

@@ -98,7 +98,7 @@ def test_proofs_hold_whatever_is_added_to_the_log_values_of_a_variable(seed):
     rng = np.random.default_rng(seed)
     pixel = ss.Discrete.array("pixel", (3, 3))
     logs = rng.normal(size=(9, 2)) + rng.choice([0.0, 1e8, -1e8, 1e5], size=(9, 1))
-    alone = ss.factors.FactorBlock(np.arange(9)[:, None], (2,), logs, space="log")
+    alone = ss.factors.FactorBlock(np.arange(9)[:, None], (2,), values=logs, space="log")
     pairs = ss.potentials.pairwise(pixel.grid_edges(), ss.potentials.Potts(abs(rng.normal())))
     found = ss.map_assignment(ss.MarkovNet(alone, pairs, variables=[pixel]), method=ss.MinCut())
     assert found.certificate.check()

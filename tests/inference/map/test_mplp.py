@@ -57,9 +57,9 @@ def test_long_constraints_need_no_table(seed):
     scopes = [ids[:40].tolist(), ids[40:].tolist()]  # apart, so that the bound is reached
     kind = [ss.potentials.Parity(), ss.potentials.AtLeastOne()][seed % 2]
     logs = rng.normal(size=(60, 2)) - (np.array([0.0, 4.0]) if seed % 2 else 0.0)
-    checks = [ss.factors.FactorBlock([scope], (2,) * len(scope), kind) for scope in scopes]
+    checks = [ss.factors.FactorBlock([scope], (2,) * len(scope), values=kind) for scope in scopes]
     net = ss.MarkovNet(
-        ss.factors.FactorBlock(np.arange(60)[:, None], (2,), logs, space="log"), *checks, variables=[bit]
+        ss.factors.FactorBlock(np.arange(60)[:, None], (2,), values=logs, space="log"), *checks, variables=[bit]
     )
     found = ss.map_assignment(net, method=ss.MPLP())
     expected = 0.0

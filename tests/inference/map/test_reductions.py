@@ -39,21 +39,21 @@ def group(rng, arity, *, friendly):
 
 def random_groups(rng, *, states=2, kinds="tgc", friendly=False, n=5):
     variables = [ss.Discrete(f"v{i}", states) for i in range(n)]
-    blocks = [FactorBlock([[i]], (states,), rng.normal(size=states), space="log") for i in range(n)]
+    blocks = [FactorBlock([[i]], (states,), values=rng.normal(size=states), space="log") for i in range(n)]
     for _ in range(int(rng.integers(1, 4))):
         arity = int(rng.integers(3, min(n, 5) + 1))
         scope, shape = rng.permutation(n)[:arity].tolist(), (states,) * arity
         kind = kinds[rng.integers(len(kinds))]
         if kind == "g":
-            blocks.append(FactorBlock([scope], shape, group(rng, arity, friendly=True)))
+            blocks.append(FactorBlock([scope], shape, values=group(rng, arity, friendly=True)))
         elif kind == "c":
             numbers = convex(rng, arity) if friendly else rng.normal(size=arity + 1)
-            blocks.append(FactorBlock([scope], shape, Cardinality(numbers)))
+            blocks.append(FactorBlock([scope], shape, values=Cardinality(numbers)))
         elif not friendly:
-            blocks.append(FactorBlock([scope], shape, rng.normal(size=shape), space="log"))
+            blocks.append(FactorBlock([scope], shape, values=rng.normal(size=shape), space="log"))
         if rng.random() < 0.5:
             pair = rng.permutation(n)[:2].tolist()
-            blocks.append(FactorBlock([pair], (states, states), ss.potentials.Potts(abs(rng.normal()))))
+            blocks.append(FactorBlock([pair], (states, states), values=ss.potentials.Potts(abs(rng.normal()))))
     return Problem(Variables(variables), tuple(blocks))
 
 
@@ -63,7 +63,7 @@ def test_products_are_minima_over_auxiliaries(degree, number):
     scope, table = list(range(max(degree, 3))), np.zeros((2,) * max(degree, 3))
     table[(1,) * degree + (slice(None),) * (max(degree, 3) - degree)] = -number
     variables = [ss.Discrete(f"v{i}") for i in scope]
-    problem = Problem(Variables(variables), (FactorBlock([scope], table.shape, table, space="log"),))
+    problem = Problem(Variables(variables), (FactorBlock([scope], table.shape, values=table, space="log"),))
     energy = BinaryEnergy.of(Wiring.of(problem), ss.QPBO())
     assert energy.unary.shape[1] - len(scope) == (0 if degree < 3 else 1 if number < 0 else (degree - 1) // 2)
     for codes, least in least_energies(energy, len(scope)):
@@ -117,8 +117,8 @@ def test_submodular_tables_of_three_are_cut_exactly(seed):
         logs = convex(rng, 3)[grid]  # a convex function of the sum, and pairs that favor equal states
         for axes in itertools.combinations(range(3), 2):
             logs = logs + abs(rng.normal()) * np.eye(2).reshape([2 if a in axes else 1 for a in range(3)])
-        blocks.append(FactorBlock([rng.permutation(n)[:3].tolist()], (2, 2, 2), logs, space="log"))
-    blocks += [FactorBlock([[i]], (2,), rng.normal(size=2) * 2, space="log") for i in range(n)]
+        blocks.append(FactorBlock([rng.permutation(n)[:3].tolist()], (2, 2, 2), values=logs, space="log"))
+    blocks += [FactorBlock([[i]], (2,), values=rng.normal(size=2) * 2, space="log") for i in range(n)]
     wiring = Wiring.of(Problem(Variables(variables), tuple(blocks)))
     found = assign(ss.MinCut(), task_of(wiring))
     assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-9)
@@ -154,8 +154,10 @@ def grouped(logs, num, weight, limit):
     """Variables with their own log values in groups of a number each, and the best log value by hand."""
     n, states = logs.shape
     pixel = ss.Discrete.array("pixel", (n,), states=states)
-    groups = FactorBlock(np.arange(n).reshape(-1, num), (states,) * num, RobustPotts(weight, limit))
-    net = ss.MarkovNet(FactorBlock(np.arange(n)[:, None], (states,), logs, space="log"), groups, variables=[pixel])
+    groups = FactorBlock(np.arange(n).reshape(-1, num), (states,) * num, values=RobustPotts(weight, limit))
+    net = ss.MarkovNet(
+        FactorBlock(np.arange(n)[:, None], (states,), values=logs, space="log"), groups, variables=[pixel]
+    )
     best = 0.0
     for part in logs.reshape(-1, num, states):
         free = part.max(axis=1).sum()
@@ -178,15 +180,15 @@ def test_groups_of_hundreds_need_no_table():
 
 def test_what_does_not_reduce_is_named():
     bits = [ss.Discrete(f"b{i}") for i in range(4)]
-    hard = FactorBlock([[0, 1, 2]], (2, 2, 2), np.r_[0.0, np.ones(7)])
+    hard = FactorBlock([[0, 1, 2]], (2, 2, 2), values=np.r_[0.0, np.ones(7)])
     with pytest.raises(
         ss.errors.NotApplicable, match=r"factor 0 over 3 variables \('b0', 'b1', 'b2', ...\) has impossib"
     ):
         ss.map_assignment(ss.MarkovNet(hard, variables=bits), method=ss.QPBO())
-    apart = FactorBlock([[0, 1, 2, 3]], (2,) * 4, RobustPotts(-1.0))
+    apart = FactorBlock([[0, 1, 2, 3]], (2,) * 4, values=RobustPotts(-1.0))
     with pytest.raises(ss.errors.NotApplicable, match="favors unequal states"):
         ss.map_assignment(ss.MarkovNet(apart, variables=bits), method=ss.MinCut())
-    odd = FactorBlock([[0, 1, 2]], (2,) * 3, Cardinality((0.0, -np.inf, 0.0, 1.0)))
+    odd = FactorBlock([[0, 1, 2]], (2,) * 3, values=Cardinality((0.0, -np.inf, 0.0, 1.0)))
     with pytest.raises(ss.errors.NotApplicable, match="impossible sums"):
         ss.map_assignment(ss.MarkovNet(odd, variables=bits), method=ss.QPBO())
 

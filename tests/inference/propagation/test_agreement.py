@@ -102,10 +102,10 @@ def test_parts_without_a_connection_are_searched_on_their_own():
         values = logs.copy()
         values[3 * frustrated : 3 * frustrated + 3] = agree[::-1]
         for order in (np.arange(len(scopes)), np.random.default_rng(0).permutation(len(scopes))):
-            block = ss.factors.FactorBlock(scopes[order], (2, 2), values[order], space="log")
+            block = ss.factors.FactorBlock(scopes[order], (2, 2), values=values[order], space="log")
             search = Agreements(maximized(Wiring.of(ss.MarkovNet(block, variables=[spin]).as_written())))
             assert search.found() == (None, True)
-    block = ss.factors.FactorBlock(scopes, (2, 2), logs, space="log")
+    block = ss.factors.FactorBlock(scopes, (2, 2), values=logs, space="log")
     found = ss.map_assignment(ss.MarkovNet(block, variables=[spin]), method=ss.LoopyBP())
     assert found.info["locally_optimal"]
     assert found.log_value == pytest.approx(3 * copies * np.log(2.0))

@@ -193,7 +193,7 @@ def test_an_order_names_each_edge_once():
 
 
 def test_an_order_prints_its_merges():
-    order = MergeOrder(surrogate(), (1, 3, 0, 2), "given")
+    order = MergeOrder(surrogate(), (1, 3, 0, 2), name="given")
     assert str(order).splitlines()[0] == "given order: 576 multiplications"
     assert "3, 8, 10" in str(order)
     assert repr(order) == "MergeOrder(given, 4 edges, cost 576)"

@@ -64,7 +64,7 @@ def test_the_lower_bound_is_never_above_the_optimum_of_any_part(seed, absorb):
         found = []
         for e in bits(part.edges):
             left, right = query.split(part, e)
-            price = query.price(left.scope, right.scope, e, absorb=absorb)
+            price = query.price(left.scope, right.scope, edge=e, absorb=absorb)
             found.append(costs[left.nodes] + costs[right.nodes] + price)
         costs[part.nodes] = min(found, default=0)
         assert lower_bound(query, part, absorb=absorb) <= costs[part.nodes]

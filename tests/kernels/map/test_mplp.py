@@ -22,7 +22,7 @@ def test_max_marginals_of_one_factor(shape, kind):
     rng = np.random.default_rng(0)
     for _ in range(20):
         values = rng.gamma(1.0, size=shape) * (rng.random(shape) > 0.2)
-        block = FactorBlock([list(range(len(shape)))], shape, values[None] if kind is None else kind)
+        block = FactorBlock([list(range(len(shape)))], shape, values=values[None] if kind is None else kind)
         names = [Discrete(f"v{i}", c) for i, c in enumerate(shape)]
         wiring = Wiring.of(Problem(Variables(names), (block,)))
         h = rng.normal(size=sum(shape))

@@ -22,8 +22,8 @@ def test_messages_are_maxima_over_all_pairs(seed):
     chosen = kinds[rng.integers(4)]
     other = size if chosen is not None else other
     values = np.where(rng.random((size, other)) < 0.2, -np.inf, rng.normal(size=(size, other)))
-    made = FactorBlock([[0, 1]], (size, other), values, space="log") if chosen is None else None
-    block = made or FactorBlock([[0, 1]], (size, size), chosen)
+    made = FactorBlock([[0, 1]], (size, other), values=values, space="log") if chosen is None else None
+    block = made or FactorBlock([[0, 1]], (size, size), values=chosen)
     wiring = Wiring.of(Problem(Variables([ss.Discrete("a", size), ss.Discrete("b", other)]), (block,)))
     table = wiring.table(0)
     for s, cards in ((0, (size, other)), (1, (other, size))):

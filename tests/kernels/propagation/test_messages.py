@@ -40,7 +40,7 @@ def test_messages_are_sums_over_all_other_variables(potential, cards, is_max):
         logs = np.where(rng.random(cards) < 0.3 * (seed % 2), -np.inf, rng.normal(0, 3, cards))
         values = logs[None] if potential is None else potential
         space = {"space": "log"} if potential is None else {}
-        wiring = Wiring.of(Problem(variables, (FactorBlock([list(range(len(cards)))], cards, values, **space),)))
+        wiring = Wiring.of(Problem(variables, (FactorBlock([list(range(len(cards)))], cards, values=values, **space),)))
         h = [np.where(rng.random(c) < 0.2 * (seed % 3 == 2), -np.inf, rng.normal(0, 200, c)) for c in cards]
         out, room = np.empty(sum(cards)), np.empty(sum(cards) + 2)
         factor_messages(wiring.wires, 0, 1.0, np.concatenate(h), is_max, out, room, np.empty(8, np.int64))

@@ -32,7 +32,10 @@ def test_counts_are_exact_inference_on_the_tied_network(num_classes, num_words, 
     rng = np.random.default_rng(seed)
     theta = rng.dirichlet(np.ones(num_words), size=num_classes)
     model = MultinomialNaiveBayes(
-        Discrete("c", num_classes), Discrete("w", num_words), rng.dirichlet(np.ones(num_classes)), theta
+        Discrete("c", num_classes),
+        Discrete("w", num_words),
+        class_probabilities=rng.dirichlet(np.ones(num_classes)),
+        word_probabilities=theta,
     )
     codes = rng.integers(num_words, size=length)
     counts = np.bincount(codes, minlength=num_words)[None]
@@ -59,7 +62,12 @@ def test_sparse_dense_and_scikit_learn_agree(alpha):
 
 
 def test_zero_words_are_no_trouble_until_used():
-    model = MultinomialNaiveBayes(Discrete("c"), Discrete("w", 3), [1.0, 0.0], [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+    model = MultinomialNaiveBayes(
+        Discrete("c"),
+        Discrete("w", 3),
+        class_probabilities=[1.0, 0.0],
+        word_probabilities=[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]],
+    )
     assert model.predict([[0, 0, 0], [3, 1, 0]]).probabilities.tolist() == [[1.0, 0.0], [1.0, 0.0]]
     with pytest.raises(ImpossibleEvidence, match="first: row 1"):
         model.predict(sparse.csr_array([[1, 0, 0], [1, 0, 1]]))
@@ -68,7 +76,9 @@ def test_zero_words_are_no_trouble_until_used():
 
 
 def test_long_documents_do_not_underflow():
-    model = MultinomialNaiveBayes(Discrete("c"), Discrete("w", 2), [0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]])
+    model = MultinomialNaiveBayes(
+        Discrete("c"), Discrete("w", 2), class_probabilities=[0.5, 0.5], word_probabilities=[[0.6, 0.4], [0.4, 0.6]]
+    )
     found = model.predict([[10_000, 9_000]]).log_probabilities[0]
     assert found[0] - found[1] == pytest.approx(1_000 * np.log(1.5), rel=1e-9)
 
@@ -104,4 +114,6 @@ def test_what_is_refused():
     with pytest.raises(DataError, match="one row per document"):
         MultinomialNaiveBayes.fit(CORPUS, TOPICS).predict([1, 2, 3])
     with pytest.raises(ModelError):
-        MultinomialNaiveBayes(Discrete("c"), Discrete("w"), [0.5, 0.6], np.full((2, 2), 0.5))
+        MultinomialNaiveBayes(
+            Discrete("c"), Discrete("w"), class_probabilities=[0.5, 0.6], word_probabilities=np.full((2, 2), 0.5)
+        )

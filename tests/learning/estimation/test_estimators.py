@@ -98,7 +98,7 @@ def test_hybrid_networks():
         assert (cpd.coefficients[e, 0, 0], cpd.intercept[e, 0]) == pytest.approx((slope, intercept))
         assert cpd.covariance[e, 0, 0] == pytest.approx(np.mean((y[at] - intercept - slope * x[at]) ** 2))
     assert found.log_likelihood == pytest.approx(found.model.log_probability(rows).sum())
-    both = fit(DAG.parse("d -> y <- x"), rows, Bayes([BDeu(4), NormalGamma(0, 0.1, 2, 1)]))
+    both = fit(DAG.parse("d -> y <- x"), rows, Bayes([BDeu(4), NormalGamma(0, 0.1, shape=2, rate=1)]))
     assert both.posterior.interval("y", "x", given={"d": "high"})[0] > 2.8
     assert math.isfinite(both.posterior.log_marginal_likelihood)
 
@@ -139,7 +139,7 @@ def test_modes_without_variance_are_an_error_too():
         for rows in ({"x": [0.5, 1, 2, 3], "y": [5.0, 5, 5, 5]}, {"x": [2.0, 2, 2, 2], "y": [0.5, 1, 2, 4]}):
             with pytest.raises(DataError, match="the variance is zero"):
                 fit(DAG.parse("x -> y"), rows, PosteriorMode(prior))
-    conjugate = fit(DAG.parse("x"), {"x": [2.0, 2.0]}, PosteriorMode(NormalGamma(2, 1, 2, 1))).model.cpd("x")
+    conjugate = fit(DAG.parse("x"), {"x": [2.0, 2.0]}, PosteriorMode(NormalGamma(2, 1, shape=2, rate=1))).model.cpd("x")
     assert conjugate.covariance[0, 0, 0] == pytest.approx(1 / 3.5)
 
 
@@ -154,7 +154,7 @@ def test_missing_cells_are_refused_and_em_is_named():
     for method in (MLE(), Bayes(K2()), PosteriorMode(K2())):
         with pytest.raises(DataError, match=rf"{type(method).__name__} needs complete data.*Use EM"):
             fit(PAIR, {"a": [0, None, 1], "b": [0, 1, 1]}, method)
-    for method in (MLE(), Bayes(NormalGamma(0, 1, 2, 1))):
+    for method in (MLE(), Bayes(NormalGamma(0, 1, shape=2, rate=1))):
         with pytest.raises(DataError, match="Use EM"):
             fit(DAG.parse("x"), {"x": [0.5, math.nan]}, method)
 
@@ -269,7 +269,7 @@ def test_one_state_is_certain_and_asked_for_like_any_other():
     assert found.log_marginal_likelihood == pytest.approx(0.0, abs=1e-12)
     mixed = BayesNet(TableCPD(one, [1.0]), LinearGaussian(Real("x"), covariance=1.0))
     rows = {"one": ["only"] * 3, "x": [1.0, 2.0, 4.0]}
-    assert len(fit(mixed, rows, Bayes(NormalGamma(0, 1, 2, 1))).posterior.blocks) == 1
+    assert len(fit(mixed, rows, Bayes(NormalGamma(0, 1, shape=2, rate=1))).posterior.blocks) == 1
 
 
 def test_tree_of_all_joint_states_agrees_with_enumeration():

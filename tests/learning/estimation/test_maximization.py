@@ -267,7 +267,7 @@ def test_shrunken_lines_by_scipy(prior):
 @pytest.mark.parametrize(("parameterization", "power"), [("softmax", 0.0), ("theta", 1.0)])
 def test_modes_of_lines_by_scipy(parameterization, power):
     rows = line_rows(np.random.default_rng(2), num=12)
-    prior = LinearNormalGamma([0.0, 1.0, 0.0], [0.5, 2.0, 1.0], 2.0, 1.5)
+    prior = LinearNormalGamma([0.0, 1.0, 0.0], [0.5, 2.0, 1.0], shape=2.0, rate=1.5)
     (found,) = maximize_block([LINE], LINE.statistics(rows), prior, parameterization=parameterization)
 
     def loss(w):
@@ -289,7 +289,7 @@ def test_modes_of_covariances():
     p = Vector("p", 2)
     cpd = LinearGaussian(p, covariance=np.eye(2))
     rows = {p: np.random.default_rng(0).normal(size=(9, 2))}
-    prior = NormalInverseWishart([0.0, 0.0], 1.0, 5.0, np.eye(2))
+    prior = NormalInverseWishart([0.0, 0.0], 1.0, degrees=5.0, scale=np.eye(2))
     after = prior.update(rows[p])
     for parameterization, total in (("softmax", after.degrees + 1), ("theta", after.degrees + 4)):
         (found,) = maximize_block([cpd], cpd.statistics(rows), prior, parameterization=parameterization)
@@ -309,7 +309,7 @@ def test_lines_without_data():
     both = cpd.statistics({A: np.array([0, 0, 1, 1]), Z: np.array([1.0, 2.0, 3.0, 4.0])})
     for policy in ("uniform", Dirichlet(1.0)):  # about tables of the same network: nothing to fill here
         assert maximize_block([cpd], both, unseen=policy)[0].intercept[:, 0].tolist() == [1.5, 3.5]
-    filled = maximize_block([cpd], stats, unseen=NormalGamma(9.0, 1.0, 2.0, 1.0))[0]
+    filled = maximize_block([cpd], stats, unseen=NormalGamma(9.0, 1.0, shape=2.0, rate=1.0))[0]
     assert filled.intercept[:, 0].tolist() == [2.5, 9.0]
     assert filled.covariance[1, 0, 0] == pytest.approx(1.0 / 2.5)
 
@@ -335,12 +335,12 @@ def test_the_prior_of_a_block():
     assert isinstance(prior_for(by_name, [LINE]), Dirichlet)
     with pytest.raises(ModelError, match="no prior for"):
         prior_for({"x": K2()}, [other])
-    several = [NormalGamma(0, 1, 2, 1), BDeu(10)]
+    several = [NormalGamma(0, 1, shape=2, rate=1), BDeu(10)]
     assert isinstance(prior_for(several, [LINE]), NormalGamma)
     assert isinstance(prior_for(several, [TABLE]), BDeu)
     assert prior_for(several, [DeterministicCPD(Y, lambda a: a, given=A)]) in (None, several[1])
     with pytest.raises(NotApplicable, match="is a prior for"):
-        prior_for([NormalGamma(0, 1, 2, 1)], [TABLE])
+        prior_for([NormalGamma(0, 1, shape=2, rate=1)], [TABLE])
 
 
 @pytest.mark.parametrize("unseen", [None, 3, 1.0, BDeu, "unifrom"])
@@ -352,7 +352,7 @@ def test_policies_are_names_or_priors(unseen):
 def test_silent_contexts_of_every_kind_are_filled_by_their_prior():
     line = LinearGaussian(Z, covariance=np.ones(2), by=A)
     stats = line.scatters({A: np.array([0, 0]), Z: np.array([1.0, 3.0])})
-    several = [Dirichlet([1, 2, 1]), NormalGamma(7.0, 1.0, 2.0, 3.0)]
+    several = [Dirichlet([1, 2, 1]), NormalGamma(7.0, 1.0, shape=2.0, rate=3.0)]
     (found,) = maximize_block([line], stats, unseen=several)
     np.testing.assert_allclose(found.intercept[:, 0], [2.0, 7.0])
     np.testing.assert_allclose(found.covariance[:, 0, 0], [1.0, 3.0 / 2.5])
@@ -364,8 +364,8 @@ def test_each_kind_finds_its_prior_in_any_order():
     """A sequence serves a network of every kind: pseudo-counts are not about weights, nor weights about counts."""
     logistic, noisy = LogisticCPD(Y, {A: [0.0, 1.0]}), NoisyOr(Y, {A: 0.5})
     for several in (
-        [Dirichlet(1), NormalWeights(2), NormalGamma(0, 1, 2, 1)],
-        [LaplaceWeights(1), NormalGamma(0, 1, 2, 1), K2()],
+        [Dirichlet(1), NormalWeights(2), NormalGamma(0, 1, shape=2, rate=1)],
+        [LaplaceWeights(1), NormalGamma(0, 1, shape=2, rate=1), K2()],
     ):
         assert isinstance(prior_for(several, [logistic]), NormalWeights | LaplaceWeights)
         assert isinstance(prior_for(several, [noisy]), Dirichlet | K2)

@@ -215,7 +215,7 @@ def test_too_few_imaginary_rows_make_no_prior_of_a_line():
     with pytest.raises(ModelError, match=r"2 imaginary rows give no prior of a regression.*NormalGamma"):
         fit(net, data, Bayes(prior))
     assert fit(net, data, PosteriorMode(prior)).model.cpd("x").intercept[0, 0] == pytest.approx(8.0 / 5.0)
-    priors = {"x": prior, "y": NormalGamma(0.0, 1.0, 2.0, 1.0)}
+    priors = {"x": prior, "y": NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)}
     assert len(fit(net, data, Bayes(priors)).posterior.blocks) == 2
 
 

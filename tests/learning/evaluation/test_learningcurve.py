@@ -97,7 +97,7 @@ def test_curves_have_pictures_and_tables():
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
     values = {"a": np.array([[1.0, 0.1], [2.0, 0.2]]), "never": np.full((2, 2), np.inf)}
-    curve = LearningCurveResult((10, 100), values, "KL")
+    curve = LearningCurveResult((10, 100), values, measure="KL")
     axes = curve.plot(plt.figure().gca())
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["a", "never (infinite)"]
     assert axes.get_xscale() == axes.get_yscale() == "log"
@@ -105,7 +105,7 @@ def test_curves_have_pictures_and_tables():
         [[2.0, 1.9], [2.2, 1.7]],
         [[-3.0, -1.0], [-2.0, 1.0]],
     ):  # a factor of five is not spanned; below zero
-        axes = LearningCurveResult((10, 100), {"a": np.array(narrow)}, "log-loss").plot(plt.figure().gca())
+        axes = LearningCurveResult((10, 100), {"a": np.array(narrow)}, measure="log-loss").plot(plt.figure().gca())
         assert axes.get_yscale() == "linear"
         assert axes.lines[0].get_ydata().tolist() == np.mean(narrow, axis=0).tolist()
     LearningCurveResult((10, 100), {"never": np.full((2, 2), np.inf)}).plot(plt.figure().gca())

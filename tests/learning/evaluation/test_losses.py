@@ -169,16 +169,16 @@ def test_weights_of_rows_are_repetitions():
 
 
 def test_impossible_rows_of_weight_zero_do_not_count():
-    risk = Risk("log-loss", np.array([math.inf, 1.0, 3.0]), np.array([0.0, 1.0, 1.0]))
+    risk = Risk("log-loss", np.array([math.inf, 1.0, 3.0]), weights=np.array([0.0, 1.0, 1.0]))
     assert (risk.mean, float(risk)) == (2.0, 2.0)
     assert risk.standard_error == pytest.approx(1.0)
-    assert math.isnan(Risk("x", np.zeros(0), np.zeros(0)).mean)
-    assert math.isnan(Risk("x", np.array([math.inf, 1.0]), np.ones(2)).standard_error)
+    assert math.isnan(Risk("x", np.zeros(0), weights=np.zeros(0)).mean)
+    assert math.isnan(Risk("x", np.array([math.inf, 1.0]), weights=np.ones(2)).standard_error)
 
 
 def test_standard_errors_are_those_of_a_mean():
     rows = np.random.default_rng(1).random(40)
-    assert Risk("x", rows, np.ones(40)).standard_error == pytest.approx(rows.std(ddof=1) / math.sqrt(40))
+    assert Risk("x", rows, weights=np.ones(40)).standard_error == pytest.approx(rows.std(ddof=1) / math.sqrt(40))
 
 
 def test_brier_scores_by_hand():

@@ -250,7 +250,7 @@ def test_fingerprints_of_checkpoints_depend_on_rows_weights_and_settings():
         about(EM(), Task(net, ROWS)),
         about(EM(restarts=2), Task(net, ROWS)),
         about(EM(), Task(net, {**ROWS, "a": [1, 0, 1, 1, 1, 0]})),
-        about(EM(), Task(net, ROWS, np.arange(6.0))),
+        about(EM(), Task(net, ROWS, weights=np.arange(6.0))),
     }
     assert len(marks) == 4
     assert about(EM(), Task(net, ROWS)) in marks

@@ -51,7 +51,7 @@ def test_weights_count_rows_and_zero_drops_them(case, seed):
     net, rows = case
     counts = np.random.default_rng(seed).integers(0, 3, rows.num_rows)
     repeated = rows.take(np.repeat(np.arange(rows.num_rows), counts))
-    weighted = Expectation.of(Task(net, rows, counts.astype(float)), threads=1)
+    weighted = Expectation.of(Task(net, rows, weights=counts.astype(float)), threads=1)
     plain = Expectation.of(Task(net, repeated), threads=1)
     assert weighted.weights.sum() == counts.sum()
     for a, b in zip(weighted.expect(net).statistics, plain.expect(net).statistics, strict=True):
@@ -124,7 +124,7 @@ def test_impossible_rows_have_their_numbers_in_the_data():
     a, b = Discrete("a"), Discrete("b")
     net = BayesNet(TableCPD(a, [1.0, 0.0]), TableCPD(b, [0.5, 0.5]))
     rows = {"a": [0, 0, 1, 0, 1, None], "b": [1, 1, 0, 1, 1, 0]}
-    made = Expectation.of(Task(net, rows, np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0])))
+    made = Expectation.of(Task(net, rows, weights=np.array([1.0, 1.0, 0.0, 1.0, 1.0, 1.0])))
     with pytest.raises(
         ImpossibleEvidence, match=r"1 of 3 different rows have probability zero: rows 4, counted from 0"
     ):
@@ -323,7 +323,7 @@ def test_hard_em_on_spheres_is_k_means():
 
 def test_conjugate_priors_keep_variances_away_from_zero():
     x = np.array([0.0, 0.0, 0.0, 5.0, 5.1, 4.9, 5.2])
-    prior = {"z": Dirichlet(1.0), "x": NormalGamma(0.0, 0.01, 1.0, 0.5)}
+    prior = {"z": Dirichlet(1.0), "x": NormalGamma(0.0, 0.01, shape=1.0, rate=0.5)}
     found = fit(DAG.parse("z -> x"), {"x": x}, EM(prior=prior), variables=[Discrete("z", 2)])
     assert found.model.cpd("x").covariance.min() > 0.05
     assert (np.diff(found.trace) >= -1e-12 * np.abs(found.trace[1:])).all()
@@ -352,7 +352,7 @@ def test_weights_count_rows():
     rows = mixed_rows(net, 12, 0.3)
     weights = np.arange(12) % 3
     repeated = rows.take(np.repeat(np.arange(12), weights))
-    one = Expectation.of(Task(net, rows, weights.astype(float))).expect(net)
+    one = Expectation.of(Task(net, rows, weights=weights.astype(float))).expect(net)
     other = Expectation.of(Task(net, repeated)).expect(net)
     assert_allclose(one.log_likelihood, other.log_likelihood, rtol=1e-11)
 
@@ -405,7 +405,7 @@ def test_priors_hold_from_the_start_on():
     reals = [Real("x"), Real("y")]
     with pytest.raises(NotClosed, match="prior"):
         fit(DAG.parse("x -> y"), rows, EM(), variables=reals)
-    found = fit(DAG.parse("x -> y"), rows, EM(prior=NormalGamma(0.0, 1.0, 1.0, 1.0)), variables=reals)
+    found = fit(DAG.parse("x -> y"), rows, EM(prior=NormalGamma(0.0, 1.0, shape=1.0, rate=1.0)), variables=reals)
     assert found.model.cpd("y").covariance.min() > 0
     assert np.diff(found.trace).min() >= -1e-12 * abs(found.trace[-1])
 

@@ -36,7 +36,7 @@ def check_cover(task, net, size, seed):
 def test_batches_add_up_to_all_rows(case, size, seed, weighted):
     net, rows = case
     weights = np.random.default_rng(seed).exponential(size=rows.num_rows) if weighted else None
-    task = EMTask.of(Task(net, rows, weights), threads=1)
+    task = EMTask.of(Task(net, rows, weights=weights), threads=1)
     batches = check_cover(task, net, size, seed)
     if weights is None:
         counts = [rows.num_rows if b.rows is None else b.weights.sum() for b in batches]
@@ -63,7 +63,7 @@ def test_scaled_batches_have_all_rows_as_their_expectation():
 
 def test_rows_of_weight_zero_are_not_dealt():
     net = BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5]))
-    task = EMTask.of(Task(net, {"coin": [0, 0, 1, 1]}, np.array([1.0, 1.0, 1.0, 0.0])), threads=1)
+    task = EMTask.of(Task(net, {"coin": [0, 0, 1, 1]}, weights=np.array([1.0, 1.0, 1.0, 0.0])), threads=1)
     batches = list(mini_batches(task, 1, np.random.default_rng(0)))
     assert sorted(float(b.weights.sum()) for b in batches) == [1.0, 1.0, 1.0]
 

@@ -74,6 +74,21 @@ def test_clusters_of_awkward_columns():
     assert holes[0] != holes[2]
 
 
+@pytest.mark.parametrize("num_rows", [200, 8_000])
+def test_clusters_of_weighted_rows_are_those_of_repeated_ones(num_rows):
+    """In any order of the rows, of states, numbers and missing cells; from a part of the rows where they are many."""
+    rng = np.random.default_rng(num_rows)
+    numbers = rng.normal(size=num_rows) + 4 * rng.integers(0, 3, num_rows)
+    numbers[rng.random(num_rows) < 0.1] = np.nan
+    columns = [numbers, rng.integers(-1, 3, num_rows)]
+    weights = rng.integers(0, 4, num_rows)
+    rows = rng.permutation(np.repeat(np.arange(num_rows), weights))
+    found = clusters(columns, 3, num_rows, np.random.default_rng(1), weights.astype(float))
+    again = clusters([column[rows] for column in columns], 3, len(rows), np.random.default_rng(1))
+    assert np.array_equal(found[rows], again)
+    assert len(np.unique(again)) == 3
+
+
 def test_tied_blocks_start_alike():
     net = BayesNet(*(TableCPD(v, [0.5, 0.5], block="coin") for v in (a, b)))
     found = started(net, {"a": [0, 1, 1], "b": [None, 1, 0]}, "auto")

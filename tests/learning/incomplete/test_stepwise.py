@@ -278,7 +278,7 @@ def test_updates_need_a_fit_by_this_method_and_possible_rows():
 
 def test_variances_do_not_collapse_under_a_prior():
     net = BayesNet(LinearGaussian(Real("u"), 0.0, covariance=1.0))
-    prior = NormalGamma(0.0, 1.0, 2.0, 1.0)
+    prior = NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)
     found = fit(net, {"u": [1.0, 2.0, 4.0]}, StepwiseEM(batch=1, prior=prior), until=passes(20))
     assert found.model.cpd("u").covariance[0, 0, 0] > 0.1
 

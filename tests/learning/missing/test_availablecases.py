@@ -124,7 +124,7 @@ def test_contexts_without_cases_follow_every_policy():
 
 def test_mixed_networks_take_one_prior_a_kind():
     rows = {"k": ["p", "p", "q", None], "x": [1.0, 3.0, 5.0, 7.0]}
-    several = [ss.priors.Dirichlet(1), ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)]
+    several = [ss.priors.Dirichlet(1), ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)]
     found = fit(ss.DAG.parse("k -> x"), rows, AvailableCases(prior=several), variables=[ss.Real("x")]).model
     np.testing.assert_allclose(found.cpd("k").values, [3 / 5, 2 / 5])
     np.testing.assert_allclose(found.cpd("x").intercept[:, 0], [4 / 3, 5 / 2])  # (0 + 1 + 3) / 3, (0 + 5) / 2
@@ -139,5 +139,5 @@ def test_constant_columns_are_refused_as_by_maximum_likelihood(rows):
     with pytest.raises(ss.errors.DataError) as found:
         fit(ss.DAG.parse("a"), rows, AvailableCases())
     assert str(found.value) == str(expected.value)
-    kept = fit(ss.DAG.parse("a"), rows, AvailableCases(prior=ss.priors.NormalGamma(0.0, 1.0, 2.0, 1.0)))
+    kept = fit(ss.DAG.parse("a"), rows, AvailableCases(prior=ss.priors.NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)))
     assert kept.model.cpd("a").covariance.min() > 0

@@ -54,7 +54,7 @@ def test_slopes_of_priors():
     wide = network("logistic")
     check_slope(wide, masked_codes(wide, 30), (NormalWeights(0.7), Dirichlet(1.0)))
     lines = mixed()
-    check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalGamma(1.0, 2.0, 3.0, 4.0), Dirichlet(1.0)))
+    check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalGamma(1.0, 2.0, shape=3.0, rate=4.0), Dirichlet(1.0)))
     check_slope(lines, mixed_rows(lines, 30, 0.2), (NormalWeights(0.5), Dirichlet(1.0)))
 
 

@@ -54,6 +54,17 @@ def test_equal_rows_are_one() -> None:
     assert columns.counts(1, (0,)).tolist() == [[50, 0], [0, 50]]
 
 
+def test_cases_are_distinct_rows_in_the_order_of_their_values() -> None:
+    rows = {"a": [1, 0, 1, 0, 1], "x": [2.5, 0.5, 2.5, 0.25, 9.0]}
+    found = Columns.of(rows, weights=[1, 2, 0.5, 1, 0])
+    places, weights = found.cases
+    assert (found.values[1, places] + found.origins[1]).tolist() == [0.25, 0.5, 2.5]
+    assert weights.tolist() == [1, 2, 1.5]
+    marked = Columns.of({"a": [1, 1, 0]}, interventions={"a": [True, False, False]})
+    assert marked.codes[0, marked.cases.places].tolist() == [0, 1, 1]
+    assert marked.redrawn([0, 3, 2]).intervened.tolist() == [[False, True]]  # type: ignore[union-attr]
+
+
 def test_missing_cells() -> None:
     frame = pd.DataFrame({"a": ["x", "y", None, "x"], "b": ["u", None, "v", "v"]})
     with pytest.raises(ss.errors.DataError, match="available"):

@@ -13,54 +13,27 @@ from sepset.errors import ArgumentError, NotApplicable
 from sepset.learning.structure.averaging.posterior import StructureAveraging
 from sepset.learning.structure.learned import StructureMethod
 from sepset.learning.structure.unused import keeps_checkpoint, uses_score
+from support.structure_methods import (
+    BY_PENALTY,
+    BY_TESTS,
+    CHAINS,
+    DATA,
+    NAMES,
+    REALS,
+    SEARCHES,
+    SUMS,
+    WITHOUT,
+    rows_for,
+    score_for,
+)
 
 ST = ss.structure
-DATA = ss.datasets.load("asia").sample(400, seed=3)
-NAMES = list(DATA.variables.names)
-RNG = np.random.default_rng(5)
-REALS = {name: RNG.normal(size=60) for name in "abcd"}
-
-SEARCHES: list[Any] = [
-    ss.HillClimb(tabu=5, restarts=1), ss.GES(), ST.GIES(), ST.KES(runs=3), ST.BOSS(), ST.GRaSP(), ST.OBS(),
-    ST.FirstAscent(2), ST.Annealing(rounds=5), ST.DataPerturbation(3), ST.BasinFlooding(5), ST.PlateauWalk(5),
-    ST.OptimalReinsertion(1), ST.SparseCandidate(3), ST.TreeSearch(), ST.ModuleSearch(2), ss.MMHC(),
-    ST.MMHC(candidates=ST.HPC()), ss.StructuralEM(), ST.SelectiveClustering(2), ST.FindHidden(max_candidates=2),
-]  # fmt: skip
-ELSEWHERE = {ST.MixtureOfTrees, ST.MixtureOfNetworks}  # in hidden/test_mixtures.py
-WITHOUT: list[Any] = [
-    ss.ExactSearch(), ss.ChowLiu(), ST.Branching(), ST.KnownOrder(NAMES), ST.KnownOrder(NAMES, is_greedy=True),
-    ST.CandidateGraph(ss.UndirectedGraph(NAMES)), ST.LatentTree(), ST.Forest(), ss.StructuralEM(ss.ExactSearch()),
-    ss.MMHC(search=ss.ExactSearch()), ST.FindHidden(ss.ExactSearch()),
-]  # fmt: skip
-BY_TESTS: list[Any] = [
-    ss.PC(), ss.FCI(), ST.RFCI(), ST.SGS(), ST.IC(), ST.Cheng(), ST.GrowShrink(), ST.IAMB(), ST.InterIAMB(),
-    ST.FastIAMB(), ST.MMPC(), ST.HPC(),
-]  # fmt: skip
-BY_PENALTY: list[Any] = [ss.GraphicalLasso(), ST.NeighborhoodSelection()]
-CHAINS: list[Any] = [
-    ss.OrderMCMC(num_samples=12), ss.PartitionMCMC(num_samples=12), ss.StructureMCMC(num_samples=12),
-    ST.BootstrapStructures(ss.HillClimb(), 4), ST.BootstrapStructures(ss.PC(), 4),
-]  # fmt: skip
-SUMS: list[Any] = [
-    ST.Exhaustive(), ST.TianHe(), ST.KoivistoSood(), ST.TreePosterior(), ST.AlongOrder(NAMES), ST.BestStructures(5),
-]  # fmt: skip
-
-
-def test_every_method_is_listed() -> None:
-    """Methods that are added later must be added here."""
-    kinds = {type(method) for method in (*SEARCHES, *WITHOUT, *BY_TESTS, *BY_PENALTY, *CHAINS, *SUMS)}
-    public = [getattr(ST, name) for name in dir(ST)]
-    for kind in public:
-        is_method = isinstance(kind, type) and (callable(getattr(kind, "learn", None)) or hasattr(kind, "average"))
-        if is_method and kind not in (StructureAveraging, ST.ConditionalLearner, *ELSEWHERE):
-            assert kind in kinds or issubclass(kind, ST.ConditionalLearner), f"{kind.__name__} is in no list"
 
 
 @pytest.mark.parametrize("method", SEARCHES, ids=lambda m: repr(m)[:40])
 def test_resumed_is_uninterrupted(tmp_path: Path, method: StructureMethod[Any]) -> None:
     """Stopped after two steps and resumed from the file, a search ends where it would have ended."""
-    score = ss.BDeu(1.0) if isinstance(method, ST.ModuleSearch) else None
-    rows = DATA if not isinstance(method, ST.ModuleSearch) else {k: list(v) for k, v in _binary().items()}
+    score, rows = score_for(method), rows_for(method)
     whole = ss.learn_structure(rows, method=method, score=score, seed=4)
     file = tmp_path / "run"
     ss.learn_structure(
@@ -70,12 +43,6 @@ def test_resumed_is_uninterrupted(tmp_path: Path, method: StructureMethod[Any]) 
     again = ss.learn_structure(rows, method=method, score=score, seed=4, checkpoint=file)
     assert again.graph == whole.graph
     assert again.score == pytest.approx(whole.score, rel=1e-12)
-
-
-def _binary() -> dict[str, list[int]]:
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, 2, 200)
-    return {name: np.where(rng.random(200) < 0.2, 1 - first, first).tolist() for name in "abcdef"}
 
 
 @pytest.mark.parametrize("method", CHAINS, ids=lambda m: repr(m)[:40])

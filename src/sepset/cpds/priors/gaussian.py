@@ -12,7 +12,7 @@ Reference: Koller & Friedman, exercises 17.8 to 17.10 (the gamma density as corr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -125,6 +125,7 @@ class NormalMean(KnownPart):
 
     mean: float
     precision: float
+    _: KW_ONLY
     noise: float
 
     def __post_init__(self) -> None:
@@ -137,11 +138,11 @@ class NormalMean(KnownPart):
         precision = self.precision + seen.count * self.noise
         # Written as a step from the prior mean: an average of large numbers loses digits.
         mean = self.mean + seen.count * self.noise / precision * (float(seen.mean[0]) - self.mean)
-        return NormalMean(mean, precision, self.noise)
+        return NormalMean(mean, precision, noise=self.noise)
 
     def predictive(self) -> StudentT:
         r"""The next observation: normal with variance $1 / \tau_X + 1 / \tau$."""
-        return StudentT(math.inf, self.mean, 1.0 / self.noise + 1.0 / self.precision)
+        return StudentT(math.inf, self.mean, dispersion=1.0 / self.noise + 1.0 / self.precision)
 
     def log_marginal_likelihood(self, data: Data) -> float:
         """The log density of these rows, with the mean integrated out."""
@@ -222,6 +223,7 @@ class GammaPrecision(KnownPart):
 
     shape: float
     rate: float
+    _: KW_ONLY
     mean: float
 
     def __post_init__(self) -> None:
@@ -242,11 +244,11 @@ class GammaPrecision(KnownPart):
         """The posterior after these rows."""
         seen = summary(data)
         squares = float(seen.products[0, 0]) + seen.count * (float(seen.mean[0]) - self.mean) ** 2
-        return GammaPrecision(self.shape + 0.5 * seen.count, self.rate + 0.5 * squares, self.mean)
+        return GammaPrecision(self.shape + 0.5 * seen.count, self.rate + 0.5 * squares, mean=self.mean)
 
     def predictive(self) -> StudentT:
         r"""The next observation: Student t, $2\alpha$ degrees, squared scale $\beta / \alpha$."""
-        return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape)
+        return StudentT(2.0 * self.shape, self.mean, dispersion=self.rate / self.shape)
 
     def log_marginal_likelihood(self, data: Data) -> float:
         """The log density of these rows, with the precision integrated out."""

@@ -151,7 +151,7 @@ class RegressionPrior:
         z = with_one(parents, len(self.lines) - 1)
         degrees = self.degrees - self.size + 1.0
         spread = 1.0 + float(spreads(self.root, z[None])[0, 0])
-        return StudentT(degrees, z @ self.lines, self.scale * (spread / degrees))
+        return StudentT(degrees, z @ self.lines, dispersion=self.scale * (spread / degrees))
 
     def coefficient(self, row: int, coordinate: int = 0) -> StudentT:
         r"""The marginal of one entry of $B$: Student t with $k = \nu - d + 1$ degrees.
@@ -160,7 +160,9 @@ class RegressionPrior:
         """
         degrees = self.degrees - self.size + 1.0
         spread = float(spreads(self.root, np.eye(len(self.lines))[[row]])[0, 0])
-        return StudentT(degrees, self.lines[row, coordinate], self.scale[coordinate, coordinate] * spread / degrees)
+        return StudentT(
+            degrees, self.lines[row, coordinate], dispersion=self.scale[coordinate, coordinate] * spread / degrees
+        )
 
     def variance(self, coordinate: int = 0) -> tuple[float, float]:
         r"""The shape and the scale of the inverse gamma of $\Sigma_{jj}$: $(\nu - d + 1) / 2$ and $\Psi_{jj} / 2$."""
@@ -279,13 +281,13 @@ class NormalGamma(_GammaPrior):
     Guarantee: exact.
     Tested by: cpds/priors/test_regression.py::test_published_normal_gamma
 
-    >>> NormalGamma(0.0, 1.0, 2.0, 1.0).update([1.0, 2.0, 3.0, 4.0])
+    >>> NormalGamma(0.0, 1.0, shape=2.0, rate=1.0).update([1.0, 2.0, 3.0, 4.0])
     NormalGamma(mean=2.0, strength=5.0, shape=4.0, rate=6.0)
     """
 
     __slots__ = ()
 
-    def __init__(self, mean: float, strength: float, shape: float, rate: float) -> None:
+    def __init__(self, mean: float, strength: float, *, shape: float, rate: float) -> None:
         check_finite("NormalGamma", mean=mean)
         check_positive("NormalGamma", strength=strength, shape=shape, rate=rate)
         precision = np.array([[float(strength)]])
@@ -306,7 +308,7 @@ class NormalGamma(_GammaPrior):
         if size != 1:
             return None
         mean = np.append(self.mean, np.zeros(num_coefficients - 1))
-        return LinearNormalGamma(mean, self.strength, self.shape, self.rate)
+        return LinearNormalGamma(mean, self.strength, shape=self.shape, rate=self.rate)
 
     def mean_marginal(self) -> StudentT:
         r"""The marginal of the mean: Student t, $2\alpha$ degrees, squared scale $\beta / (\alpha\lambda)$."""
@@ -340,14 +342,14 @@ class LinearNormalGamma(_GammaPrior):
     Guarantee: exact.
     Tested by: cpds/priors/test_regression.py::test_line_evidence_is_a_joint_student_t
 
-    >>> prior = LinearNormalGamma([0.0, 0.0], 1e-9, 1.0, 1e-9)
+    >>> prior = LinearNormalGamma([0.0, 0.0], 1e-9, shape=1.0, rate=1e-9)
     >>> prior.update([[0, 1], [1, 3], [2, 2], [3, 5]]).mean.round(6).tolist()
     [1.1, 1.1]
     """
 
     __slots__ = ()
 
-    def __init__(self, mean: ArrayLike, precision: ArrayLike, shape: float, rate: float) -> None:
+    def __init__(self, mean: ArrayLike, precision: ArrayLike, *, shape: float, rate: float) -> None:
         center = finite_array("LinearNormalGamma", "mean", mean).reshape(-1)
         check_positive("LinearNormalGamma", shape=shape, rate=rate)
         matrix = precisions_of("LinearNormalGamma", precision, len(center))
@@ -362,7 +364,7 @@ class LinearNormalGamma(_GammaPrior):
     def coefficients(self) -> StudentT:
         r"""The marginal of all coefficients: Student t, $2a$ degrees, dispersion $(b/a)\Lambda^{-1}$."""
         inverse = spreads(self.root, np.eye(len(self.mean)))
-        return StudentT(2.0 * self.shape, self.mean, self.rate / self.shape * inverse)
+        return StudentT(2.0 * self.shape, self.mean, dispersion=self.rate / self.shape * inverse)
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the coefficients `[n, 1 + parents]` and of the precision."""
@@ -391,14 +393,14 @@ class NormalInverseWishart(RegressionPrior):
     Guarantee: exact.
     Tested by: cpds/priors/test_regression.py::test_wishart_batch_is_sequential_and_evidence_is_a_product_of_predictions
 
-    >>> prior = NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2))
+    >>> prior = NormalInverseWishart([0.0, 0.0], 1.0, degrees=4.0, scale=np.eye(2))
     >>> prior.update([[2.0, 0.0], [4.0, 0.0]]).mean.tolist()
     [2.0, 0.0]
     """
 
     __slots__ = ()
 
-    def __init__(self, mean: ArrayLike, strength: float, degrees: float, scale: ArrayLike) -> None:
+    def __init__(self, mean: ArrayLike, strength: float, *, degrees: float, scale: ArrayLike) -> None:
         center = finite_array("NormalInverseWishart", "mean", mean).reshape(-1)
         check_positive("NormalInverseWishart", strength=strength)
         squares = wishart_scale("NormalInverseWishart", scale, degrees, len(center))
@@ -420,7 +422,7 @@ class NormalInverseWishart(RegressionPrior):
         if size != self.size or num_coefficients == 1:
             return self if size == self.size else None
         lines = np.concatenate([self.lines, np.zeros((num_coefficients - 1, size))])
-        return LinearNormalInverseWishart(lines, self.strength, self.degrees, self.scale)
+        return LinearNormalInverseWishart(lines, self.strength, degrees=self.degrees, scale=self.scale)
 
     def sample(self, num_rows: int, seed: Seed = 0) -> tuple[Floats, Floats]:
         """Independent draws of the mean `[n, d]` and of the covariance `[n, d, d]`."""
@@ -449,14 +451,14 @@ class LinearNormalInverseWishart(RegressionPrior):
     Guarantee: exact.
     Tested by: cpds/priors/test_regression.py::test_evidence_of_vectors_is_a_product_of_predictions
 
-    >>> prior = LinearNormalInverseWishart(np.zeros((2, 2)), 1e-9, 4.0, np.eye(2))
+    >>> prior = LinearNormalInverseWishart(np.zeros((2, 2)), 1e-9, degrees=4.0, scale=np.eye(2))
     >>> prior.update([[0, 1, 0], [1, 3, 0], [2, 2, 0], [3, 5, 0]]).mean.round(6).tolist()
     [[1.1, 0.0], [1.1, 0.0]]
     """
 
     __slots__ = ()
 
-    def __init__(self, mean: ArrayLike, precision: ArrayLike, degrees: float, scale: ArrayLike) -> None:
+    def __init__(self, mean: ArrayLike, precision: ArrayLike, *, degrees: float, scale: ArrayLike) -> None:
         name = "LinearNormalInverseWishart"
         lines = finite_array(name, "mean", mean)
         if lines.ndim != 2:

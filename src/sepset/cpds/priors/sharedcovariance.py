@@ -36,7 +36,7 @@ class SharedLines:
 
     >>> from sepset.cpds.priors.regression import NormalGamma
     >>> seen = Scatters.of(np.array([[1.0], [2.0], [6.0]]), np.array([0, 0, 1]), 2)
-    >>> after = SharedLines((NormalGamma(0.0, 1.0, 2.0, 1.0),) * 2).update(seen)
+    >>> after = SharedLines((NormalGamma(0.0, 1.0, shape=2.0, rate=1.0),) * 2).update(seen)
     >>> after.contexts[0].degrees, float(after.contexts[1].lines[0, 0])
     (7.0, 3.0)
     """
@@ -176,7 +176,7 @@ def shared_prior(priors: Sequence[RegressionPrior | GammaPrecision]) -> SharedPr
     """The joint distribution from that of each context, whose covariance all of them share.
 
     >>> from sepset.cpds.priors.regression import NormalGamma
-    >>> len(shared_prior([NormalGamma(0.0, 1.0, 2.0, 1.0)] * 3).contexts)
+    >>> len(shared_prior([NormalGamma(0.0, 1.0, shape=2.0, rate=1.0)] * 3).contexts)
     3
     """
     first = priors[0]

@@ -201,7 +201,7 @@ class PreparedCutset:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out; only `over` is fixed."""
-        over = self.problem.with_determined(over, evidence.observed, evidence.weights)
+        over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
         plan = self._plan(over, evidence, last=over, joint=False, candidates=over)
         found = Best({}, -np.inf)
         for case in self._cases(plan, evidence):

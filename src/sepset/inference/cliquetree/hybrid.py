@@ -103,7 +103,7 @@ class RowTree(PreparedTree):
             return together(rows)
         some, others = np.flatnonzero(~many), np.flatnonzero(many)
         found = together(rows.take(some)).joined(alone(rows.take(others)))
-        return found.take(np.argsort(np.concatenate([some, others])))
+        return found.take(np.argsort(np.concatenate([some, others]), kind="stable"))
 
 
 class RegressionTree(RowTree):

@@ -13,7 +13,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,7 @@ class MaxMarginalsResult(Answers[str, Table], Report, Result, ABC):
 
     log_value: float
     variables: Mapping[str, Discrete] = field(repr=False)
+    _: KW_ONLY
     observed: Mapping[str, State] = field(repr=False)
 
     def __getitem__(self, key: VariableLike | tuple[VariableLike, ...]) -> Table:
@@ -213,7 +214,7 @@ class TreeMaxMarginals(MaxMarginalsResult):
         calibration: the clique tree, calibrated by maxima.
     """
 
-    calibration: Calibrated = field(repr=False)
+    calibration: Calibrated = field(repr=False, kw_only=True)
 
     def _joint(self, names: list[str]) -> Table:
         """The max-marginal over unobserved names, which one clique must cover."""
@@ -314,7 +315,7 @@ def tree_max_marginals(prepared: Prepared, evidence: Evidence, variables: Variab
     if tree.log_partition == -np.inf:
         raise impossible(prepared, evidence)
     own, observed = named_states(variables, evidence)
-    return TreeMaxMarginals(tree.log_partition, own, observed, tree, **about)
+    return TreeMaxMarginals(tree.log_partition, own, observed=observed, calibration=tree, **about)
 
 
 def named_states(variables: Variables, evidence: Evidence) -> tuple[dict[str, Discrete], dict[str, State]]:

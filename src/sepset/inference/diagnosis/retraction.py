@@ -55,8 +55,8 @@ class Copies:
         extended = Problem(
             Variables([*problem.variables.parts, *copies]),
             (*problem.blocks, *ties),
-            (*problem.conditionals, *groups),
-            problem.num_visible,
+            conditionals=(*problem.conditionals, *groups),
+            num_visible=problem.num_visible,
         )
         return cls(extended, originals)
 

@@ -141,7 +141,7 @@ def _excluded(prepared: Prepared, given: Evidence, variable: int, states: Bools)
     found, code = prepared.problem.variables[variable], int(np.flatnonzero(states)[0])
     asked = f"Soft evidence gives {found.name}={found.states[code]!r} a positive probability, but"  # type: ignore[union-attr]
     others = {v: row for v, row in given.weights.items() if v != variable}
-    if prepared.log_partition(Evidence({**given.codes, variable: code}, others, {}, given.reals)) > -np.inf:
+    if prepared.log_partition(Evidence({**given.codes, variable: code}, others, reals=given.reals)) > -np.inf:
         return ImpossibleEvidence(
             f"{asked} given the rest its probability is below {np.finfo(float).tiny:.1g}, which no likelihood "
             "can offset. Give it zero, or observe it."
@@ -150,7 +150,7 @@ def _excluded(prepared: Prepared, given: Evidence, variable: int, states: Bools)
 
 
 def _hard(evidence: Evidence, weights: dict[int, Floats]) -> Evidence:
-    return Evidence(evidence.codes, {**evidence.weights, **weights}, {}, evidence.reals)
+    return Evidence(evidence.codes, {**evidence.weights, **weights}, reals=evidence.reals)
 
 
 def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], variable: int) -> Floats:

@@ -28,8 +28,8 @@ def canonical_loss(factors: Sequence[Factor]) -> float | None:
 
     >>> from sepset.variables.variable import Real
     >>> x, y = Real("x"), Real("y")
-    >>> copy = CanonicalGaussian((x, y), [[1e8, -1e8], [-1e8, 1e8]], [0.0, 0.0])
-    >>> canonical_loss([copy, CanonicalGaussian(x, [[1.0]], [0.0])]) > 1e-9
+    >>> copy = CanonicalGaussian((x, y), [[1e8, -1e8], [-1e8, 1e8]], h=[0.0, 0.0])
+    >>> canonical_loss([copy, CanonicalGaussian(x, [[1.0]], h=[0.0])]) > 1e-9
     True
     """
     left = [f.canonical if isinstance(f, Regression) else f for f in factors if f.scope]

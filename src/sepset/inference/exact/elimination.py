@@ -272,7 +272,7 @@ class PreparedElimination:
         """The most probable values of `over`, all other variables summed out first."""
         if (moments := self.by_moments(over, evidence)) is not None:
             return moments.best(evidence, over)
-        over = self.problem.with_determined(over, evidence.observed, evidence.weights)
+        over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
         try:

@@ -225,7 +225,7 @@ class PreparedConditioning:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out first."""
-        over = self.problem.with_determined(over, evidence.observed, evidence.weights)
+        over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
         plan = self._plan(over, evidence, last=over)
         chosen = {self.problem.variables[v].name for v in over}
         maximized = [node for node in range(len(plan.tree)) if plan.tree.names[node] in chosen]

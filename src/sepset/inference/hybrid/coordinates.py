@@ -93,7 +93,8 @@ class Coordinates:
         >>> from sepset.variables.universe import Variables
         >>> from sepset.variables.variable import Real
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
-        >>> problem = Problem(Variables([Real("x")]), (Single(noise, [0]),), (ConditionalGroup(0, (), (0,)),))
+        >>> x, one = Variables([Real("x")]), ConditionalGroup(0, (), (0,))
+        >>> problem = Problem(x, (Single(noise, [0]),), conditionals=(one,))
         >>> Coordinates.of(problem).all[0].variance.tolist()
         [4.0]
         """

@@ -53,7 +53,9 @@ def discrete_part(problem: Problem) -> DiscretePart:
     )
     visible = sum(v < problem.num_visible for v in positions)
     own = Variables([problem.variables[v] for v in positions])
-    part = Problem.of_factors(own, tuple(problem.factors(factors)), scopes, groups, visible)
+    part = Problem.of_factors(
+        own, tuple(problem.factors(factors)), scopes=scopes, conditionals=groups, num_visible=visible
+    )
     if problem.functions:
         functions = {place[a]: tuple(place[v] for v in inputs) for a, inputs in problem.functions.items()}
         part = part.with_forms(functions, ())

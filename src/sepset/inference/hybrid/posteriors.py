@@ -31,6 +31,7 @@ class Posterior:
         values: the numbers of the part, hidden ones at their expectation; one row per joint state.
         log_density: the log density of the observed numbers in each state.
         exact: the number of observed values that follow without noise from others, in each state.
+        loss: a bound of the rounding error of the log density in each state.
 
     Reference: Bierman (1977); Koller & Friedman theorem 7.4.
     Guarantee: exact; small noise keeps its digits.
@@ -41,6 +42,7 @@ class Posterior:
     values: Floats = field(repr=False)
     log_density: Floats = field(repr=False)
     exact: Ints = field(repr=False)
+    loss: Floats = field(repr=False)
 
     @classmethod
     def of(cls, component: Component, values: Mapping[int, float]) -> Posterior:
@@ -50,19 +52,14 @@ class Posterior:
         """
         known = np.array([values.get(i, np.nan) for i in component.places.tolist()])
         rows = np.tile(known, (component.num_states, 1))
-        logs, exact = np.empty(len(rows)), np.empty(len(rows), np.int64)
+        (logs, loss), exact = np.empty((2, len(rows))), np.empty(len(rows), np.int64)
         for part, spread in component.spreads():
             group = np.arange(part.stop - part.start)
             done = CompletedRows.given(component.coordinates, spread, rows[part], group)
             rows[part], logs[part], exact[part] = done.values, done.log_density, done.exact
+            loss[part] = done.loss
         _check_range(component, rows, logs)
-        return cls(component, rows, logs, exact)
-
-    def log_density_nearby(self, units: Floats) -> Floats:
-        """The log density in each state if every observed number is moved by so many units of its rounding."""
-        places, seen = self.component.places.tolist(), self.component.kinds != MISSING
-        moved = self.values[0] * (1.0 + EPS * units)
-        return self.of(self.component, {places[i]: float(moved[i]) for i in np.flatnonzero(seen).tolist()}).log_density
+        return cls(component, rows, logs, exact, loss)
 
     @lazy
     def _row(self) -> dict[int, int]:

@@ -10,8 +10,8 @@ $$\sum_i w_i \frac{\varepsilon_i(\hat{\mathbf z})}{c_i} = 0, \qquad \sum_i w_i \
 Each is measured relative to the sum of the absolute values of its terms, for which a few units of rounding are the
 best that is possible; where these are themselves differences of larger terms, relative to those, and covariances
 relative to a small share of their prior size. A regression without noise must hold by itself; equations that it takes
-part in have an unknown multiplier and are left out. The rounding of observed numbers counts too, where their density
-changes within it; with relations without noise, that change is the only measure of a log density.
+part in have an unknown multiplier and are left out, and so is the third equation. The rounding errors of the log
+densities, which the sweep bounds in every context (`conditioning`), count with the probability of the context.
 
 Reference: Oettli & Prager (1964); Higham (2002), Accuracy and stability of numerical algorithms, section 7.2.
 """
@@ -36,11 +36,8 @@ ROUNDING = 1e-9
 PRIOR_SHARE = 1e-7
 """The share of its prior size below which a covariance counts as this share."""
 
-UNITS_MOVED = (1.0, -1.0, 4.0, -4.0)
-"""The units of rounding by which observed numbers are moved, with signs that alternate between them."""
-
 MOST_STATES = 8
-"""The number of contexts, the most probable ones, in which residuals are measured."""
+"""The number of contexts, the most probable ones, in which equations are checked."""
 
 
 def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
@@ -55,21 +52,29 @@ def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
     states = np.sort(states[log_shares[states] > -np.inf])
     signs = np.where(np.isin(component.hidden, targets), 1.0 - 2.0 * (np.arange(len(component.hidden)) % 2), 0.0)
     equations = Equations(component, states)
+    own = max(_rounding(posterior, log_shares), equations.log_density(posterior, states))
     if not len(component.hidden):
-        return equations.log_density(posterior, states)
+        return own
     values, products = posterior.values[states], posterior.products(states, signs)
     found = max(
         equations.mean(values, np.abs(values)),
         equations.covariance(products, np.abs(products), signs),
-        equations.log_density(posterior, states),
     )
-    if found <= ROUNDING:
-        return found
-    return max(
-        equations.mean(values, equations.magnitudes(values)),
-        equations.covariance(products, np.abs(products) + equations.prior_products(signs), signs),
-        equations.log_density(posterior, states),
-    )
+    if found > ROUNDING:
+        found = max(
+            equations.mean(values, equations.magnitudes(values)),
+            equations.covariance(products, np.abs(products) + equations.prior_products(signs), signs),
+        )
+    return max(found, own)
+
+
+def _rounding(posterior: Posterior, log_shares: Floats) -> float:
+    """The error of the log density that rounding may have caused; relative to its size if there is one context."""
+    live = log_shares > -np.inf
+    error = np.expm1(np.minimum(posterior.loss[live], 50.0))
+    if live.sum() == 1:
+        return float(error[0] / max(1.0, abs(posterior.log_density[live][0])))
+    return min(1.0, float((np.exp(log_shares[live]) * error).sum()))
 
 
 def canonical_loss(component: Component) -> float:
@@ -191,36 +196,18 @@ class Equations:
         intercept, variance = self._own
         values = posterior.values[states]
         used = self._is_used & (variance > 0)
-        if not (self._is_used & ~self._is_hidden).any():
+        if not (self._is_used & ~self._is_hidden).any() or (self._is_used & ~used).any():
             return 0.0
-        if (self._is_used & ~used).any():
-            return _sensitivity(posterior, states)
         safe = np.where(used, variance, 1.0)
         fitted, size = self._fitted(values)
-        scale = EPS * (np.abs(values) + np.abs(intercept) + size)
-        error = np.maximum(np.abs(values - intercept - fitted) - 4.0 * scale, 0.0)
+        slack = 4.0 * EPS * (np.abs(values) + np.abs(intercept) + size)
+        error = np.maximum(np.abs(values - intercept - fitted) - slack, 0.0)
         parts = np.where(used, -0.5 * (LOG_2PI + np.log(safe) + error**2 / safe), 0.0)
         peak, _ = posterior.log_peaks(posterior.component.hidden)
         terms = np.abs(parts).sum(axis=1) + np.abs(peak[states]) + np.abs(posterior.log_density[states])
-        gap = parts.sum(axis=1) - peak[states] - posterior.log_density[states]
-        rounding = (error / safe * scale)[:, self._is_used]
-        both = np.maximum(np.abs(gap), rounding.sum(axis=1))
-        return _largest(both, np.maximum(terms, 1.0), np.ones(len(states), np.bool_))
-
-
-def _sensitivity(posterior: Posterior, states: Ints) -> float:
-    """How much the log density changes, relative to its size, if observed numbers are moved by a few units of rounding.
-
-    It serves relations without noise, which have no density of their own; a relation that the moved numbers break says
-    nothing.
-    """
-    units = np.where(np.arange(posterior.values.shape[1]) % 2, -1.0, 1.0)
-    found = posterior.log_density[states]
-    change = np.zeros(len(states))
-    for size in UNITS_MOVED:
-        nearby = posterior.log_density_nearby(size * units)[states]
-        change = np.maximum(change, np.where(np.isfinite(nearby), np.abs(nearby - found), 0.0))
-    return _largest(change, np.maximum(np.abs(found), 1.0), np.ones(len(states), np.bool_))
+        gap = np.abs(parts.sum(axis=1) - peak[states] - posterior.log_density[states])
+        rounding = np.where(used, (error + slack) / safe * slack, 0.0).sum(axis=1)  # of this very check
+        return _largest(np.maximum(gap - rounding, 0.0), np.maximum(terms, 1.0), np.ones(len(states), np.bool_))
 
 
 def _summed(terms: Floats, place: Ints, size: int) -> Floats:

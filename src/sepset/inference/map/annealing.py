@@ -5,7 +5,7 @@ $$T_s = T_0 \Bigl(\frac{T_S}{T_0}\Bigr)^{s / S}$$
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -58,6 +58,7 @@ class Annealing:
 
     sweeps: int = 500
     restarts: int = 0
+    _: KW_ONLY
     hot: float | None = None
     cold: float | None = None
 

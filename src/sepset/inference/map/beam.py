@@ -68,8 +68,8 @@ class BeamSearch:
         return Found(
             best[None],
             (value,),
-            max(dropped, level(float(values.max(initial=-np.inf)))),
-            Guarantee.HEURISTIC,
+            bound=max(dropped, level(float(values.max(initial=-np.inf)))),
+            guarantee=Guarantee.HEURISTIC,
             status=Status.COMPLETED if is_whole or not len(kept) else Status.TIME_LIMIT,
             info={"dropped": dropped > -np.inf},
         )

@@ -103,9 +103,9 @@ class BranchAndBound:
         return Found(
             codes,
             tuple(task.wiring.log_value(row) for row in codes),
-            state.bound,
-            Guarantee.HEURISTIC,
-            _certificate(task, self, state),
+            bound=state.bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=_certificate(task, self, state),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "nodes": state.nodes},
@@ -180,7 +180,7 @@ def _certificate(task: AssignmentTask, method: BranchAndBound, state: Branched) 
     return Certificate(
         f"No assignment has a log value above {state.bound:.10g}.",
         "A depth-first search in which every branch that was left out has a mini-bucket bound that is not above it.",
-        partial(_proves, task, method, state),
+        verify=partial(_proves, task, method, state),
     )
 
 

@@ -51,7 +51,7 @@ def dual_certificate(wiring: Wiring, messages: Floats, bound: float) -> Certific
     return Certificate(
         f"No assignment has a log value above {bound:.10g}.",
         "A reparameterization: the factors and variables, after exchanging messages, have maxima of that sum.",
-        partial(_proves, wiring, messages, bound),
+        verify=partial(_proves, wiring, messages, bound),
     )
 
 
@@ -94,7 +94,15 @@ def _unfinished(task: AssignmentTask, status: Status) -> Found:
     bound = bound_of(possible, sent)
     proof = dual_certificate(possible, sent, bound)
     value, others = wiring.log_value(codes), bound if task.k > 1 else -math.inf
-    return Found(codes[None], (value,), bound, Guarantee.HEURISTIC, proof, status=status, others=others)
+    return Found(
+        codes[None],
+        (value,),
+        bound=bound,
+        guarantee=Guarantee.HEURISTIC,
+        certificate=proof,
+        status=status,
+        others=others,
+    )
 
 
 def _proves(wiring: Wiring, messages: Floats, bound: float) -> bool:

@@ -87,7 +87,7 @@ def _check_memory(prepared: Prepared, cards: Sequence[int], k: int) -> None:
 def ranked(prepared: Prepared, evidence: Evidence, over: Sequence[int]) -> Ranking:
     """The assignments of discrete variables and their functions, best first, by one max-elimination of the problem."""
     problem, observed = prepared.problem, evidence.observed
-    over = problem.with_determined(over, observed, evidence.weights)
+    over = problem.with_determined(over, observed, touched=evidence.weights)
     order, memory = elimination_settings(prepared.method)
     touched = tuple(sorted(set(evidence.weights).difference(over)))
 
@@ -151,4 +151,4 @@ def _split(
 
 def _masked(evidence: Evidence, cell: dict[int, Floats]) -> Evidence:
     weights = {v: np.asarray(evidence.weights.get(v, 1.0) * mask) for v, mask in cell.items()}
-    return Evidence(evidence.codes, {**evidence.weights, **weights}, evidence.soft, evidence.reals)
+    return Evidence(evidence.codes, {**evidence.weights, **weights}, soft=evidence.soft, reals=evidence.reals)

@@ -42,6 +42,7 @@ class Cut(Worded, Plain):
 
     value: float
     sink_side: Bools
+    _: KW_ONLY
     residual: Residual = field(repr=False)
 
 
@@ -100,7 +101,7 @@ class FlowGraph:
         through = np.minimum(source, sink)
         base = float(through.sum())
         if base == math.inf:
-            return Cut(math.inf, np.zeros(len(source), bool), _residual(pairs, forward, backward, source))
+            return Cut(math.inf, np.zeros(len(source), bool), residual=_residual(pairs, forward, backward, source))
         ends = source - sink
         if flows is not None:
             begun = np.clip(flows, -backward, forward)
@@ -111,7 +112,7 @@ class FlowGraph:
         forest = _forest(len(source))
         value = base + float(interruptible(lambda cancel: max_flow(residual, forest, cancel)))
         sink_side = (forest.parents == FREE) | (forest.sinks > 0)
-        return Cut(value, read_only(sink_side), residual)
+        return Cut(value, read_only(sink_side), residual=residual)
 
     def flows(self, cut: Cut) -> Floats:
         """The flow of each edge from its first node to its second; zero where the capacity is infinite."""

@@ -91,10 +91,17 @@ def _found(energy: BinaryEnergy, decode: Callable[[Bools], AnyInts]) -> Found:
     certificate = Certificate(
         f"No assignment has a log value above {-least:.10g}.",
         "A flow of that size through the graph of the energy: every cut, and so every assignment, pays for it.",
-        partial(flow_proves, energy, least, cut.value),
+        verify=partial(flow_proves, energy, least, cut.value),
     )
     codes = np.asarray(decode(cut.sink_side), np.int64)
-    return Found(codes[None], (-least,), -least, Guarantee.EXACT, certificate, info={"decoder": "minimum cut"})
+    return Found(
+        codes[None],
+        (-least,),
+        bound=-least,
+        guarantee=Guarantee.EXACT,
+        certificate=certificate,
+        info={"decoder": "minimum cut"},
+    )
 
 
 def flow_graph(energy: BinaryEnergy) -> FlowGraph:

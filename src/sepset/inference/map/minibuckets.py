@@ -113,7 +113,7 @@ def search_order(wiring: Wiring) -> Ints:
 
 def functions_of(wiring: Wiring, messages: Floats, order: Ints) -> list[Function]:
     """The factors and the values of single variables after exchanging messages, their axes in search order."""
-    depth, wires = np.argsort(order), wiring.wires
+    depth, wires = np.argsort(order, kind="stable"), wiring.wires
     beliefs, found = wiring.unary.copy(), []
     for f in range(wiring.num_factors):
         require_time()
@@ -123,7 +123,7 @@ def functions_of(wiring: Wiring, messages: Floats, order: Ints) -> list[Function
             own = int(wires.states[wires.scope[s]])
             beliefs[own : own + len(given)] += given
             table -= given.reshape([-1 if a == axis else 1 for a in range(table.ndim)])
-        axes = np.argsort(scope)
+        axes = np.argsort(scope, kind="stable")
         found.append(Function(tuple(scope[axes].tolist()), table.transpose(axes)))
     for d, i in enumerate(order.tolist()):
         found.append(Function((d,), beliefs[wires.states[i] : wires.states[i + 1]]))

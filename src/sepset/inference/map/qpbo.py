@@ -95,14 +95,14 @@ class QPBO:
         certificate = Certificate(
             f"{int(roof.labeled.sum())} states belong to some best assignment, and no value is above {bound:.10g}.",
             "A minimum cut of the graph with two nodes per variable: its half-integral optimum is persistent.",
-            partial(_is_same, energy, whole),
+            verify=partial(_is_same, energy, whole),
         )
         return Found(
             codes[None],
             (value,),
-            max(bound, value) if roof.labeled.all() else bound,
-            Guarantee.EXACT if roof.labeled.all() else Guarantee.HEURISTIC,
-            certificate,
+            bound=max(bound, value) if roof.labeled.all() else bound,
+            guarantee=Guarantee.EXACT if roof.labeled.all() else Guarantee.HEURISTIC,
+            certificate=certificate,
             persistent=roof.labeled,
             status=status,
             info={"decoder": "roof duality", "persistent": int(roof.labeled.sum())},

@@ -77,9 +77,9 @@ class DualRounds(ABC):
         return Found(
             last.codes[None],
             (last.value,),
-            bound,
-            Guarantee.HEURISTIC,
-            dual_certificate(wiring, messages, bound),
+            bound=bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=dual_certificate(wiring, messages, bound),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "rounds": done.num_steps, "decoder": "sequential"},

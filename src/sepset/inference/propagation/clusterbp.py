@@ -85,14 +85,18 @@ class ClusterBP:
         ended = task.iterated(passing, until=as_until(self.until, MAX_BUDGET))
         beliefs = ClusterBeliefs(passing, ended)
         if beliefs.log_totals == -math.inf:
-            return Found(task.first_codes()[None], (-math.inf,), -math.inf, status=ended.status, trace=ended.trace)
+            return Found(
+                task.first_codes()[None], (-math.inf,), bound=-math.inf, status=ended.status, trace=ended.trace
+            )
         found = improved(task.wiring, beliefs.decoded())
         codes, value = best_of([found, improved(task.wiring, task.first_codes())], task.wiring)
         is_exact = beliefs.is_forest and beliefs.has_converged
         info = {"seconds": round(ended.seconds, 3), "passes": ended.num_steps, "residual": beliefs.residual}
         guarantee = Guarantee.EXACT if is_exact else Guarantee.LOCAL_OPTIMUM
         bound = max(value, beliefs.energy()) if is_exact else math.inf
-        return Found(codes[None], (value,), bound, guarantee, status=ended.status, trace=ended.trace, info=info)
+        return Found(
+            codes[None], (value,), bound=bound, guarantee=guarantee, status=ended.status, trace=ended.trace, info=info
+        )
 
     def log_partition(self, beliefs: ClusterBeliefs) -> float:
         """The free energy of the clusters."""

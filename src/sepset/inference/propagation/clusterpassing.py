@@ -67,7 +67,7 @@ class Clusters:
         logs = [np.zeros(_shape(wiring, scope)) for scope in scopes]
         for f, home in enumerate(homes):
             scope = wiring.scope(f).tolist()
-            table = wiring.table(f).transpose(np.argsort(scope))
+            table = wiring.table(f).transpose(np.argsort(scope, kind="stable"))
             logs[home] += _widened(table, tuple(sorted(scope)), scopes[home])
         for i, inside in enumerate(around):
             if not inside:

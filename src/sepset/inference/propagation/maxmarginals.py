@@ -10,7 +10,7 @@ maxima where they meet: an assignment at which all of them are largest is a stro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ class MessageMaxMarginals(MaxMarginalsResult):
         codes: the decoded assignment.
     """
 
+    _: KW_ONLY
     beliefs: Beliefs = field(repr=False)
     codes: Ints = field(repr=False)
 
@@ -140,7 +141,7 @@ def message_max_marginals(
     Guarantee: exact on forests; estimates around loops.
     Tested by: inference/propagation/test_maxmarginals.py::test_forests_have_the_max_marginals_of_clique_trees
     """
-    decoding, own = decoded(beliefs), named_states(variables, evidence)
+    decoding, (own, observed) = decoded(beliefs), named_states(variables, evidence)
     value = beliefs.wiring.log_value(decoding.codes)
     is_plain = (beliefs.rhos == 1.0).all() and (beliefs.counts == 1.0).all()
     is_exact = bool(beliefs.is_forest and beliefs.has_converged and (is_plain or not beliefs.wiring.num_factors))
@@ -151,4 +152,4 @@ def message_max_marginals(
     said = {"decoder": decoding.decoder, "locally_optimal": decoding.is_optimal, "ties": decoding.ties}
     about["info"] = {"passes": beliefs.num_passes, "residual": beliefs.residual, **said}
     run: Any = {"status": beliefs.status, "guarantees": guarantees, **about}
-    return MessageMaxMarginals(value, *own, beliefs, decoding.codes, **run)
+    return MessageMaxMarginals(value, own, observed=observed, beliefs=beliefs, codes=decoding.codes, **run)

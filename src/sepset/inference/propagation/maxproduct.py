@@ -131,7 +131,7 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
     ended = task.iterated(MaxPassing(passing), until=until, codec=DecodedCodec())
     beliefs = beliefs_of(passing, task.wiring, ended.state.messages, ended)
     if beliefs.log_totals == -math.inf:
-        return Found(task.first_codes()[None], (-math.inf,), -math.inf, status=ended.status, trace=ended.trace)
+        return Found(task.first_codes()[None], (-math.inf,), bound=-math.inf, status=ended.status, trace=ended.trace)
     decoding = decoded(beliefs)
     others = _others(task, beliefs, decoding, ended.state)
     codes, value = best_of([improved(task.wiring, c) for c in (decoding.codes, *others)], task.wiring)
@@ -141,7 +141,15 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
     run = {"seconds": round(ended.seconds, 3), "passes": ended.num_steps, "residual": beliefs.residual}
     info = {**run, **_described(beliefs.wiring, decoding)}
     return Found(
-        codes[None], (value,), bound, Guarantee.LOCAL_OPTIMUM, certificate, None, ended.status, ended.trace, info
+        codes[None],
+        (value,),
+        bound=bound,
+        guarantee=Guarantee.LOCAL_OPTIMUM,
+        certificate=certificate,
+        persistent=None,
+        status=ended.status,
+        trace=ended.trace,
+        info=info,
     )
 
 
@@ -173,7 +181,7 @@ def several(method: object, task: AssignmentTask, passing: Passing, until: Until
     values = tuple(task.wiring.log_value(codes) for codes in rows)
     is_exact = task.wiring.is_forest and passing.rhos is None and all(converged)
     return Found(
-        np.stack(rows), values, values[0] if is_exact else math.inf, info={"decoder": "best max-marginal first"}
+        np.stack(rows), values, bound=values[0] if is_exact else math.inf, info={"decoder": "best max-marginal first"}
     )
 
 
@@ -233,7 +241,9 @@ def _completions(task: AssignmentTask, beliefs: Beliefs, codes: Ints) -> list[In
     free, known = task.wiring.free, np.flatnonzero(tops == 1)
     fixed = dict(zip(free[known].tolist(), codes[known].tolist(), strict=True))
     known_before = task.evidence
-    evidence = Evidence({**known_before.codes, **fixed}, known_before.weights, known_before.soft, known_before.reals)
+    evidence = Evidence(
+        {**known_before.codes, **fixed}, known_before.weights, soft=known_before.soft, reals=known_before.reals
+    )
     rest = AssignmentTask(task.problem, evidence, until=Until(steps=COMPLETION_STEPS, tolerance=0.0), progress=False)
     try:
         found = BranchAndBound(rounds=20).assign(rest)
@@ -261,7 +271,7 @@ def _strong(beliefs: Beliefs, codes: Ints) -> Certificate | None:
     return StrongLocalMaximum(
         "No change of a set of variables is better whose induced graph has at most one cycle in each component.",
         "All max-product beliefs of a fixed point have their maxima at the assignment.",
-        partial(_is_maximum, beliefs, codes),
+        verify=partial(_is_maximum, beliefs, codes),
         beliefs=beliefs,
     )
 
@@ -317,7 +327,7 @@ def _bound(beliefs: Beliefs, *, has_trees: bool) -> tuple[float, Certificate | N
     return bound, Certificate(
         f"No assignment has a log value above {bound:.10g}.",
         "With these messages the model is an average of trees, whose largest log values have that average or less.",
-        partial(_proves, beliefs, bound),
+        verify=partial(_proves, beliefs, bound),
     )
 
 

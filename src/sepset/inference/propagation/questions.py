@@ -226,7 +226,7 @@ def is_forest(problem: Problem) -> bool:
     >>> from sepset.variables.variable import Discrete
     >>> a, b = Discrete("a"), Discrete("b")
     >>> pair = Table([a, b], np.ones((2, 2)))
-    >>> [is_forest(Problem.of_factors(Variables([a, b]), [pair] * n, [[0, 1]] * n)) for n in (1, 2)]
+    >>> [is_forest(Problem.of_factors(Variables([a, b]), [pair] * n, scopes=[[0, 1]] * n)) for n in (1, 2)]
     [True, False]
     """
     from scipy import sparse

@@ -40,7 +40,7 @@ def edge_probabilities(wiring: Wiring) -> Floats:
     pairs = np.sort(wiring.plugs.scope.reshape(-1, 2), axis=1)
     edges, which, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
     n = wiring.num_variables
-    found = _resistances(edges, n) if n <= DENSE else _covering(edges, n)
+    found = _resistances(edges, n) if n <= DENSE else _covering(wiring, which.reshape(-1))
     return np.asarray((np.minimum(found, 1.0) / counts)[which.reshape(-1)])
 
 
@@ -64,16 +64,11 @@ def _components(edges: Ints, n: int) -> Ints:
     return np.asarray(sparse.csgraph.connected_components(graph, directed=False)[1])
 
 
-def _covering(edges: Ints, n: int) -> Floats:
+def _covering(wiring: Wiring, which: Ints) -> Floats:
     """The fraction of trees that have each edge, where each tree prefers the edges that few before it have."""
-    from scipy import sparse
-
-    counts, num = np.zeros(len(edges)), 0
-    names = sparse.csr_array((np.arange(1.0, len(edges) + 1), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    counts, num = np.zeros(int(which.max()) + 1), 0
     while num < TREES or not counts.all():
-        costs = sparse.csr_array((1.0 + counts, (edges[:, 0], edges[:, 1])), shape=(n, n))
-        tree = sparse.csgraph.minimum_spanning_tree(costs).tocoo()
-        counts[np.asarray(names[tree.row, tree.col]).reshape(-1).astype(np.int64) - 1] += 1
+        counts[which[spanning_tree(wiring, -counts[which]) > 0]] += 1
         num += 1
     return np.asarray(counts / num)
 

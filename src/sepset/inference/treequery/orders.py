@@ -9,7 +9,7 @@ Reference: El-Hay (2001), sections 4.1.2, 4.1.3 and 4.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
@@ -75,6 +75,7 @@ class MergeOrder(Worded, Plain):
 
     query: CliqueSubtree
     edges: tuple[int, ...]
+    _: KW_ONLY
     name: str = "given"
     absorb: bool = True
 
@@ -175,7 +176,7 @@ class Merging:
     def price(self, edge: int) -> int:
         """The multiplications of merging over an edge now."""
         a, b = self.ends(edge)
-        return self.query.price(self._scopes[a], self._scopes[b], edge, absorb=self.absorb)
+        return self.query.price(self._scopes[a], self._scopes[b], edge=edge, absorb=self.absorb)
 
     def growth(self, edge: int) -> int:
         """The number of entries by which tables grow if an edge merges now."""
@@ -223,7 +224,7 @@ def cheapest_first(
         merging.merge(edge)
         edges.append(edge)
         left.update((e, judge(e)) for e in merging.around(edge))
-    return MergeOrder(query, tuple(edges), "cheapest first" if by == "price" else "least growth", absorb)
+    return MergeOrder(query, tuple(edges), name="cheapest first" if by == "price" else "least growth", absorb=absorb)
 
 
 def divided(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
@@ -252,7 +253,7 @@ def divided(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
         if best is not None:
             backwards.append(best[1])
             stack += best[2:]
-    return MergeOrder(query, tuple(reversed(backwards)), "divided", absorb)
+    return MergeOrder(query, tuple(reversed(backwards)), name="divided", absorb=absorb)
 
 
 def widest_last(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
@@ -261,12 +262,12 @@ def widest_last(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
     Reference: El-Hay (2001), section 4.4, which rejects it.
     """
     edges = sorted(range(len(query.edges)), key=lambda e: (query.size(query.sepsets[e]), e))
-    return MergeOrder(query, tuple(edges), "widest last", absorb)
+    return MergeOrder(query, tuple(edges), name="widest last", absorb=absorb)
 
 
 def random_order(query: CliqueSubtree, rng: np.random.Generator, *, absorb: bool = True) -> MergeOrder:
     """A uniformly random order."""
-    return MergeOrder(query, tuple(rng.permutation(len(query.edges)).tolist()), "random", absorb)
+    return MergeOrder(query, tuple(rng.permutation(len(query.edges)).tolist()), name="random", absorb=absorb)
 
 
 def eliminated(query: CliqueSubtree, method: OrderingMethod | None = None, *, absorb: bool = True) -> MergeOrder:
@@ -299,7 +300,7 @@ def eliminated(query: CliqueSubtree, method: OrderingMethod | None = None, *, ab
             merging.merge(edge)
             edges.append(edge)
     name = "elimination" if method is None else f"{type(method).__name__} elimination"
-    return MergeOrder(query, tuple(edges), name, absorb)
+    return MergeOrder(query, tuple(edges), name=name, absorb=absorb)
 
 
 def _eliminate(query: CliqueSubtree, part: Subtree, method: OrderingMethod | None) -> tuple[int, tuple[str, ...]]:

@@ -136,7 +136,7 @@ class Pairs(Answers[tuple[str, str], Table]):
     """
 
     def __init__(
-        self, free: Answers[tuple[str, str], Table], singles: MarginalsResult, observed: frozenset[str]
+        self, free: Answers[tuple[str, str], Table], singles: MarginalsResult, *, observed: frozenset[str]
     ) -> None:
         self._free = free
         self._singles = singles

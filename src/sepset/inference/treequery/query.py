@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 from sepset.base.lazy import lazy
@@ -64,6 +64,7 @@ class CliqueSubtree:
 
     names: tuple[str, ...]
     cards: tuple[int, ...]
+    _: KW_ONLY
     targets: int
     sources: tuple[int, ...]
     cliques: tuple[int, ...]
@@ -129,7 +130,7 @@ class CliqueSubtree:
             Subtree(part.nodes & far.nodes, part.edges & far.edges, scope & far.scope),
         )
 
-    def price(self, left: int, right: int, edge: int, *, absorb: bool = True) -> int:
+    def price(self, left: int, right: int, *, edge: int, absorb: bool = True) -> int:
         r"""The multiplications of merging two neighbors, $|\mathrm{Val}(\mathbf C_1 \cup \mathbf C_2)|$.
 
         A clique that equals its sepset adds nothing, and with `absorb` costs nothing.
@@ -200,12 +201,12 @@ class CliqueSubtree:
         return CliqueSubtree(
             self.names,
             self.cards,
-            self.targets,
-            tuple(sources),
-            tuple(cliques),
-            tuple(edges),
-            tuple(sepsets),
-            tuple(links),
+            targets=self.targets,
+            sources=tuple(sources),
+            cliques=tuple(cliques),
+            edges=tuple(edges),
+            sepsets=tuple(sepsets),
+            links=tuple(links),
         )
 
     def __repr__(self) -> str:

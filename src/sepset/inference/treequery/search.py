@@ -40,7 +40,7 @@ def connectors(query: CliqueSubtree, part: Subtree, absorb: bool) -> Iterator[Co
     """Every split of a part."""
     for edge in bits(part.edges):
         left, right = query.split(part, edge)
-        yield Connector(edge, left, right, query.price(left.scope, right.scope, edge, absorb=absorb))
+        yield Connector(edge, left, right, query.price(left.scope, right.scope, edge=edge, absorb=absorb))
 
 
 def _ordered(merges: Merges, whole: Subtree) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ def optimal_merge_order(query: CliqueSubtree, *, absorb: bool = True) -> MergeOr
             if nodes not in merges or cost < best:
                 best, merges[nodes] = cost, split
         costs[nodes] = best
-    return MergeOrder(query, _ordered(merges, query.whole), "optimal", absorb)
+    return MergeOrder(query, _ordered(merges, query.whole), name="optimal", absorb=absorb)
 
 
 def lower_bound(query: CliqueSubtree, part: Subtree, *, absorb: bool = True) -> int:
@@ -215,7 +215,7 @@ def best_first_merge_order(
     search = _BestFirst(query, chosen, absorb)
     while below is None or search.root.estimate < below:
         if search.root.solved:
-            return MergeOrder(query, search.edges, "best-first", absorb)
+            return MergeOrder(query, search.edges, name="best-first", absorb=absorb)
         if budget is not None and search.looked > budget:
             break
         search.expand(search.frontier())
@@ -232,7 +232,7 @@ def merge_tree(order: MergeOrder) -> Merges:
         if part.edges:
             edge = max(bits(part.edges), key=rank.__getitem__)
             left, right = query.split(part, edge)
-            price = query.price(left.scope, right.scope, edge, absorb=order.absorb)
+            price = query.price(left.scope, right.scope, edge=edge, absorb=order.absorb)
             merges[part.nodes] = Connector(edge, left, right, price)
             stack += (left, right)
     return merges
@@ -263,7 +263,7 @@ def refined(order: MergeOrder, *, window: int = 10, budget: int = costs.SPLITS_P
                 left -= looked
                 changed |= gain > 0
     edges = _ordered(merges, order.query.whole)
-    return MergeOrder(order.query, edges, f"refined {order.name}", order.absorb)
+    return MergeOrder(order.query, edges, name=f"refined {order.name}", absorb=order.absorb)
 
 
 def _costly(merges: Merges, whole: Subtree) -> list[Subtree]:
@@ -308,7 +308,7 @@ def _replaced(order: MergeOrder, part: Subtree, edges: list[int]) -> Merges:
     for edge in reversed(edges):
         piece = next(p for p in pieces if p.edges >> edge & 1)
         left, right = order.query.split(piece, edge)
-        price = order.query.price(left.scope, right.scope, edge, absorb=order.absorb)
+        price = order.query.price(left.scope, right.scope, edge=edge, absorb=order.absorb)
         merges[piece.nodes] = Connector(edge, left, right, price)
         pieces.remove(piece)
         pieces += (left, right)

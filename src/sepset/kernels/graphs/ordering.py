@@ -9,14 +9,22 @@ For each node the pass updates three sums over its neighbors, in `sums`: the wei
 between them (the fill), their weights, and the log2 of their numbers of states. `mark[0]` stamps the members of the
 current neighborhood, `mark[1]` the nodes whose sums the elimination of v has changed: `touched[: touched[n]]`;
 `touched[n + 1]` counts the work.
+
+Logarithms and powers are written out here, since those of libraries differ in the last digit from one processor to
+another: the order is a function of the arguments.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel, sizes
+
+ROOT = 0.7071067811865476  # of a half
+TWICE_PER_LOG = 2.8853900817779268  # two by the natural logarithm of two
 
 
 def _order_work(indptr: Ints, indices: Int32s, *others: object) -> float:
@@ -62,12 +70,12 @@ def greedy_order(
     touched = np.empty(n + 2, np.int64)
     touched[n + 1] = len(indices)
     stamp = n
-    spent = 0.0
+    spent, most = 0.0, power(limit)
     for step in range(n):
         v = tree[1]
         if sums[0, v] > 0.5:
-            spent += 2.0 ** (logs[v] + sums[2, v])
-            if cancel[0] or (spent > 2.0**limit and touched[n + 1] >= patience):
+            spent += power(logs[v] + sums[2, v])
+            if cancel[0] or (spent > most and touched[n + 1] >= patience):
                 return order[:step], np.inf, touched[n + 1]
         order[step] = v
         touched[n] = 0
@@ -78,9 +86,41 @@ def greedy_order(
         _replay(tree, half + v, rank)
         for i in range(touched[n]):
             u = touched[i]
-            rank[1, u] = mix[0] * np.log2(1.0 + max(sums[0, u], 0.0)) + mix[1] * sums[2, u] + bias[u]
+            rank[1, u] = _cost(sums, mix, bias, u)
             _replay(tree, half + u, rank)
     return order, _table_total(pool, rows, order, logs), touched[n + 1]
+
+
+@kernel(inner=True)
+def logarithm(x: float) -> float:
+    r"""log2 of a number.
+
+    $$\log_2 m = \frac{2}{\ln 2} \left(t + \frac{t^3}{3} + \dots\right), \quad t = \frac{m - 1}{m + 1}$$
+    """
+    if x <= 0.0 or x == np.inf:
+        return np.inf if x > 0.0 else -np.inf
+    m, exponent = math.frexp(x)
+    if m < ROOT:
+        m, exponent = 2.0 * m, exponent - 1
+    t = (m - 1.0) / (m + 1.0)
+    total = 0.0
+    for odd in range(21, 1, -2):
+        total = (total + 1.0 / odd) * (t * t)
+    return exponent + TWICE_PER_LOG * (t + t * total)
+
+
+@kernel(inner=True)
+def power(x: float) -> float:
+    r"""2 to the power x, zero or infinity beyond the range: $2^n \sum_k \frac{(f \ln 2)^k}{k!}$, $x = n + f$."""
+    if x < -1080.0 or x > 1023.99:
+        return 0.0 if x < 0.0 else np.inf
+    whole = math.floor(x + 0.5)
+    step = (x - whole) / (0.5 * TWICE_PER_LOG)
+    term, total = 1.0, 1.0
+    for k in range(1, 15):
+        term *= step / k
+        total += term
+    return math.ldexp(total, int(whole))
 
 
 @kernel(work=sizes)
@@ -212,10 +252,17 @@ def _start_tree(sums: Floats, group: Ints, mix: Floats, bias: Floats, tie: Float
         tree[half + v] = v if v < n else -1
     for v in range(n):
         rank[0, v] = group[v]
-        rank[1, v] = mix[0] * np.log2(1.0 + max(sums[0, v], 0.0)) + mix[1] * sums[2, v] + bias[v]
+        rank[1, v] = _cost(sums, mix, bias, v)
         rank[2, v] = tie[v]
     for i in range(half - 1, 0, -1):
         tree[i] = _winner(tree[2 * i], tree[2 * i + 1], rank)
+
+
+@kernel(borrows=True)
+def _cost(sums: Floats, mix: Floats, bias: Floats, v: int) -> float:
+    """The cost of eliminating v; its logarithm is rounded as those of states are, so that equal costs tie."""
+    fill = math.floor(logarithm(1.0 + max(sums[0, v], 0.0)) * 2.0**20 + 0.5) / 2.0**20
+    return float(mix[0] * fill + mix[1] * sums[2, v] + bias[v])
 
 
 @kernel(borrows=True)
@@ -352,6 +399,6 @@ def _table_total(pool: Int32s, rows: Ints, order: Ints, logs: Floats) -> float:
         if parent < n and rows[1, order[parent]] == rows[1, v] - 1:
             absorbed[parent] = True
         if not absorbed[position[v]]:
-            total = total * 2.0 ** min(top - size, 0.0) + 2.0 ** min(size - top, 0.0)
+            total = total * power(min(top - size, 0.0)) + power(min(size - top, 0.0))
             top = max(top, size)
-    return float(top + np.log2(total))
+    return float(top + logarithm(total))

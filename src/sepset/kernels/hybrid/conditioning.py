@@ -18,7 +18,10 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 
 FOUND, MISSING = 1, 2
-ROUNDING = 16.0 * 2.0**-53
+UNIT = 2.0**-53
+"""The relative rounding of one operation."""
+
+ROUNDING = 16.0 * UNIT
 """A sum is zero if it is smaller than its terms by this factor times their number."""
 
 
@@ -50,12 +53,14 @@ def spread(
     noise: Floats,
     gains: Floats,
     total: Floats,
+    growth: Floats,
 ) -> None:
     """Fill the loadings (initially zero) and noise of each group's missing values given the observed ones, and gains.
 
     Args:
         gains: for each group and coordinate, the change of the missing values per unit of difference; initially zero.
         total: for each group and coordinate, the variance of that difference.
+        growth: for each group, one at first: by how much sums that cancel have increased relative errors.
     """
     num_groups, size = entries.shape
     slot, f, terms, pull = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
@@ -82,6 +87,8 @@ def spread(
             for c in range(used):
                 if abs(f[c]) <= ROUNDING * count * terms[c]:
                     f[c] = 0.0
+                else:
+                    growth[g] = max(growth[g], terms[c] / abs(f[c]))
             if kinds[g, i] == MISSING:
                 slot[i] = used
                 for c in range(used):
@@ -136,12 +143,14 @@ def fill(
     begin: Ints,
     gains: Floats,
     total: Floats,
+    growth: Floats,
     constant: Floats,
     tolerance: float,
     group: Ints,
     values: Floats,
     log_density: Floats,
     exact: Ints,
+    loss: Floats,
 ) -> None:
     """Replace the missing values of each row by expectations, and compute the log density of the observed ones.
 
@@ -149,9 +158,10 @@ def fill(
         constant: for each group and coordinate the log density of no difference.
         tolerance: the largest difference that counts as zero without variance, relative to its terms.
         exact: the number of differences without variance.
+        loss: bounds of the rounding error of each log density, in proportion to the unit and to its square.
     """
     size = entries.shape[1]
-    place = np.empty(size, np.int64)
+    place, error, slope = np.empty(size, np.int64), np.zeros(size), np.zeros(size)
     for row in range(len(values)):
         g, used, x = group[row], 0, values[row]
         width = begin[g + 1] - begin[g]
@@ -160,26 +170,47 @@ def fill(
                 continue
             e, count = entries[g, i], start[i + 1] - start[i]
             mean, own = intercept[first[i] + e], slope_first[i] + e * count
+            terms, rounding = abs(mean), 0.0
             for k in range(count):
-                mean += slopes[own + k] * x[above[start[i] + k]]
+                u = above[start[i] + k]
+                part = slopes[own + k] * x[u]
+                mean += part
+                terms += abs(part)
+                if kinds[g, u] == MISSING:
+                    slope[u] = slopes[own + k]
+                    rounding += abs(slope[u]) * error[u]
             if kinds[g, i] == MISSING:
-                x[i] = mean
+                x[i], error[i] = mean, rounding + UNIT * terms
                 place[used] = i
                 used += 1
-                continue
-            apart = x[i] - mean
-            if total[g, i] > 0.0:
-                log_density[row] += constant[g, i] - 0.5 * apart * apart / total[g, i]
-                at = begin[g] * size + i * width
-                for r in range(used):
-                    x[place[r]] += gains[at + r] * apart
             else:
-                terms = abs(x[i]) + abs(intercept[first[i] + e])
-                for k in range(count):
-                    terms += abs(slopes[own + k] * x[above[start[i] + k]])
-                exact[row] += 1
-                if abs(apart) > tolerance * terms:
-                    log_density[row] = -np.inf
+                terms += abs(x[i])
+                rounding += UNIT * terms
+                if total[g, i] > 0.0:
+                    at, apart = begin[g] * size + i * width, x[i] - mean
+                    ratio, unit = apart / total[g, i], UNIT * growth[g]
+                    log_density[row] += constant[g, i] - 0.5 * apart * ratio
+                    loss[0, row] += rounding * abs(ratio) + unit * (1.0 + apart * ratio)
+                    loss[1, row] += rounding * rounding / total[g, i]
+                    _correct(x, error, slope, place[:used], gains[at : at + used], apart, rounding, unit)
+                else:
+                    exact[row] += 1
+                    if abs(x[i] - mean) > tolerance * terms + 4.0 * rounding:
+                        log_density[row] = -np.inf
+            for k in range(count):
+                slope[above[start[i] + k]] = 0.0
+
+
+@kernel(inline=True)
+def _correct(
+    x: Floats, error: Floats, slope: Floats, place: Ints, gains: Floats, apart: float, rounding: float, unit: float
+) -> None:
+    """Move missing values by their gains times a difference, and bound what rounding has done to them."""
+    for r in range(len(place)):
+        u, step = place[r], gains[r] * apart
+        x[u] += step
+        rest = abs(gains[r]) * (rounding - abs(slope[u]) * error[u])
+        error[u] = abs(1.0 - gains[r] * slope[u]) * error[u] + rest + UNIT * abs(x[u]) + unit * abs(step)
 
 
 @kernel

@@ -49,7 +49,8 @@ class MultinomialNaiveBayes:
     Tested by: learning/classify/test_multinomial.py::test_counts_are_exact_inference_on_the_tied_network
 
     >>> topic, word = Discrete("topic", ("sports", "economy")), Discrete("word", ("ball", "bank"))
-    >>> model = MultinomialNaiveBayes(topic, word, [0.5, 0.5], [[0.75, 0.25], [0.25, 0.75]])
+    >>> words = [[0.75, 0.25], [0.25, 0.75]]
+    >>> model = MultinomialNaiveBayes(topic, word, class_probabilities=[0.5, 0.5], word_probabilities=words)
     >>> found = model.predict([[2, 0], [1, 1]])
     >>> found.probabilities.round(9).tolist(), found.states.tolist()
     ([[0.9, 0.1], [0.5, 0.5]], ['sports', 'sports'])
@@ -61,7 +62,7 @@ class MultinomialNaiveBayes:
     word_probabilities: Floats
 
     def __init__(
-        self, target: Discrete, word: Discrete, class_probabilities: ArrayLike, word_probabilities: ArrayLike
+        self, target: Discrete, word: Discrete, *, class_probabilities: ArrayLike, word_probabilities: ArrayLike
     ) -> None:
         prior = TableCPD(target, class_probabilities).values
         words = TableCPD(word, word_probabilities, given=target).values
@@ -117,7 +118,9 @@ class MultinomialNaiveBayes:
         if silent.size:
             raise DataError(f"{root.name}={root.states[silent[0]]!r} has no words. Give a pseudo_count > 0.")
         prior = TableCPD.normalized(root, member.sum(axis=0) + class_pseudo_count)
-        return cls(root, word, prior.values, totals / totals.sum(axis=1, keepdims=True))
+        return cls(
+            root, word, class_probabilities=prior.values, word_probabilities=totals / totals.sum(axis=1, keepdims=True)
+        )
 
     def predict(self, counts: CountMatrix, *, on_impossible: OnImpossible = "raise") -> Classification:
         """The posterior of the class of every document.
@@ -142,7 +145,9 @@ class MultinomialNaiveBayes:
         """The same model of documents with so many words, position by position, all with one tied CPD.
 
         >>> topic, word = Discrete("topic"), Discrete("word", 3)
-        >>> net = MultinomialNaiveBayes(topic, word, [0.5, 0.5], np.full((2, 3), 1 / 3)).network(4)
+        >>> third = np.full((2, 3), 1 / 3)
+        >>> model = MultinomialNaiveBayes(topic, word, class_probabilities=[0.5, 0.5], word_probabilities=third)
+        >>> net = model.network(4)
         >>> net.num_parameters, net.variables.names
         (5, ('topic', 'word[0]', 'word[1]', 'word[2]', 'word[3]'))
         """

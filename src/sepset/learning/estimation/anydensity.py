@@ -8,7 +8,7 @@ Reference: Koller & Friedman, section 17.2; Nocedal & Wright (2006), chapter 6, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class MaximumLikelihoodResult(Worded, Plain):
 
     parameters: Floats = field(repr=False)
     log_likelihood: float
+    _: KW_ONLY
     converged: bool
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ def maximum_likelihood(
         loss, first, method="BFGS", jac=lambda theta: _slope(loss, theta), options={"gtol": GRADIENT}
     )
     slope = float(np.abs(_slope(loss, best.x)).max())
-    return MaximumLikelihoodResult(best.x, -float(best.fun) * float(share.sum()), slope <= 10.0 * GRADIENT)
+    return MaximumLikelihoodResult(best.x, -float(best.fun) * float(share.sum()), converged=slope <= 10.0 * GRADIENT)
 
 
 def _slope(loss: Callable[[Floats], float], theta: Floats) -> Floats:

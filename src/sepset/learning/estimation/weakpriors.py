@@ -52,5 +52,5 @@ def weak_line_priors(rows: Dataset) -> dict[str, NormalGamma]:
         if spread <= (ROUNDING * mean) ** 2:
             spread = SMALLEST * (mean**2 or 1.0)
         rate = 0.5 * PSEUDO_ROWS * spread
-        found[variable.name] = NormalGamma(mean, WEAK, 1.0 + 0.5 * PSEUDO_ROWS, rate)
+        found[variable.name] = NormalGamma(mean, WEAK, shape=1.0 + 0.5 * PSEUDO_ROWS, rate=rate)
     return found

@@ -6,7 +6,7 @@ $$E_{\mathcal D}\, L = \text{noise} + \text{bias} + \text{variance}$$
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,12 +44,13 @@ class BiasVarianceResult(Assessment):
         bias: what the average prediction loses relative to it.
         variance: what single predictions lose relative to their average.
 
-    >>> BiasVarianceResult(0.2, 0.05, 0.01).total.__round__(2)
+    >>> BiasVarianceResult(0.2, 0.05, variance=0.01).total.__round__(2)
     0.26
     """
 
     noise: float
     bias: float
+    _: KW_ONLY
     variance: float
 
     @property
@@ -126,8 +127,9 @@ def bias_variance(
     else:
         expected = _possible(kind.predicted(engine_for(truth, method), test, asked, given))
     chosen = DEFAULT_METHOD if method is None else method
-    parts = kind.parts(np.stack(found), expected)
-    return BiasVarianceResult(*parts, method=chosen, guarantees={"parts": Guarantee.ESTIMATE})
+    noise, bias, variance = kind.parts(np.stack(found), expected)
+    said = {"parts": Guarantee.ESTIMATE}
+    return BiasVarianceResult(noise, bias, variance=variance, method=chosen, guarantees=said)
 
 
 def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) -> Dataset:

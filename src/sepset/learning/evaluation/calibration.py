@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -46,6 +46,7 @@ class CalibrationResult(Assessment):
 
     predicted: Floats
     observed: Floats
+    _: KW_ONLY
     weights: Floats
     what: str = ""
     left_out: int = 0
@@ -131,7 +132,7 @@ def reliability_curve(
     total = np.asarray(np.bincount(which, w, int(bins)), np.float64)
     used = total > 0
     means = [np.bincount(which, w * part, int(bins))[used] / total[used] for part in (p, y)]
-    return CalibrationResult(means[0], means[1], total[used], what)
+    return CalibrationResult(means[0], means[1], weights=total[used], what=what)
 
 
 def _uniform(p: Floats, bins: int) -> Ints:

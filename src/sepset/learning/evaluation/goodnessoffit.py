@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -52,6 +52,7 @@ class GoodnessOfFitResult(Assessment):
 
     statistic: float
     draws: Floats = field(repr=False)
+    _: KW_ONLY
     expected: float = float("nan")
     deviation: float = float("nan")
     what: str = "statistic"
@@ -146,7 +147,13 @@ def goodness_of_fit(
     guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
     value = float(measured(model, rows))
     return GoodnessOfFitResult(
-        value, draws, 0.0 - moments.mean, deviation, what, method=engine.method, guarantees=guarantees
+        value,
+        draws,
+        expected=0.0 - moments.mean,
+        deviation=deviation,
+        what=what,
+        method=engine.method,
+        guarantees=guarantees,
     )
 
 

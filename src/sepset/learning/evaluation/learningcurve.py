@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,13 +45,14 @@ class LearningCurveResult(Assessment):
         values: an array `[repeats, sizes]` for each procedure.
         measure: what was measured.
 
-    >>> curve = LearningCurveResult((10, 100), {"a": np.array([[1.0, 0.1], [3.0, 0.3]])}, "KL")
+    >>> curve = LearningCurveResult((10, 100), {"a": np.array([[1.0, 0.1], [3.0, 0.3]])}, measure="KL")
     >>> curve.mean("a").tolist(), round(curve.slope("a"), 3)
     ([2.0, 0.2], -1.0)
     """
 
     sizes: tuple[int, ...]
     values: Mapping[str, Floats] = field(repr=False)
+    _: KW_ONLY
     measure: str = ""
 
     def mean(self, name: str) -> Floats:
@@ -176,7 +177,7 @@ def learning_curve(
                     values[name][repeat, place] = judge(learned(procedure, part))
                 bar.report(repeat * len(wanted) + place + 1, repeats * len(wanted))
     chosen = DEFAULT_METHOD if method is None else method
-    return LearningCurveResult(wanted, values, what, method=chosen, guarantees={"values": Guarantee.ESTIMATE})
+    return LearningCurveResult(wanted, values, measure=what, method=chosen, guarantees={"values": Guarantee.ESTIMATE})
 
 
 def _checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -94,7 +94,7 @@ def _of_states(problem: Problem, lines: Mapping[int, Regression]) -> Problem:
         return problem
     states = Variables([v for v in problem.variables if v.is_discrete])
     factors = [Table.ones(lines[n].by) if n in lines else f for n, f in enumerate(problem.factors())]
-    return Problem.of_factors(states, factors, [[states.id(v) for v in factor.scope] for factor in factors])
+    return Problem.of_factors(states, factors, scopes=[[states.id(v) for v in factor.scope] for factor in factors])
 
 
 class _Polynomial(NamedTuple):

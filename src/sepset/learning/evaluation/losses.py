@@ -296,13 +296,14 @@ class Risk(Worded, Plain):
         rows: its value in every row.
         weights: one per row; all one where the dataset has none.
 
-    >>> risk = Risk("0/1", np.array([1.0, 0.0, 0.0, 1.0]), np.ones(4))
+    >>> risk = Risk("0/1", np.array([1.0, 0.0, 0.0, 1.0]), weights=np.ones(4))
     >>> float(risk), round(risk.standard_error, 4)
     (0.5, 0.2887)
     """
 
     name: str
     rows: Floats = field(repr=False)
+    _: KW_ONLY
     weights: Floats = field(repr=False)
 
     @property
@@ -431,7 +432,7 @@ def evaluate(
         for loss in losses or (LogLoss(),):
             _check_loss(loss, found)
             values = np.asarray(loss.rows(engine.reporting(bar.report), rows), np.float64)
-            found[loss] = Risk(loss.name, read_only(values), weights_of(rows))
+            found[loss] = Risk(loss.name, read_only(values), weights=weights_of(rows))
     return Evaluation(found, method=engine.method, guarantees={"risk": computed(engine)})
 
 

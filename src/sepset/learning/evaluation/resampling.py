@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -45,6 +45,7 @@ class BootstrapResult(Assessment):
 
     estimate: float
     draws: Floats = field(repr=False)
+    _: KW_ONLY
     jackknife: Floats = field(default_factory=lambda: np.zeros(0), repr=False)
 
     @property
@@ -143,7 +144,9 @@ def bootstrap(
     draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
     every = np.arange(size)
     left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
-    return BootstrapResult(float(statistic(rows)), draws, np.array(left, np.float64), guarantees=DRAWN_INTERVAL)
+    return BootstrapResult(
+        float(statistic(rows)), draws, jackknife=np.array(left, np.float64), guarantees=DRAWN_INTERVAL
+    )
 
 
 def bootstrap_mean(
@@ -181,7 +184,7 @@ def bootstrap_mean(
         chosen = rng.integers(0, size, (min(step, num_draws - start), size))
         draws[start : start + step] = _ratio(weighted[chosen].sum(axis=1), share[chosen].sum(axis=1))
     left = _ratio(weighted.sum() - weighted, share.sum() - share) if np.isfinite(weighted).all() else np.zeros(0)
-    return BootstrapResult(float(_ratio(weighted.sum(), share.sum())), draws, left, guarantees=DRAWN_INTERVAL)
+    return BootstrapResult(float(_ratio(weighted.sum(), share.sum())), draws, jackknife=left, guarantees=DRAWN_INTERVAL)
 
 
 def _ratio(top: Any, bottom: Any) -> Any:
@@ -205,6 +208,7 @@ class PairedComparisonResult(Assessment):
 
     differences: Floats = field(repr=False)
     subset_means: Floats = field(repr=False)
+    _: KW_ONLY
     p_value: float
 
     @property
@@ -279,7 +283,7 @@ def paired_comparison(
     extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
     p_value = extreme.mean() if exact else (extreme.sum() + 1.0) / (len(extreme) + 1.0)
     guarantees = {"mean": Guarantee.EXACT, "p_value": Guarantee.EXACT if exact else Guarantee.ESTIMATE}
-    return PairedComparisonResult(d, sums[sizes > 0] / sizes[sizes > 0], float(p_value), guarantees=guarantees)
+    return PairedComparisonResult(d, sums[sizes > 0] / sizes[sizes > 0], p_value=float(p_value), guarantees=guarantees)
 
 
 def _all_subsets(d: Floats) -> tuple[Floats, Floats]:

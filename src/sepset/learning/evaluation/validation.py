@@ -85,13 +85,15 @@ class ValidatedRisk(Worded, Plain):
         tested: its values in each round's test rows.
         trained: its values on each round's own training rows.
 
-    >>> risk = ValidatedRisk("x", tuple(Risk("x", np.array(f), np.ones(len(f))) for f in ([0.0, 1.0], [2.0])), ())
+    >>> tested = tuple(Risk("x", np.array(f), weights=np.ones(len(f))) for f in ([0.0, 1.0], [2.0]))
+    >>> risk = ValidatedRisk("x", tested, trained=())
     >>> risk.pooled_mean, risk.mean_of_folds
     (1.0, 1.25)
     """
 
     name: str
     tested: tuple[Risk, ...] = field(repr=False)
+    _: KW_ONLY
     trained: tuple[Risk, ...] = field(repr=False)
 
     @property
@@ -103,7 +105,7 @@ class ValidatedRisk(Worded, Plain):
     def pooled(self) -> Risk:
         """All tested rows together, in the order they were tested."""
         rows = np.concatenate([r.rows for r in self.tested])
-        return Risk(self.name, rows, np.concatenate([r.weights for r in self.tested]))
+        return Risk(self.name, rows, weights=np.concatenate([r.weights for r in self.tested]))
 
     @property
     def pooled_mean(self) -> float:
@@ -232,7 +234,7 @@ def cross_validate(
 
 
 def _over_rounds(loss: Loss, tested: Sequence[Evaluation], trained: Sequence[Evaluation]) -> ValidatedRisk:
-    return ValidatedRisk(loss.name, tuple(e[loss] for e in tested), tuple(e[loss] for e in trained))
+    return ValidatedRisk(loss.name, tuple(e[loss] for e in tested), trained=tuple(e[loss] for e in trained))
 
 
 def _weakest(found: Sequence[Result]) -> Guarantees:
@@ -295,6 +297,7 @@ class Selection(Assessment):
 
     name: str
     model: Model
+    _: KW_ONLY
     validations: Mapping[str, Validation] = field(repr=False)
 
     @property
@@ -349,7 +352,7 @@ def select_learner(
     best = min(found, key=lambda name: found[name].risk.pooled_mean)
     guarantees = _weakest(list(found.values()))
     model = learned(candidates[best], rows)
-    return Selection(best, model, found, method=found[best].method, guarantees=guarantees)
+    return Selection(best, model, validations=found, method=found[best].method, guarantees=guarantees)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ Reference: Louis (1982); Oakes (1999); Koller & Friedman, section 19.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +60,7 @@ class StandardErrorsResult(Result, Answers[str, Floats], Report):
 
     model: BayesNet
     errors: Mapping[str, Floats] = field(repr=False)
+    _: KW_ONLY
     information: Floats = field(repr=False)
     missing: Floats = field(repr=False)
     num_unknown: int
@@ -125,7 +126,7 @@ def standard_errors(
     [0.2165, 0.2165]
     """
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
-    expectation = Expectation.of(Task(model, data, share), inference=method, threads=threads)
+    expectation = Expectation.of(Task(model, data, weights=share), inference=method, threads=threads)
     vector = ParameterVector.of(expectation.blocks)
     x = vector.pack(model)
     if len(x) > LARGEST:
@@ -140,9 +141,9 @@ def standard_errors(
     return StandardErrorsResult(
         model,
         _by_child(vector, model, errors),
-        observed,
-        _missing(observed, complete),
-        unknown,
+        information=observed,
+        missing=_missing(observed, complete),
+        num_unknown=unknown,
         method=expectation.engine.method,
         guarantees={"errors": Guarantee.ESTIMATE if expectation.is_exact else Guarantee.HEURISTIC},
     )

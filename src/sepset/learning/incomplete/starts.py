@@ -14,6 +14,7 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import is_observed
+from sepset.data.duplicates import group_rows
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
 from sepset.learning.blocks import PriorTerms
@@ -136,14 +137,20 @@ def _with_clusters(task: Task, rng: np.random.Generator) -> Columns:
     for variable in task.template.variables:
         if isinstance(variable, Discrete) and variable not in seen and task.dataset.num_rows:
             near = [v for v in seen if v.name in task.template.children(variable)] or seen
-            columns[variable] = clusters([columns[v] for v in near], variable.num_states, task.dataset.num_rows, rng)
+            columns[variable] = clusters(
+                [columns[v] for v in near], variable.num_states, task.dataset.num_rows, rng, task.dataset.weights
+            )
     return columns
 
 
-def clusters(columns: list[AnyArray], num: int, num_rows: int, rng: np.random.Generator) -> Ints:
+def clusters(
+    columns: list[AnyArray], num: int, num_rows: int, rng: np.random.Generator, weights: Floats | None = None
+) -> Ints:
     """A cluster for each row: centers drawn far apart, then a few rounds of nearest center and mean.
 
     Codes count as 0/1 coordinates and numbers as multiples of their standard deviation; missing cells as the mean.
+    Equal rows are one with the sum of their weights, so that a weight means a repeated row, and the order of the rows
+    means nothing.
 
     >>> found = clusters([np.array([0.0, 0.1, 5.0, 5.1])], 2, 4, np.random.default_rng(0))
     >>> bool(found[0] == found[1] != found[2] == found[3])
@@ -151,24 +158,52 @@ def clusters(columns: list[AnyArray], num: int, num_rows: int, rng: np.random.Ge
 
     Reference: Arthur & Vassilvitskii (2007), k-means++.
     """
-    x = _coordinates(columns, num_rows)
-    some = x if num_rows <= CLUSTERED else x[np.sort(rng.choice(num_rows, CLUSTERED, replace=False))]
-    centers = _far_apart(some, num, rng)
+    distinct, groups, mass = _distinct(columns, num_rows, weights)
+    x = _coordinates(distinct, mass)
+    some, held = _some(x, mass, rng)
+    centers = _far_apart(some, held, num, rng)
     for _ in range(5):
         near = _nearest(some, centers)
-        mass = np.bincount(near, minlength=num)
-        for c in np.flatnonzero(mass):
-            centers[c] = some[near == c].mean(axis=0)
-    return _nearest(x, centers)
+        filled = np.bincount(near, held, num)
+        for c in np.flatnonzero(filled):
+            centers[c] = held[near == c] @ some[near == c] / filled[c]
+    return _nearest(x, centers)[groups]
 
 
-def _far_apart(x: Floats, num: int, rng: np.random.Generator) -> Floats:
-    centers = x[rng.integers(len(x), size=1)]
+def _distinct(columns: list[AnyArray], num_rows: int, weights: Floats | None) -> tuple[list[AnyArray], Ints, Floats]:
+    """The distinct rows in the order of their values, each row's place among them, and their weights."""
+    cards = [0 if column.dtype.kind == "f" else int(column.max(initial=0)) + 1 for column in columns]
+    firsts, groups = group_rows(columns, cards, num_rows)
+    order = np.lexsort([column[firsts] for column in columns]) if columns else np.arange(len(firsts))
+    places = np.argsort(order, kind="stable")[groups]
+    return (
+        [column[firsts[order]] for column in columns],
+        places,
+        np.bincount(places, weights, len(firsts)).astype(float),
+    )
+
+
+def _some(x: Floats, mass: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """The rows that clusters are computed from: all, or as many as are allowed, at equal steps of the weight."""
+    if len(x) <= CLUSTERED:
+        return x, mass
+    steps = (np.arange(CLUSTERED) + rng.random()) / CLUSTERED
+    chosen, counts = np.unique(_at(mass, steps), return_counts=True)
+    return x[chosen], counts.astype(np.float64)
+
+
+def _at(mass: Floats, shares: Floats) -> Ints:
+    """The places at which these shares of the whole weight are reached."""
+    ends = np.cumsum(mass)
+    return np.asarray(np.searchsorted(ends, shares * ends[-1], side="right").clip(max=len(mass) - 1), np.int64)
+
+
+def _far_apart(x: Floats, mass: Floats, num: int, rng: np.random.Generator) -> Floats:
+    centers = x[_at(mass, rng.random(1))]
     for _ in range(num - 1):
-        apart = _squares(x, centers).min(axis=1)
-        total = apart.sum()
-        chosen = rng.choice(len(x), p=apart / total) if total > 0 else rng.integers(len(x))
-        centers = np.concatenate([centers, x[chosen : chosen + 1]])
+        apart = mass * _squares(x, centers).min(axis=1)
+        chosen = _at(apart if apart.sum() > 0 else mass, rng.random(1))
+        centers = np.concatenate([centers, x[chosen]])
     return centers
 
 
@@ -181,15 +216,18 @@ def _squares(x: Floats, centers: Floats) -> Floats:
     return np.stack([((x - c) ** 2).sum(axis=1) for c in centers], axis=1)
 
 
-def _coordinates(columns: list[AnyArray], num_rows: int) -> Floats:
-    parts = [np.zeros((num_rows, 1))]
+def _coordinates(columns: list[AnyArray], mass: Floats) -> Floats:
+    parts = [np.zeros((len(mass), 1))]
     for column in columns:
         found = is_observed(column)
+        seen = mass[found] / max(mass[found].sum(), 1e-300)
         if column.dtype.kind == "f":
-            seen = column[found]
-            part = np.where(found, column - seen.mean(), 0.0)[:, None] / (seen.std() or 1.0)
+            values = column[found]
+            mean = seen @ values
+            spread = float(np.sqrt(seen @ (values - mean) ** 2))
+            part = np.where(found, column - mean, 0.0)[:, None] / (spread or 1.0)
         else:
             part = (column[:, None] == np.arange(int(column.max()) + 1)).astype(np.float64)
-            part = np.where(found[:, None], part, part[found].mean(axis=0))
+            part = np.where(found[:, None], part, seen @ part[found])
         parts.append(part)
     return np.concatenate(parts, axis=1)

@@ -128,7 +128,7 @@ class StepwiseEM(IterativeEstimator):
         ([0.5, 0.5], True)
         """
         rng = generator(seed)
-        rows = Task(found.model, data, weights, rng)
+        rows = Task(found.model, data, weights=weights, rng=rng)
         task = EMTask.of(rows, self.prior, self.parameterization, inference=self.inference, threads=self.threads)
         start = Run(_carried(found, task), Status.INTERRUPTED, np.zeros(0), 0.0, rng.bit_generator.state)
         outcome = run(self, task, rng=rng, until=Until(steps=1, tolerance=None), start=start, progress=progress)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -66,6 +66,7 @@ class IdentifiabilityReport(Report):
 
     parameters: tuple[str, ...]
     effective_dimension: int
+    _: KW_ONLY
     singular_values: Floats
     null_space: Floats
     label_switching: int
@@ -244,7 +245,15 @@ def identifiability(
     hidden = [v.name for i, v in enumerate(model.variables) if not any(i in s for s in sets)]
     cards = {v.name: int(card) for v, card in zip(model.variables, model.variables.cards, strict=True)}
     switches = math.prod([math.factorial(cards[name]) for name in hidden if can_switch(model, name)])
-    return IdentifiabilityReport(own.names, len(own) - len(null), values, null, switches, tuple(hidden), is_exact)
+    return IdentifiabilityReport(
+        own.names,
+        len(own) - len(null),
+        singular_values=values,
+        null_space=null,
+        label_switching=switches,
+        hidden=tuple(hidden),
+        is_exact=is_exact,
+    )
 
 
 def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float = 0.01, seed: Seed = 0) -> BayesNet:

@@ -11,7 +11,7 @@ Reference: Koller & Friedman, section 19.1.3; Rubin (1987); Little & Rubin (2019
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -59,6 +59,7 @@ class Imputation(Report, Result):
 
     datasets: tuple[Dataset, ...]
     kind: Kind
+    _: KW_ONLY
     num_filled: int
     _source: object
     _rows: Dataset
@@ -174,9 +175,9 @@ def impute(
     return Imputation(
         tuple(full for part in parts for full in part),
         kind,
-        sum(int(rows.is_missing(v).sum()) for v in asked),
-        data,
-        rows,
+        num_filled=sum(int(rows.is_missing(v).sum()) for v in asked),
+        _source=data,
+        _rows=rows,
         method=engines[0].method,
         guarantees={"values": Guarantee.EXACT if exact else Guarantee.ESTIMATE},
     )

@@ -23,7 +23,7 @@ Cochran (1954) for the pooling.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -59,6 +59,7 @@ class MCARTestResult(Worded, Plain):
 
     statistic: float
     degrees_of_freedom: float
+    _: KW_ONLY
     p_value: float
     num_patterns: int
     converged: bool = True
@@ -108,7 +109,7 @@ def _tested(statistic: float, freedom: float, num_patterns: int, converged: bool
     from scipy.special import chdtrc
 
     p_value = float(chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-    return MCARTestResult(max(statistic, 0.0), freedom, p_value, num_patterns, converged)
+    return MCARTestResult(max(statistic, 0.0), freedom, p_value=p_value, num_patterns=num_patterns, converged=converged)
 
 
 def _little(rows: Dataset) -> MCARTestResult:

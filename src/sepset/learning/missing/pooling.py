@@ -10,7 +10,7 @@ Reference: Rubin (1987), section 3.1; Barnard & Rubin (1999).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,7 @@ class PooledEstimate(Worded, Plain):
 
     estimate: Floats
     within: Floats
+    _: KW_ONLY
     between: Floats
     degrees_of_freedom: Floats
     copies: int
@@ -119,7 +120,9 @@ def pool_estimates(
         raise DataError("Estimates are finite, and variances finite and not negative.")
     mean, within, between = q.mean(axis=0), u.mean(axis=0), q.var(axis=0, ddof=1)
     freedom = _freedom(len(q), within, between, complete_freedom)
-    return PooledEstimate(_frozen(mean), _frozen(within), _frozen(between), _frozen(freedom), len(q))
+    return PooledEstimate(
+        _frozen(mean), _frozen(within), between=_frozen(between), degrees_of_freedom=_frozen(freedom), copies=len(q)
+    )
 
 
 def _frozen(values: ArrayLike) -> Floats:

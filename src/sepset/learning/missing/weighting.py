@@ -10,7 +10,7 @@ Reference: Horvitz & Thompson (1952); Seaman & White (2013).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -43,6 +43,7 @@ class CaseWeights(Worded, Plain):
 
     weights: Floats = field()
     probabilities: Floats
+    _: KW_ONLY
     is_complete: Bools
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ def inverse_probability_weights(
     else:
         chance = _logistic(_design(rows, known), complete, share)
     weight = np.divide(share, chance, out=np.zeros(rows.num_rows), where=complete)
-    return CaseWeights(weight, chance, complete)
+    return CaseWeights(weight, chance, is_complete=complete)
 
 
 def _table(rows: Dataset, given: Sequence[AnyVariable], complete: Bools, share: Floats) -> Floats:

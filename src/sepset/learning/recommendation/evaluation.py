@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ class RankingScores(Report, Result, Mapping[str, float]):
 
     means: Mapping[str, float]
     errors: Mapping[str, float]
+    _: KW_ONLY
     by_user: Mapping[str, Floats] = field(repr=False)
     num_users: int = field(kw_only=True)
     k: int = field(kw_only=True)
@@ -129,7 +130,9 @@ def evaluate_ranking(
         means[name] = float(known.mean()) if len(known) else float("nan")
         errors[name] = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else float("nan")
     by_user = {"accuracy": 100.0 * utility / best, **by_user}
-    return RankingScores(means, errors, by_user, num_users=len(seen), k=k, method=(recommender.settings, chosen))
+    return RankingScores(
+        means, errors, by_user=by_user, num_users=len(seen), k=k, method=(recommender.settings, chosen)
+    )
 
 
 def _numbers(scores: Floats, hidden: Bools, k: int, half_life: float) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Recommendations(Report, Result):
 
     users: tuple[Hashable, ...]
     items: tuple[tuple[Hashable, ...], ...]
+    _: KW_ONLY
     scores: tuple[tuple[float, ...], ...]
     guarantees: Guarantees = field(default_factory=lambda: {"ranking": Guarantee.EXACT}, kw_only=True)
 
@@ -114,7 +115,7 @@ class Recommender(Frozen, ABC):
                 best = top(row, k)
                 found.append(tuple(self.items[j] for j in best))
                 numbers.append(tuple(row[best].tolist()))
-        return Recommendations(asked.users, tuple(found), tuple(numbers), method=self.settings)
+        return Recommendations(asked.users, tuple(found), scores=tuple(numbers), method=self.settings)
 
     def ranked_parts(self, baskets: Baskets) -> Iterator[tuple[slice, Floats]]:
         """The scores of some users at a time; minus infinity for the items that they have."""

@@ -59,7 +59,7 @@ class ADTree:
         """
         order = np.argsort(columns, kind="stable")
         table = self._table(self._root, tuple(int(columns[k]) for k in order))
-        return np.transpose(table, np.argsort(order)) if columns else table
+        return np.transpose(table, np.argsort(order, kind="stable")) if columns else table
 
     def _table(self, node: _Node, columns: tuple[int, ...]) -> Floats:
         cards = tuple(int(self.columns.cards[c]) for c in columns)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, UInt32s, UInt64s
 from sepset.base.checks import one_of
@@ -19,6 +20,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable, inference_note
 from sepset.data.dataset import Dataset, side_by_side
+from sepset.data.duplicates import group_rows
 from sepset.data.filecolumns import file_columns, naming
 from sepset.data.frames import open_frame, replayable
 from sepset.data.sources import Weights, bind, require_columns
@@ -60,6 +62,13 @@ class Contexts(NamedTuple):
     size: int
 
 
+class Cases(NamedTuple):
+    """Distinct rows: a row of each, and the total weight of all that are equal."""
+
+    places: Ints
+    weights: Floats
+
+
 class StateBits(NamedTuple):
     """The rows of every state as bits, and the first state of each column."""
 
@@ -76,7 +85,7 @@ class StateBits(NamedTuple):
 
 
 class RealMoments(NamedTuple):
-    """The total weight, means and centered sums of squares and products of real columns."""
+    """The total weight, means (from the columns' origins), and centered sums of squares and products of columns."""
 
     total: float
     means: Floats
@@ -98,7 +107,8 @@ class Columns(Frozen):
         variables: the columns' meaning.
         codes: one row per column; -1 is missing; zeros for real columns.
         cards: the number of states of each column; one for real columns.
-        values: one row per column of numbers; empty if no column is real.
+        values: one row per column of numbers, which are counted from `origins`; empty if no column is real.
+        origins: about the mean of each column of numbers, so that squares keep the digits that numbers have.
         weights: one per row, as whole numbers where they are.
         total: the sum of the weights $M$.
 
@@ -113,6 +123,7 @@ class Columns(Frozen):
     cards: Ints
     is_real: Bools
     values: Floats
+    origins: Floats
     weights: AnyArray
     intervened: Bools | None
     missing: Missing
@@ -125,6 +136,7 @@ class Columns(Frozen):
         if intervened is None and all(isinstance(v, Discrete) for v in dataset.variables):
             dataset = _collapsed(dataset)
         is_real = np.array([not isinstance(v, Discrete) for v in dataset.variables], dtype=np.bool_)
+        values, origins = _values(dataset, is_real)
         fill(
             self,
             variables=dataset.variables,
@@ -132,7 +144,8 @@ class Columns(Frozen):
             codes=_codes(dataset, is_real),
             cards=np.where(is_real, 1, dataset.variables.cards),
             is_real=is_real,
-            values=_values(dataset, is_real),
+            values=values,
+            origins=origins,
             weights=_weights(dataset),
             intervened=intervened,
             missing=missing,
@@ -226,6 +239,29 @@ class Columns(Frozen):
         """For each variable that an intervention set in some row, in which rows."""
         marks = np.zeros((0, 0), np.bool_) if self.intervened is None else self.intervened
         return {name: rows for name, rows in zip(self.names, marks, strict=False) if rows.any()}
+
+    @lazy
+    def cases(self) -> Cases:
+        """The distinct rows of positive weight in the order of their values.
+
+        Methods that draw rows draw cases: a weight then means a repeated row, and the order of rows means nothing.
+        """
+        rows = np.flatnonzero(self.weights > 0)
+        marks = [] if self.intervened is None else list(self.intervened.astype(np.int8))
+        parts = [self.values[k] if real else self.codes[k] for k, real in enumerate(self.is_real)]
+        parts = [part[rows] for part in (*parts, *marks)]
+        cards = [0 if real else int(card) for real, card in zip(self.is_real, self.cards, strict=True)]
+        firsts, groups = group_rows(parts, [*cards, *(2 for _ in marks)], len(rows))
+        order = np.lexsort([part[firsts] for part in reversed(parts)])
+        weights = np.bincount(groups, self.weights[rows], len(firsts)).astype(np.float64)
+        return Cases(rows[firsts[order]], weights[order])
+
+    def redrawn(self, weights: ArrayLike) -> Columns:
+        """The cases with other weights; those without any are left out."""
+        mass = np.asarray(weights, np.float64)
+        places = self.cases.places[mass > 0]
+        marked = None if self.intervened is None else self.intervened[:, places]
+        return Columns(self.dataset.take(places).with_weights(mass[mass > 0]), intervened=marked, missing=self.missing)
 
     def total_of(self, child: int) -> float:
         """The weight of the rows in which a column was not set by an intervention."""
@@ -443,7 +479,8 @@ def _check(dataset: Dataset, missing: Missing) -> None:
 def check_numbers(columns: Columns) -> Columns:
     """The columns; raises where numbers are infinite, or too large or too close for their squares to be added up."""
     for column in np.flatnonzero(columns.is_real).tolist():
-        seen = columns.values[column][~np.isnan(columns.values[column])]
+        numbers = columns.dataset.columns[column]
+        seen = numbers[~np.isnan(numbers)]
         low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 0.0)
         name = columns.names[column]
         if max(-low, high) > LARGEST:
@@ -473,11 +510,18 @@ def _codes(dataset: Dataset, is_real: Bools) -> AnyInts:
     return np.ascontiguousarray(side_by_side(columns, dataset.num_rows, dtype).T)
 
 
-def _values(dataset: Dataset, is_real: Bools) -> Floats:
+def _values(dataset: Dataset, is_real: Bools) -> tuple[Floats, Floats]:
+    """The numbers of real columns, zeros for others, counted from the mean of each column; and those means."""
+    origins = np.zeros(len(is_real))
     if not is_real.any():
-        return np.zeros((0, 0))
+        return np.zeros((0, 0)), origins
     rows = [c if real else np.zeros(dataset.num_rows) for c, real in zip(dataset.columns, is_real, strict=True)]
-    return np.array(rows, dtype=np.float64)
+    values = np.array(rows, dtype=np.float64)
+    is_seen = ~np.isnan(values) & (True if dataset.weights is None else dataset.weights > 0)
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite numbers are refused by name
+        means = np.where(is_seen, values, 0.0).sum(axis=1) / np.maximum(is_seen.sum(axis=1), 1)
+    origins = np.where(is_real & np.isfinite(means), means, 0.0)
+    return values - origins[:, None], origins
 
 
 def _weights(dataset: Dataset) -> AnyArray:

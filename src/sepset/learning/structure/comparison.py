@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Set
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,6 +68,7 @@ class Recovery(Report):
 
     skeleton: Overlap
     immoralities: Overlap
+    _: KW_ONLY
     distance: int
 
     def __repr__(self) -> str:
@@ -105,7 +106,7 @@ def compare(truth: DAG | MixedGraph | UndirectedGraph, learned: DAG | MixedGraph
     return Recovery(
         Overlap.of(_pairs(truth), _pairs(learned)),
         Overlap.of(_colliders(truth), _colliders(learned)),
-        len(_marks(truth) ^ _marks(learned)) - _turned(truth, learned),
+        distance=len(_marks(truth) ^ _marks(learned)) - _turned(truth, learned),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ class Constraints:
 
     required: Sequence[Edge | str] = ()
     forbidden: Sequence[Edge | str] = ()
+    _: KW_ONLY
     tiers: Sequence[Sequence[str]] = ()
     within_tiers: bool | Sequence[bool] = True
     max_parents: int | None = None

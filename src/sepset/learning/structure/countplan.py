@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class CountPlan:
 
     variables: Variables
     tables: tuple[Scope, ...]
+    _: KW_ONLY
     sizes: tuple[int, ...]
 
     @classmethod
@@ -81,7 +82,7 @@ class CountPlan:
         largest = max((_cells(scope, sizes) for scope in scopes), default=1)
         if largest > max_cells:
             raise TooLarge(f"A set of columns has {largest:,} cells; the limit is max_cells={max_cells:,}. Raise it.")
-        return cls(columns.variables, _joined(scopes, sizes, columns.num_rows, max_cells), sizes)
+        return cls(columns.variables, _joined(scopes, sizes, columns.num_rows, max_cells), sizes=sizes)
 
     @property
     def num_cells(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 import numpy as np
@@ -18,7 +18,7 @@ from sepset.learning.evaluation.calibration import CalibrationResult, reliabilit
 
 
 class RatedEdges(Protocol):
-    """Names of columns, and the probability of the edge from each row to each column, as `StructurePosterior` has."""
+    """Names of columns, and the probability of the edge from each row to each column."""
 
     @property
     def names(self) -> Sequence[str]:
@@ -44,6 +44,7 @@ class EdgeRecoveryResult(Report):
 
     area: float
     precision: float
+    _: KW_ONLY
     brier: float
     calibration: CalibrationResult
 
@@ -87,8 +88,8 @@ def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directe
     return EdgeRecoveryResult(
         _area(joined, chances),
         _average_precision(joined, chances),
-        float(np.mean((chances - joined) ** 2)) if len(joined) else math.nan,
-        reliability_curve(chances, joined, what="edges"),
+        brier=float(np.mean((chances - joined) ** 2)) if len(joined) else math.nan,
+        calibration=reliability_curve(chances, joined, what="edges"),
     )
 
 

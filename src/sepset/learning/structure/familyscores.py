@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +21,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.frozen import fixed
 from sepset.base.text import described
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import NEVER, interruptible, require_time
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.result import Guarantee, Result
@@ -251,6 +251,7 @@ class Scorer:
 
     def _extended(self, child: int, parents: tuple[int, ...], candidates: Ints) -> Floats:
         """The scores of the family with each candidate added, without the structure prior."""
+        require_time()
         is_real = self.columns.is_real
         if self._sum is not None and not self._has_real:
             return self._summed(child, parents, candidates)
@@ -453,6 +454,7 @@ class FamilyScores(Report, Result, Answers[str, float]):
 
     families: Mapping[str, float] = field(default_factory=dict)
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    _: KW_ONLY
     total: float = 0.0
     guarantees: Mapping[str, Guarantee] = field(default_factory=lambda: {"score": Guarantee.EXACT}, kw_only=True)
 

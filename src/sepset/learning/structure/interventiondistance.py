@@ -9,7 +9,7 @@ once the first edges of these paths are removed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Report, Shown
 from sepset.base.text import listing
@@ -40,6 +40,7 @@ class InterventionDistanceResult(Report):
 
     lower: int
     upper: int
+    _: KW_ONLY
     wrong: tuple[Pair, ...]
     num_pairs: int
 
@@ -96,7 +97,7 @@ def _result(truth: DAG, lower: int, upper: int, wrong: set[Pair]) -> Interventio
     n = len(truth.nodes)
     place = truth.index
     ordered = sorted(wrong, key=lambda pair: (place[pair[0]], place[pair[1]]))
-    return InterventionDistanceResult(lower, upper, tuple(ordered), n * (n - 1))
+    return InterventionDistanceResult(lower, upper, wrong=tuple(ordered), num_pairs=n * (n - 1))
 
 
 class _Judge:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -423,6 +423,11 @@ def proved(task: StructureTask, method: object, graph: G, *, score: float, over:
         guarantees={"structure": Guarantee.EXACT},
         info={"bound over": over},
     )
+
+
+def unproved(found: Learned[G], status: Status) -> Learned[G]:
+    """A structure that nothing is known about, since Ctrl-C or the time came before all others were compared."""
+    return replace(found, bound=math.inf, status=status, guarantees={"structure": Guarantee.HEURISTIC}, info={})
 
 
 def dag_of(columns: Columns, parents_of: Sequence[Sequence[int]]) -> DAG:

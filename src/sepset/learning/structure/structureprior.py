@@ -6,7 +6,7 @@ $$\log P(\mathcal G) = \sum_{X \to Y} w_{XY} + \sum_Y s_{|\text{Pa}_Y|} + \text{
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -123,6 +123,7 @@ class EdgeProbabilities(_OverEdges):
 
     probabilities: Mapping[tuple[str, str], float] = field(default_factory=dict, hash=False)
     default: float = 0.5
+    _: KW_ONLY
     order: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -180,7 +180,7 @@ def _renamed(codes: AnyInts) -> AnyInts:
     """The codes numbered in the order in which they first occur; missing cells stay -1."""
     states, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     ranks = np.empty(len(states), np.int64)
-    ranks[np.argsort(first)] = np.arange(len(states))
+    ranks[np.argsort(first, kind="stable")] = np.arange(len(states))
     return np.where(codes < 0, -1, ranks[inverse])
 
 

@@ -46,12 +46,12 @@ def gaussian_markov_net(variables: Sequence[Vector], mean: Floats, concentration
     pull = concentration @ mean
     constant = 0.5 * (np.linalg.slogdet(concentration)[1] - len(mean) * math.log(2.0 * math.pi) - float(mean @ pull))
     own = [
-        CanonicalGaussian((v,), [[concentration[i, i]]], [pull[i]], constant if i == 0 else 0.0)
+        CanonicalGaussian((v,), [[concentration[i, i]]], h=[pull[i]], g=constant if i == 0 else 0.0)
         for i, v in enumerate(variables)
     ]
     pairs = np.argwhere(np.triu(concentration, 1))
     shared = [
-        CanonicalGaussian((variables[i], variables[j]), [[0.0, k], [k, 0.0]], [0.0, 0.0])
+        CanonicalGaussian((variables[i], variables[j]), [[0.0, k], [k, 0.0]], h=[0.0, 0.0])
         for i, j in pairs
         for k in [concentration[i, j]]
     ]

@@ -31,7 +31,7 @@ def test_small_models_are_proved():
     for size, kind in ((3, "MPLP"), (2, "TRWS")):
         scopes = np.stack([rng.permutation(14)[:size] for _ in range(30)])
         logs = rng.normal(size=(30, *[3] * size))
-        block = ss.factors.FactorBlock(scopes, (3,) * size, logs, space="log")
+        block = ss.factors.FactorBlock(scopes, (3,) * size, values=logs, space="log")
         net = ss.MarkovNet(block, variables=[ss.Discrete.array("x", (14,), states=3)])
         found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
         assert found.log_value == pytest.approx(ss.map_assignment(net).log_value)
@@ -45,7 +45,7 @@ def test_models_with_zeros_are_searched_first():
     for size in (2, 3):
         scopes = np.stack([rng.permutation(14)[:size] for _ in range(30)])
         values = rng.random((30, *[3] * size)) * (rng.random((30, *[3] * size)) > 0.1)
-        block = ss.factors.FactorBlock(scopes, (3,) * size, values)
+        block = ss.factors.FactorBlock(scopes, (3,) * size, values=values)
         net = ss.MarkovNet(block, variables=[ss.Discrete.array("x", (14,), states=3)])
         found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
         assert found.log_value == pytest.approx(ss.map_assignment(net).log_value)
@@ -95,14 +95,14 @@ def test_a_search_of_several_methods_takes_a_checkpoint(tmp_path):
 def test_groups_and_questions_for_some_variables_have_searches_of_their_own():
     rng = np.random.default_rng(8)
     item = ss.Discrete.array("item", (40,), states=3)
-    groups = ss.factors.FactorBlock([range(20), range(20, 40)], (3,) * 20, ss.potentials.RobustPotts(4.0, 3))
-    alone = ss.factors.FactorBlock(np.arange(40)[:, None], (3,), rng.normal(size=(40, 3)), space="log")
+    groups = ss.factors.FactorBlock([range(20), range(20, 40)], (3,) * 20, values=ss.potentials.RobustPotts(4.0, 3))
+    alone = ss.factors.FactorBlock(np.arange(40)[:, None], (3,), values=rng.normal(size=(40, 3)), space="log")
     net = ss.MarkovNet(alone, groups, variables=[item])
     found = ss.map_assignment(net, method=ss.inference.AutomaticSearch())
     assert found.info["search"] == "AlphaExpansion"
     bits = ss.Discrete.array("bit", (12,))
-    friends = ss.factors.FactorBlock([range(12)], (2,) * 12, ss.potentials.RobustPotts(2.0, 3))
-    own = ss.factors.FactorBlock(np.arange(12)[:, None], (2,), rng.normal(size=(12, 2)), space="log")
+    friends = ss.factors.FactorBlock([range(12)], (2,) * 12, values=ss.potentials.RobustPotts(2.0, 3))
+    own = ss.factors.FactorBlock(np.arange(12)[:, None], (2,), values=rng.normal(size=(12, 2)), space="log")
     cut = ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits]), method=ss.inference.AutomaticSearch())
     assert cut.info["search"] == "MinCut"
     assert cut.log_value == pytest.approx(ss.map_assignment(ss.MarkovNet(own, friends, variables=[bits])).log_value)
@@ -149,9 +149,11 @@ def test_the_k_best_where_clique_trees_are_too_wide():
     rng = np.random.default_rng(5)
     coin, certain = ss.Discrete.array("coin", (45,)), rng.permutation(45) / 2.0 + 1.0
     pairs = np.stack(np.triu_indices(45, 1), axis=1)
-    weak = ss.factors.FactorBlock(pairs, (2, 2), 1e-4 * rng.normal(size=(len(pairs), 2, 2)), space="log")
+    weak = ss.factors.FactorBlock(pairs, (2, 2), values=1e-4 * rng.normal(size=(len(pairs), 2, 2)), space="log")
     alone = np.stack([np.zeros(45), certain], axis=1)
-    net = ss.MarkovNet(ss.factors.FactorBlock(np.arange(45)[:, None], (2,), alone, space="log"), weak, variables=[coin])
+    net = ss.MarkovNet(
+        ss.factors.FactorBlock(np.arange(45)[:, None], (2,), values=alone, space="log"), weak, variables=[coin]
+    )
     found = ss.map_assignment(net, k=3)
     assert found.guarantees["assignment"] is ss.Guarantee.EXACT
     assert "HybridBestFirst" in found.info["search"]

@@ -124,8 +124,8 @@ def test_wide_factors_of_variables_with_forbidden_states():
     rng = np.random.default_rng(8)
     x = ss.Discrete.array("x", (12,), states=3)
     scopes = np.stack([rng.permutation(12)[:9] for _ in range(2)])
-    wide = ss.factors.FactorBlock(scopes, (3,) * 9, rng.integers(0, 3, (2, *[3] * 9)).astype(float), space="log")
-    alone = ss.factors.FactorBlock(np.arange(12)[:, None], (3,), np.tile([0.0, 0.5, 1.0], (12, 1)))
+    wide = ss.factors.FactorBlock(scopes, (3,) * 9, values=rng.integers(0, 3, (2, *[3] * 9)).astype(float), space="log")
+    alone = ss.factors.FactorBlock(np.arange(12)[:, None], (3,), values=np.tile([0.0, 0.5, 1.0], (12, 1)))
     net = ss.MarkovNet(wide, alone, variables=[x])
     for sweeps in (0, 5):
         found = ss.map_assignment(net, method=ss.inference.HybridBestFirst(entries=1, sweeps=sweeps))
@@ -153,7 +153,7 @@ def test_runs_resume_and_bad_questions_are_refused(tmp_path, monkeypatch):
     with pytest.raises(ss.errors.ArgumentError, match="entries"):
         ss.inference.HybridBestFirst(entries=0)
     bit = ss.Discrete.array("bit", (30,))
-    parity = ss.factors.FactorBlock([list(range(30))], (2,) * 30, ss.potentials.Parity())
+    parity = ss.factors.FactorBlock([list(range(30))], (2,) * 30, values=ss.potentials.Parity())
     with pytest.raises(ss.errors.NotApplicable, match="factor 0 has 30 variables"):
         ss.map_assignment(ss.MarkovNet(parity, variables=[bit]), method=method)
     for k in (1, 2):
@@ -167,7 +167,7 @@ def test_a_step_ends_when_time_does(monkeypatch):
     monkeypatch.setattr(part, "SHORT", most)
     rng = np.random.default_rng(3)
     scopes = np.stack([rng.permutation(60)[:3] for _ in range(240)])
-    block = FactorBlock(scopes, (3, 3, 3), rng.normal(size=(240, 3, 3, 3)), space="log")
+    block = FactorBlock(scopes, (3, 3, 3), values=rng.normal(size=(240, 3, 3, 3)), space="log")
     net = ss.MarkovNet(block, variables=[ss.Discrete.array("x", (60,), states=3)])
     with ThreadPoolExecutor(1) as other:  # where no interrupt arrives, too
         ask = partial(ss.map_assignment, net, method=ss.inference.HybridBestFirst(), until=ss.Until(seconds=0.2))

@@ -22,7 +22,7 @@ def test_the_best_score_by_enumeration(seed, entries):
     some = list(expected)[int(rng.integers(len(expected)))]
     first = np.array(some, np.int64), expected[some]
     search = BranchedSums(MixedElimination.of(problem, evidence, over, entries), over, first)
-    task = AssignmentTask(problem, evidence, over)
+    task = AssignmentTask(problem, evidence, over=over)
     state, is_done = search.init(task, rng), False
     while not is_done:
         state, info = search.step(task, state, rng)

@@ -21,7 +21,7 @@ def test_no_change_of_one_state_is_better(seed):
     scores = Scores(ss.CliqueTree().prepare(problem), evidence, over)
     first = first_codes(scores)
     assert expected[tuple(first.tolist())] > -np.inf
-    search, task = LocalSearch(scores, first, 5), AssignmentTask(problem, evidence, over)
+    search, task = LocalSearch(scores, first, 5), AssignmentTask(problem, evidence, over=over)
     state, is_done, last = search.init(task, rng), False, -np.inf
     while not is_done:
         state, info = search.step(task, state, rng)

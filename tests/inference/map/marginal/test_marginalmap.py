@@ -17,7 +17,7 @@ from support.marginal import chain, random_question, scored
 def test_every_search_by_enumeration(seed, search):
     problem, evidence, over = random_question(np.random.default_rng(seed))
     expected = scored(problem, evidence, over)
-    best, task = max(expected.values()), AssignmentTask(problem, evidence, over)
+    best, task = max(expected.values()), AssignmentTask(problem, evidence, over=over)
     if best == -np.inf:
         with pytest.raises(ss.ImpossibleEvidence):
             assign(MarginalMAP(search), task)

@@ -48,7 +48,7 @@ def test_bounds_leave_room_for_the_tolerances_of_the_solver():
         rng = np.random.default_rng([5, seed])
         scopes = [rng.permutation(8)[:2].tolist() for _ in range(14)]
         logs = np.where(rng.random((14, 2, 2)) < 0.1, -1e8 * rng.random((14, 2, 2)), 1e-4 * rng.normal(size=(14, 2, 2)))
-        blocks = tuple(FactorBlock([s], (2, 2), t, space="log") for s, t in zip(scopes, logs, strict=True))
+        blocks = tuple(FactorBlock([s], (2, 2), values=t, space="log") for s, t in zip(scopes, logs, strict=True))
         wiring = Wiring.of(Problem(variables, blocks))
         found = integer_optimum(Polytope.of(Regions.of(wiring)))
         assert wiring.constant + found.bound >= best_value(wiring)

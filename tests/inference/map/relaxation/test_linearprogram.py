@@ -159,7 +159,7 @@ def test_large_losses_among_small_gains_do_not_count_as_solved():
         scopes = [rng.permutation(8)[:2].tolist() for _ in range(20)]
         zero = rng.random((20, 2, 2)) < 0.1
         logs = np.where(zero, -1e8 * rng.random((20, 2, 2)), 1e-4 * rng.choice([-1, 1], size=(20, 2, 2)))
-        blocks = tuple(FactorBlock([s], (2, 2), t, space="log") for s, t in zip(scopes, logs, strict=True))
+        blocks = tuple(FactorBlock([s], (2, 2), values=t, space="log") for s, t in zip(scopes, logs, strict=True))
         wiring = Wiring.of(Problem(variables, blocks))
         found = assign(ss.LinearProgram(integer=True), task_of(wiring))
         assert found.log_values[0] <= best_value(wiring) <= found.bound + 1e-9

@@ -99,6 +99,6 @@ def test_the_dual_has_the_value_of_the_optimum(seed):
 
 def test_large_programs_are_refused_before_the_work():
     bit = ss.Discrete.array("bit", (40,))
-    parity = ss.factors.FactorBlock([list(range(40))], (2,) * 40, ss.potentials.Parity())
+    parity = ss.factors.FactorBlock([list(range(40))], (2,) * 40, values=ss.potentials.Parity())
     with pytest.raises(ss.TooLarge, match=r"1.1e\+12 columns"):
         ss.map_assignment(ss.MarkovNet(parity, variables=[bit]), method=ss.LinearProgram())

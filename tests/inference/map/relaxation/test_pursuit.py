@@ -107,9 +107,9 @@ def test_runs_resume_and_bad_questions_are_refused(tmp_path):
 def test_long_constraints_stay_as_they_are():
     rng = np.random.default_rng(2)
     bit = ss.Discrete.array("bit", (40,))
-    checks = ss.factors.FactorBlock([list(range(40)), list(range(40))], (2,) * 40, ss.potentials.Parity())
-    logs = ss.factors.FactorBlock(np.arange(40)[:, None], (2,), rng.normal(size=(40, 2)), space="log")
-    near = ss.factors.FactorBlock([[i, (i + 1) % 40] for i in range(40)], (2, 2), ss.potentials.Potts(-0.4))
+    checks = ss.factors.FactorBlock([list(range(40)), list(range(40))], (2,) * 40, values=ss.potentials.Parity())
+    logs = ss.factors.FactorBlock(np.arange(40)[:, None], (2,), values=rng.normal(size=(40, 2)), space="log")
+    near = ss.factors.FactorBlock([[i, (i + 1) % 40] for i in range(40)], (2, 2), values=ss.potentials.Potts(-0.4))
     net = ss.MarkovNet(logs, checks, near, variables=[bit])
     found = ss.map_assignment(net, method=ClusterPursuit(), until=30)
     assert found[bit].sum() % 2 == 0

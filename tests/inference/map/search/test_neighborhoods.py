@@ -120,9 +120,9 @@ def test_zeros_are_repaired():
     bit = ss.Discrete.array("bit", (60,))
     rng = np.random.default_rng(2)
     checks = np.stack([rng.permutation(60)[:8] for _ in range(25)])
-    parity = ss.factors.FactorBlock(checks, (2,) * 8, ss.potentials.Parity())
-    one = ss.factors.FactorBlock(checks[:, ::-1], (2,) * 8, ss.potentials.AtLeastOne())
-    seen = ss.factors.FactorBlock(np.arange(60)[:, None], (2,), rng.normal(size=(60, 2)), space="log")
+    parity = ss.factors.FactorBlock(checks, (2,) * 8, values=ss.potentials.Parity())
+    one = ss.factors.FactorBlock(checks[:, ::-1], (2,) * 8, values=ss.potentials.AtLeastOne())
+    seen = ss.factors.FactorBlock(np.arange(60)[:, None], (2,), values=rng.normal(size=(60, 2)), space="log")
     net = ss.MarkovNet(seen, parity, one, variables=[bit])
     found = ss.map_assignment(net, method=ss.LargeNeighborhood(entries=2**9, restarts=3), start={bit: np.ones(60, int)})
     assert found.log_value > -np.inf

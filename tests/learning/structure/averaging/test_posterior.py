@@ -25,7 +25,7 @@ def test_the_table_of_edges():
     assert (frame.source[0], frame.target[0]) == ("c", "b")
     assert len(frame) == 6
     assert "c" in str(FOUND)
-    assert repr(FOUND) == "StructurePosterior(3 columns; Exhaustive(); completed)"
+    assert repr(FOUND) == "StructurePosteriorResult(3 columns; Exhaustive(); completed)"
 
 
 @pytest.mark.parametrize(

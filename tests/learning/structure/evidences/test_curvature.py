@@ -24,7 +24,7 @@ def test_covariances_by_enumeration() -> None:
     )
     rows = {"a": [None, None, 1], "b": [None, 2, None], "c": [1, 0, 2]}
     weights = np.array([1.0, 2.5, 4.0])
-    found = CellCovariance(Expectation.of(Task(net, rows, weights)), net).matrix
+    found = CellCovariance(Expectation.of(Task(net, rows, weights=weights)), net).matrix
     expected = np.zeros((8, 8))
     for row in range(3):
         known = [rows[n][row] for n in "abc"]

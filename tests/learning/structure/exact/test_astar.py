@@ -27,7 +27,7 @@ def test_equals_dynamic_programming(tied):
 
 
 def test_the_heuristic_start_is_not_needed(monkeypatch):
-    worst = Optimum((0,) * 7, -1e9, np.inf)
+    worst = Optimum((0,) * 7, -1e9, bound=np.inf)
     monkeypatch.setattr("sepset.learning.structure.exact.astar.incumbent", lambda *_: worst)
     table = random_table(np.random.default_rng(2), 7)
     found = astar(table)
@@ -37,7 +37,7 @@ def test_the_heuristic_start_is_not_needed(monkeypatch):
 
 def test_ended_with_a_bound(monkeypatch):
     monkeypatch.setattr("sepset.learning.structure.exact.astar.BLOCK", 3)
-    worst = Optimum((0,) * 9, -1e9, np.inf)
+    worst = Optimum((0,) * 9, -1e9, bound=np.inf)
     monkeypatch.setattr("sepset.learning.structure.exact.astar.incumbent", lambda *_: worst)
     table = random_table(np.random.default_rng(2), 9)
     found = astar(table, until=Until(steps=4, tolerance=None))
@@ -47,7 +47,7 @@ def test_ended_with_a_bound(monkeypatch):
 
 
 def test_more_sets_than_memory(monkeypatch):
-    worst = Optimum((0,) * 14, -1e9, np.inf)
+    worst = Optimum((0,) * 14, -1e9, bound=np.inf)
     monkeypatch.setattr("sepset.learning.structure.exact.astar.incumbent", lambda *_: worst)
     monkeypatch.setattr("sepset.learning.structure.exact.astar.START", 256)
     table = random_table(np.random.default_rng(2), 14, max_parents=3)

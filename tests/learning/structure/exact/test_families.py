@@ -17,7 +17,9 @@ from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.dynamic import best_dag, dense_scores
 from sepset.learning.structure.exact.families import (
     bound_above,
+    ceiling,
     dense_families,
+    estimated_sets,
     greedy_family,
     num_families,
     score_table,
@@ -97,6 +99,37 @@ def test_bounds_hold_for_all_supersets(score, prior):
                 assert all(scorer.family(child, u) <= bound + 1e-9 for u in sets if set(inner) <= set(u))
 
 
+@pytest.mark.parametrize("score", SCORES, ids=repr)
+@pytest.mark.parametrize("prior", PRIORS, ids=repr)
+def test_ceilings_hold_for_all_sets(score, prior):
+    """Against all allowed sets; without a penalty or a prior the ceiling of the likelihood is reached."""
+    for data in (columns(), columns(np.linspace(0.1, 2.0, 60))):
+        scorer = Scorer(data, score, prior)
+        for constraints in CONSTRAINTS:
+            allowed = constraints.bind(data.names)
+            for child in range(4):
+                best = score_table(scorer, allowed).of(child)[1].max()
+                found = ceiling(scorer, allowed, child)
+                assert best <= found + 1e-9
+                if isinstance(score, LogLikelihood) and prior is None and allowed.max_parents == 3:
+                    assert best == pytest.approx(min(found, 0.0), abs=1e-9)
+
+
+def test_estimates_of_the_number_of_sets():
+    """Exact up to seven candidates; near the number where there are more, from a small part of the scores."""
+    for seed, score in ((1, BIC()), (2, BDeu(3.0))):
+        data = Columns.of(dependent_rows(seed, 8, 60, states=3))
+        scorer, allowed = Scorer(data, score), Constraints(required=[("x0", "x1")]).bind(data.names)
+        number = sum(len(families.bounded_families(scorer, allowed, v)[0]) for v in range(8))
+        assert estimated_sets(scorer, allowed) == pytest.approx(number, rel=1e-12)
+    data = Columns.of(dependent_rows(3, 12, 60))
+    free = Constraints().bind(data.names)
+    number = sum(len(families.bounded_families(Scorer(data, BIC()), free, v)[0]) for v in range(12))
+    probing = Scorer(data, BIC())
+    assert estimated_sets(probing, free) == pytest.approx(number, rel=0.25)
+    assert probing.num_scores < number / 2
+
+
 def test_bounds_leave_sets_uncounted():
     data = Columns.of(dependent_rows(1, 7, 40, states=4))
     scorer = Scorer(data, BIC())
@@ -168,11 +201,12 @@ def test_too_many_parent_sets_are_refused_before_they_are_scored():
     assert task.scorer.num_scores < 2_000
 
 
-def test_tables_that_take_longer_than_the_time_left_are_refused_before_the_work():
+def test_tables_that_take_much_longer_than_the_time_left_are_refused_before_the_work(monkeypatch):
+    monkeypatch.setattr(families, "SECONDS_ASKED", 10.0)
     rows = ss.sample(ss.datasets.load("alarm"), 500, seed=1).to_frame()
     rows = rows[[name for name in rows if rows[name].nunique() > 1]]
     with pytest.raises(TooLarge, match=r"s are left\. Set max_parents="):
-        ss.learn_structure(rows, method=ss.ExactSearch(), until=ss.Until(seconds=0.5))
+        ss.learn_structure(rows, method=ss.ExactSearch(), until=ss.Until(seconds=600))
 
 
 def test_greedy_parents():

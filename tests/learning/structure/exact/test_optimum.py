@@ -13,9 +13,9 @@ from support.score_tables import random_table
 
 
 def test_gap_and_proof():
-    assert Optimum((0,), -5.0, -5.0).is_proved
-    assert Optimum((0,), -5.0, -4.0).gap == 1.0
-    assert not Optimum((0,), -5.0, -4.0).is_proved
+    assert Optimum((0,), -5.0, bound=-5.0).is_proved
+    assert Optimum((0,), -5.0, bound=-4.0).gap == 1.0
+    assert not Optimum((0,), -5.0, bound=-4.0).is_proved
 
 
 def test_clocks():

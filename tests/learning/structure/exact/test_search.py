@@ -15,7 +15,7 @@ from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.search import ExactSearch
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.scores.likelihood import AIC, BIC
-from support.score_tables import dependent_rows, random_table
+from support.score_tables import dependent_rows, random_constraints, random_table
 
 
 def test_ctrl_c_before_the_first_dag_gives_a_greedy_one(monkeypatch):
@@ -25,13 +25,27 @@ def test_ctrl_c_before_the_first_dag_gives_a_greedy_one(monkeypatch):
     monkeypatch.setattr("sepset.learning.structure.exact.search.score_table", interrupted)
     limits = Constraints(required=[("x3", "x0")])
     task = StructureTask(Columns.of(dependent_rows(4, 4, 50)), BIC(), constraints=limits)
+    best = ExactSearch("dynamic").learn(task).score
     found = ExactSearch("astar").learn(task)
-    assert (found.status, found.bound) == (Status.INTERRUPTED, np.inf)
+    assert found.status is Status.INTERRUPTED
+    assert found.score <= best <= found.bound
     assert found.guarantees["structure"] is Guarantee.HEURISTIC
     assert ("x3", "x0") in found.graph.edges
     assert found.score == pytest.approx(
         task.scorer.total([[int(p[1:]) for p in found.graph.parents(v)] for v in found.graph.nodes])
     )
+
+
+def test_ctrl_c_after_the_table_gives_a_dag_of_the_table(monkeypatch):
+    def interrupted(*_args, **_options):
+        raise KeyboardInterrupt
+
+    task = StructureTask(Columns.of(dependent_rows(4, 6, 50)), BIC())
+    best = ExactSearch("dynamic").learn(task).score
+    monkeypatch.setattr("sepset.learning.structure.exact.search.astar", interrupted)
+    found = ExactSearch("astar").learn(task)
+    assert found.status is Status.INTERRUPTED
+    assert found.score <= best <= found.bound < 0
 
 
 METHODS = ("auto", "dynamic", "astar", "integer")
@@ -64,23 +78,6 @@ def test_a_thousand_random_tables():
         best = all_scores(table).max()
         for method in ("dynamic", *(("astar",) if trial % 5 == 0 else ()), *(("integer",) if trial % 50 == 0 else ())):
             assert ExactSearch(method).solve(table).score == pytest.approx(best, abs=1e-8)
-
-
-def random_constraints(rng, names):
-    """Constraints that some DAG respects: those of a random order, with tiers or single edges."""
-    order = [names[i] for i in rng.permutation(len(names))]
-    pairs = [(x, y) for i, x in enumerate(order) for y in order[i + 1 :]]
-    kinds = rng.random(len(pairs))
-    required = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind < 0.15]
-    forbidden = [pair for pair, kind in zip(pairs, kinds, strict=True) if kind > 0.75]
-    forbidden += [(y, x) for x, y in pairs if rng.random() < 0.3]
-    limit = max([1, *(sum(y == name for _, y in required) for name in names)])
-    return Constraints(
-        required,
-        forbidden,
-        tiers=[order[:2], order[2:]] if rng.random() < 0.3 else (),
-        max_parents=int(rng.integers(limit, len(names) + 1)),
-    )
 
 
 def test_random_rows_and_constraints():

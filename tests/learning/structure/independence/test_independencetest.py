@@ -69,3 +69,21 @@ def test_refusals():
         independence_test(None, between=("x", "y"))
     with pytest.raises(ss.SepsetError):
         independence_test(DAG.parse("A -> B"), between=("x", "y"))
+
+
+def test_only_the_columns_of_the_question_are_read():
+    """Other kinds of columns, and missing cells elsewhere, are no matter; weights count as copies."""
+    rng = np.random.default_rng(3)
+    rows = ROWS.assign(u=rng.normal(size=90), v=rng.normal(size=90), weight=rng.integers(0, 3, 90))
+    rows.loc[:4, "z"] = None
+    found = independence_test(rows, between=("u", "v"), test=ss.structure.FisherZ(), weights="weight")
+    copies = rows.loc[rows.index.repeat(rows["weight"])]
+    r = np.corrcoef(copies["u"], copies["v"])[0, 1]
+    assert found.statistic == pytest.approx(np.arctanh(r) * np.sqrt(len(copies) - 3))
+    assert independence_test(rows, between=("x", "y")).num_rows == 90
+    with pytest.raises(ss.SepsetError, match="'z' misses 5 cells"):
+        independence_test(rows, between=("x", "z"))
+    seen = independence_test(rows, between=("x", "z"), missing="available")
+    assert seen.statistic == pytest.approx(independence_test(rows.iloc[5:], between=("x", "z")).statistic)
+    known = independence_test(rows, between=("x", "y"), variables=[ss.Discrete("y", ("0", "1", "2", "3"))])
+    assert known.statistic == pytest.approx(independence_test(rows, between=("x", "y")).statistic)

@@ -23,16 +23,16 @@ def test_one_column_is_a_product_of_student_predictions() -> None:
     a, freedom, mean = 2.0, 5.0, 0.3
     scale = a * (freedom - 2) / (a + 1)
     size, center, degrees, spread, found = a, mean, freedom, scale, 0.0
-    for x in columns.values[0]:
+    for x in columns.dataset.columns[0]:
         variance = spread * (size + 1) / (size * degrees)
         found += student.logpdf(x, degrees, center, np.sqrt(variance))
         spread += size / (size + 1) * (x - center) ** 2
         center = (size * center + x) / (size + 1)
         size, degrees = size + 1, degrees + 1
-    assert BGe(a, freedom, mean).family(0, (), columns) == pytest.approx(found)
+    assert BGe(a, freedom, mean=mean).family(0, (), columns) == pytest.approx(found)
 
 
-@pytest.mark.parametrize("score", [BGe(), BGe(2.5, 9.0, 0.5), ss.BIC()], ids=repr)
+@pytest.mark.parametrize("score", [BGe(), BGe(2.5, 9.0, mean=0.5), ss.BIC()], ids=repr)
 def test_equivalent_structures_have_equal_scores(score: ss.structure.FamilyScore) -> None:
     scorer = Scorer(columns_of(3), score)
     chain, reverse, fork = [(), (0,), (1,)], [(1,), (2,), ()], [(1,), (), (1,)]

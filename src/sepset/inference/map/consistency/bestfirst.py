@@ -94,9 +94,9 @@ class HybridBestFirst:
         return Found(
             codes,
             tuple(task.wiring.log_value(row) for row in codes),
-            search.bound(state),
-            Guarantee.HEURISTIC,
-            _certificate(task, self, (search.bound(state), search.others(state)), state.steps),
+            bound=search.bound(state),
+            guarantee=Guarantee.HEURISTIC,
+            certificate=_certificate(task, self, (search.bound(state), search.others(state)), state.steps),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "nodes": nodes, "backtracks": backtracks, **search.sizes()},
@@ -203,7 +203,7 @@ def _certificate(task: AssignmentTask, method: HybridBestFirst, bounds: tuple[fl
     return Certificate(
         f"No assignment has a log value above {bounds[0]:.10g}{rest}.",
         "A search in which every branch that was left out has a lower bound of its cost that is not below it.",
-        partial(_proves, task, method, bounds, steps),
+        verify=partial(_proves, task, method, bounds, steps),
     )
 
 

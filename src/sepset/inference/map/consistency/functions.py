@@ -46,7 +46,7 @@ class CostFunctions:
         for f in range(wiring.num_factors):
             require_time()
             scope = wiring.scope(f)
-            axes = np.argsort(scope)
+            axes = np.argsort(scope, kind="stable")
             made.add(tuple(scope[axes].tolist()), -wiring.table(f).transpose(axes))
         return made
 

@@ -74,7 +74,7 @@ class Persistency(Worded, Plain):
         last = replace(last, messages=solver.proof(wiring, last.messages))
         bound = min(last.bound, bound_of(wiring, last.messages))
         unknown = Found(
-            last.codes[None], (last.value,), bound, is_strict=self.strict, status=done.status, trace=done.trace
+            last.codes[None], (last.value,), bound=bound, is_strict=self.strict, status=done.status, trace=done.trace
         )
         if last.value == -np.inf or done.status is Status.INTERRUPTED:
             return unknown
@@ -88,9 +88,9 @@ class Persistency(Worded, Plain):
         return Found(
             last.codes[None],
             (last.value,),
-            bound,
-            Guarantee.HEURISTIC,
-            _certificate(self, wiring, last, bound, made, int(fixed.sum())),
+            bound=bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=_certificate(self, wiring, last, bound, made, int(fixed.sum())),
             persistent=fixed,
             is_strict=self.strict,
             status=Status.TIME_LIMIT if time.monotonic() >= task.end else done.status,
@@ -149,7 +149,7 @@ def _certificate(
     return Certificate(
         f"{fixed} states belong to {who}, and no value is above {bound:.10g}.",
         "Replacing other states makes no assignment worse: minimum cuts bound the differences from below.",
-        partial(_holds, wiring, last.messages, bound, made, is_strict=method.strict),
+        verify=partial(_holds, wiring, last.messages, bound, made, is_strict=method.strict),
     )
 
 

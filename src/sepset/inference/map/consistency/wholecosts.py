@@ -62,7 +62,7 @@ class WholeCosts:
         place = {i: d for d, i in enumerate(order)}
         scopes = _scopes(functions, place)
         tables = [functions.tables.get((i,), np.zeros(functions.cards[i])) for i in order]
-        tables += [functions.tables[s].transpose(np.argsort([place[i] for i in s])) for s in scopes]
+        tables += [functions.tables[s].transpose(np.argsort([place[i] for i in s], kind="stable")) for s in scopes]
         lowest = [float(t.min()) for t in tables]
         base, highest = math.fsum(lowest), [float(t[np.isfinite(t)].max()) for t in tables]
         limit = math.fsum(h - low for h, low in zip(highest, lowest, strict=True))

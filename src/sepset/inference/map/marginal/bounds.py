@@ -121,7 +121,7 @@ class MixedElimination:
         for f in factors:
             places = [scope.index(u) for u in f.scope]
             shape = [self.cards[u] if i in places else 1 for i, u in enumerate(scope)]
-            total = total + f.logs.transpose(np.argsort(places)).reshape(shape)
+            total = total + f.logs.transpose(np.argsort(places, kind="stable")).reshape(shape)
         return LogFactor(scope[:-1], _most(total) if v in self.over else _log_sum(total))
 
 

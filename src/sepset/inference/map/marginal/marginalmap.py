@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -61,6 +61,7 @@ class MarginalMAP:
 
     search: Search = "auto"
     entries: int = 2**16
+    _: KW_ONLY
     patience: int = 20
 
     def __post_init__(self) -> None:
@@ -94,7 +95,7 @@ class MarginalMAP:
         codes = np.array([int(best.values.get(v, 0)) for v in scores.over], np.int64)
         info = {"search": "exact", "decoder": "traceback"}
         value = best.log_value
-        return Found(_row(task, scores, codes), (value,), value, Guarantee.EXACT, info=info)
+        return Found(_row(task, scores, codes), (value,), bound=value, guarantee=Guarantee.EXACT, info=info)
 
     def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
         """Local search, then branch and bound, as far as the settings ask for them."""
@@ -105,7 +106,7 @@ class MarginalMAP:
         except OutOfTime:
             return _simple(task, scores)
         if value == -math.inf:
-            return Found(_row(task, scores, start), (-math.inf,), -math.inf)
+            return Found(_row(task, scores, start), (-math.inf,), bound=-math.inf)
         rule = as_until(task.until, Until(steps=None, tolerance=None, seconds=SECONDS))
         if rule.seconds is not None:
             rule = replace(rule, seconds=max(0.0, min(rule.seconds, task.end - time.monotonic())))
@@ -151,12 +152,12 @@ class MarginalMAP:
         return Found(
             _row(task, scores, codes),
             (value,),
-            max(state.bound, value) if not is_proved(value, state.bound) else value,
-            Guarantee.HEURISTIC,
-            Certificate(
+            bound=max(state.bound, value) if not is_proved(value, state.bound) else value,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=Certificate(
                 f"No assignment of the {len(scores.over)} variables has a log value above {state.bound:.10g}.",
                 "Branch and bound with this assignment as the first finds nothing better.",
-                partial(_finds_nothing, search, codes, state.bound),
+                verify=partial(_finds_nothing, search, codes, state.bound),
             ),
             status=done.status,
             trace=done.trace,
@@ -174,7 +175,7 @@ def _simple(task: AssignmentTask, scores: Scores) -> Found:
     """The answer without time for more: the start, or what is best for each variable alone, and the sum as a bound."""
     codes = task.first_codes()[np.searchsorted(task.wiring.free, scores.over)]
     value, bound = scores.value(codes), float(scores.prepared.log_partition(task.evidence))
-    return Found(_row(task, scores, codes), (value,), bound, status=Status.TIME_LIMIT, info={"search": "none"})
+    return Found(_row(task, scores, codes), (value,), bound=bound, status=Status.TIME_LIMIT, info={"search": "none"})
 
 
 def _start(task: AssignmentTask, scores: Scores) -> Ints:

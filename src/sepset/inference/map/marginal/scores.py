@@ -109,4 +109,4 @@ def _with_codes(evidence: Evidence, codes: Mapping[int, int]) -> Evidence:
     for v in set(codes).intersection(weights):
         weights[v] = np.where(np.arange(len(weights[v])) == codes[v], weights[v], 0.0)
     known = {v: code for v, code in codes.items() if v not in weights}
-    return Evidence(known, weights, evidence.soft, evidence.reals)
+    return Evidence(known, weights, soft=evidence.soft, reals=evidence.reals)

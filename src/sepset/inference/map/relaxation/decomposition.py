@@ -107,9 +107,9 @@ class DualDecomposition:
         return Found(
             last.codes[None],
             (last.value,),
-            last.bound,
-            Guarantee.HEURISTIC,
-            dual_certificate(task.wiring, last.messages, last.bound),
+            bound=last.bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=dual_certificate(task.wiring, last.messages, last.bound),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "rounds": last.rounds, "decoder": "sequential"},

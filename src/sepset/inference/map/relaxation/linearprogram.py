@@ -125,9 +125,9 @@ class LinearProgram:
         return Found(
             state.codes[None],
             (state.value,),
-            state.bound,
-            Guarantee.HEURISTIC,
-            _certificate(task.wiring, state),
+            bound=state.bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=_certificate(task.wiring, state),
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), **_told(task.wiring, state)},
@@ -276,12 +276,12 @@ def _certificate(wiring: Wiring, state: Relaxed) -> Certificate:
         return Certificate(
             claim,
             "An integer program over the states that the bound of the linear program leaves, solved by HiGHS.",
-            partial(_decides, wiring, state),
+            verify=partial(_decides, wiring, state),
         )
     return Certificate(
         claim,
         "The dual of the linear program: regions and variables, after exchanging values, have maxima of that sum.",
-        partial(_proves, wiring, state),
+        verify=partial(_proves, wiring, state),
     )
 
 

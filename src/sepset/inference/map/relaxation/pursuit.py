@@ -219,12 +219,12 @@ class ClusterPursuit:
         return Found(
             last.codes[None],
             (last.value,),
-            bound,
-            Guarantee.HEURISTIC,
-            Certificate(
+            bound=bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=Certificate(
                 f"No assignment has a log value above {bound:.10g}.",
                 "A reparameterization: variables, factors and triplets have such maxima after exchanging values.",
-                partial(_proves, task.wiring, last, bound),
+                verify=partial(_proves, task.wiring, last, bound),
             ),
             status=done.status,
             trace=done.trace,

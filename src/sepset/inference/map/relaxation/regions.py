@@ -191,7 +191,7 @@ def _masked(wiring: Wiring, scope: tuple[int, ...], part: _Part, is_whole: Seque
 
 def _spread(values: Any, axes: Sequence[int], ndim: int) -> Any:
     """Values over some axes of a table, in their order, with axes of length one for the others."""
-    order = np.argsort(axes)
+    order = np.argsort(axes, kind="stable")
     shape = [1] * ndim
     for axis, size in zip(axes, values.shape, strict=True):
         shape[axis] = size
@@ -292,7 +292,7 @@ def _part(wiring: Wiring, scope: tuple[int, ...], factors: Sequence[int], is_tou
         return _Part(TABLE, wiring.table(factors[0]))
     total: Any = np.zeros(plugs.cards[list(scope)].tolist())
     for f in factors:
-        total = total + wiring.table(f).transpose(np.argsort(wiring.scope(f)))
+        total = total + wiring.table(f).transpose(np.argsort(wiring.scope(f), kind="stable"))
     return _Part(TABLE, np.asarray(total, np.float64))
 
 

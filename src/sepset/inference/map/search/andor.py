@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -78,6 +78,7 @@ class AndOrSearch:
 
     entries: int = 2**14
     cache: int = 2**23
+    _: KW_ONLY
     rounds: int = 100
 
     def __post_init__(self) -> None:
@@ -97,9 +98,9 @@ class AndOrSearch:
         return Found(
             codes[None],
             (value,),
-            bound,
-            Guarantee.HEURISTIC,
-            _certificate(task, self, state, bound),
+            bound=bound,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=_certificate(task, self, state, bound),
             status=done.status,
             trace=done.trace,
             info={
@@ -178,7 +179,7 @@ def _certificate(task: AssignmentTask, method: AndOrSearch, state: Explored, bou
     return Certificate(
         f"No assignment has a log value above {bound:.10g}.",
         "An AND/OR search in which every branch that was left out has a mini-bucket bound that is not above it.",
-        partial(_proves, task, method, state, int(state.frames.counters[MOVES]), bound),
+        verify=partial(_proves, task, method, state, int(state.frames.counters[MOVES]), bound),
     )
 
 

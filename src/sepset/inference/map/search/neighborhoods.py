@@ -131,9 +131,9 @@ class LargeNeighborhood:
         return Found(
             state.best[None],
             (value,),
-            value if state.is_solved else math.inf,
-            Guarantee.HEURISTIC,
-            _certificate(task.wiring, value, self.entries) if state.is_solved else None,
+            bound=value if state.is_solved else math.inf,
+            guarantee=Guarantee.HEURISTIC,
+            certificate=_certificate(task.wiring, value, self.entries) if state.is_solved else None,
             status=done.status,
             trace=done.trace,
             info={"seconds": round(done.seconds, 3), "moves": state.moves, "starts": state.starts + 1},
@@ -272,7 +272,7 @@ def _certificate(wiring: Wiring, value: float, entries: int) -> Certificate:
     return Certificate(
         f"No assignment has a log value above {value:.10g}",
         "The elimination of all variables, none of them fixed, has this value.",
-        verify,
+        verify=verify,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -34,12 +34,13 @@ class DivergenceResult(Assessment):
         standard_error: of an estimate from draws; zero otherwise.
         samples: the number of draws; zero where there were none.
 
-    >>> DivergenceResult(0.75, 0.25, {"a": 0.5, "b": 0.0}).parameters
+    >>> DivergenceResult(0.75, 0.25, families={"a": 0.5, "b": 0.0}).parameters
     0.5
     """
 
     total: float
     structure: float = math.nan
+    _: KW_ONLY
     families: Mapping[str, float] = field(default_factory=dict)
     standard_error: float = 0.0
     samples: int = 0
@@ -127,7 +128,7 @@ def divergence(
         raise TooLarge(f"{error} Or estimate the divergence from draws: samples=10_000.") from error
     guarantees = {"divergence": computed(truth.engine)}
     total = structure + added(families)
-    return DivergenceResult(total, structure, families, method=truth.engine.method, guarantees=guarantees)
+    return DivergenceResult(total, structure, families=families, method=truth.engine.method, guarantees=guarantees)
 
 
 TRUTHS: Slot[Truth] = Slot("what divergences from a network need of it", size=2)

@@ -15,7 +15,8 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
 from sepset.base.frozen import fill
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.averaging.posterior import StructurePosterior, as_edges
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.knownorder import KnownOrder
 from sepset.learning.structure.learned import StructureTask
@@ -49,7 +50,8 @@ class AlongOrder:
         fill(self, order=tuple(self.order))
         whole("AlongOrder(num_graphs=)", self.num_graphs)
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior along the order."""
         n = len(task.columns)
         table = score_table(task.scorer, KnownOrder(self.order).along(task))
@@ -61,7 +63,7 @@ class AlongOrder:
             evidence += float(np.logaddexp.reduce(scores))
             edges[:, v] = [shares[masks >> u & 1 == 1].sum() for u in range(n)]
             parents[:, v] = masks[task.rng.choice(len(masks), self.num_graphs, p=shares)]
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             edges,
             parents=as_edges(parents, n),

@@ -2,7 +2,7 @@ r"""Bootstrap confidence of edges: how often a method finds them on resampled ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sepset.graphs.kinds import mixed
 from sepset.inference.iterate import Info, Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.chains import appended
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
 from sepset.learning.structure.classes.essential import EssentialGraph
 from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.columns import Columns
@@ -68,6 +68,7 @@ class BootstrapStructures:
 
     method: StructureMethod[Any]
     num_replicates: int = 200
+    _: KW_ONLY
     is_class: bool = True
 
     def __post_init__(self) -> None:
@@ -78,7 +79,7 @@ class BootstrapStructures:
         """Whether the method does."""
         return uses_score(self.method)
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The confidence in every edge; of the replicates so far, where `until` or Ctrl-C ends them."""
         until = Until(steps=self.num_replicates, tolerance=None)
         found = iterated(self, task, ReplicatesCodec(), until=until).result(self, task)
@@ -101,11 +102,11 @@ class BootstrapStructures:
         moved = Replicates(state.count + 1, state.edges + self._edges(learned.graph, dag, task), graphs)
         return moved, Info(0.0 if np.isnan(learned.score) else learned.score, np.inf)  # a test gives no score
 
-    def read(self, task: StructureTask, state: Replicates) -> StructurePosterior:
+    def read(self, task: StructureTask, state: Replicates) -> StructurePosteriorResult:
         """The shares of the replicates."""
         if not state.count:
             raise NotApplicable(f"{self!r} was ended in its first replicate. Give it more time.")
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             state.edges / state.count,
             parents=state.graphs[0, : state.count],
@@ -171,9 +172,5 @@ def _matrix(edges: Any, names: tuple[str, ...]) -> Floats:
 
 def resampled(columns: Columns, rng: np.random.Generator) -> Columns:
     """As many rows, drawn with replacement."""
-    weights = columns.weights.astype(np.float64)
-    drawn = rng.multinomial(round(columns.total), weights / weights.sum())
-    kept = np.flatnonzero(drawn)
-    rows = columns.dataset.take(kept).with_weights(drawn[kept].astype(np.float64))
-    marked = None if columns.intervened is None else columns.intervened[:, kept]
-    return Columns(rows, intervened=marked, missing=columns.missing)
+    weights = columns.cases.weights
+    return columns.redrawn(rng.multinomial(round(columns.total), weights / weights.sum()))

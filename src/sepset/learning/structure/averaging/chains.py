@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import number, whole
 from sepset.base.frozen import fill
-from sepset.base.threads import interruptible
+from sepset.base.threads import OutOfTime, ending_at, interruptible
 from sepset.errors import ArgumentError, NotApplicable
-from sepset.inference.iterate import Info, Until, run
+from sepset.inference.iterate import Info, Until, as_until, deadline, left_until, run
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.candidates import (
     ALL_COLUMNS,
@@ -24,7 +25,7 @@ from sepset.learning.structure.averaging.candidates import (
     with_parents,
 )
 from sepset.learning.structure.averaging.correction import Tilt
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
 from sepset.learning.structure.learned import StructureTask, dag_of, iterated
 
 EXPANSION_SAMPLES = 100
@@ -123,16 +124,29 @@ class Chains:
         if not self.temperatures or self.temperatures[0] != 1.0:
             raise ArgumentError(f"{name}(temperatures=) begins with 1; found {self.temperatures}.")
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior, from the draws of all chains."""
+        until = Until(steps=self._dropped + self.num_samples, tolerance=None)
+        rule = as_until(task.until, until)
+        end, is_limited = deadline(rule), task.until is not None
+        try:
+            with ending_at(end):
+                bound, task = self._bound(task)
+        except OutOfTime:
+            if time.monotonic() < end:
+                raise
+            raise NotApplicable(f"{self!r} was ended before its first draw. Give it more time.") from None
+        task = replace(task, until=left_until(rule, end))
+        found = iterated(bound, task, ChainCodec(), settings=self).result(bound, task)
+        status = Status.COMPLETED if found.status is Status.STEP_LIMIT and not is_limited else found.status
+        return replace(found, method=self, status=status)
+
+    def _bound(self, task: StructureTask) -> tuple[Self, StructureTask]:
+        """The chains with the scores that they visit, and the task with the graph that they start from."""
         if task.start is None and self._has_candidates(task):
             task = replace(task, start=dag_of(task.columns, climbed(task)))
         table, tilt = self._candidate_table(task)
-        bound = replace(self, _table=table, _tilt=tilt)
-        until = Until(steps=self._dropped + self.num_samples, tolerance=None)
-        found = iterated(bound, task, ChainCodec(), until=until, settings=self).result(bound, task)
-        status = Status.COMPLETED if found.status is Status.STEP_LIMIT and task.until is None else found.status
-        return replace(found, method=self, status=status)
+        return replace(self, _table=table, _tilt=tilt), task
 
     @property
     def _dropped(self) -> int:
@@ -236,7 +250,7 @@ class Chains:
             log_weights=appended(state.log_weights, before, weights),
         )
 
-    def read(self, task: StructureTask, state: ChainState) -> StructurePosterior:
+    def read(self, task: StructureTask, state: ChainState) -> StructurePosteriorResult:
         """The posterior, from what was kept."""
         n, kept = len(task.columns), int(state.counts[0])
         if not kept:
@@ -248,7 +262,7 @@ class Chains:
         weights /= weights.sum()
         graphs = state.graphs.reshape(-1, n, n)
         by_chain = self._edges_by_chain(state, kept)
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             by_chain.mean(0) if self.is_exact else weighted_mean(graphs, weights),
             parents=graphs,

@@ -96,7 +96,7 @@ def extensions(graphs: Bytes) -> Floats:
 def drawn_graphs(order: Ints, table: CandidateTable, count: int, rng: np.random.Generator) -> Bytes:
     """DAGs drawn given an order."""
     n = len(order)
-    ranks = np.argsort(order)
+    ranks = np.argsort(order, kind="stable")
     graphs = np.zeros((count, n, n), np.uint8)
     for graph, uniforms in zip(graphs, rng.random((count, n)), strict=True):
         draw_graph(ranks, False, *table.arrays, uniforms, graph)

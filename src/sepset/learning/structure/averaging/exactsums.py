@@ -15,12 +15,13 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.text import readable
-from sepset.base.threads import interruptible
+from sepset.base.threads import interruptible, require_time
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.kernels.structure import subsets
 from sepset.kernels.structure.chains import log_extensions
-from sepset.learning.structure.averaging.posterior import StructurePosterior, as_edges
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.dynamic import check_size, needs
 from sepset.learning.structure.exact.families import check_columns, dense_families
 from sepset.learning.structure.exact.scoretable import including, without
@@ -63,7 +64,8 @@ class KoivistoSood:
     def __post_init__(self) -> None:
         whole("KoivistoSood(num_graphs=)", self.num_graphs)
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior."""
         made = _Sums.of(task)
         forward, backward = made.over_orders()
@@ -109,7 +111,8 @@ class TianHe:
     def __post_init__(self) -> None:
         whole("TianHe(num_graphs=)", self.num_graphs)
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior."""
         n = len(task.columns)
         if n > MOST_DAG_COLUMNS:
@@ -189,6 +192,7 @@ class _Sums:
         """DAGs drawn by orders, and the logarithms of their numbers of topological orders."""
         parents = np.zeros((count, self.n), np.int64)
         for row in parents:
+            require_time()
             left = (1 << self.n) - 1
             while left:
                 members = [v for v in range(self.n) if left >> v & 1]
@@ -209,11 +213,11 @@ class _Sums:
         graphs: Bytes,
         logs: Floats,
         paths_of: Callable[[], Floats],
-    ) -> StructurePosterior:
+    ) -> StructurePosteriorResult:
         weights = np.exp(logs - logs.max(initial=-np.inf)) if len(logs) else logs
         limit = MOST_PATH_COLUMNS["orders" if isinstance(method, KoivistoSood) else "dags"]
         exact_paths = self.n <= limit
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             self.edges(shares),
             parents=graphs,

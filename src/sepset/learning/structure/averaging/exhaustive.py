@@ -11,7 +11,8 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import number, whole
 from sepset.errors import NotApplicable
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.averaging.posterior import StructurePosterior, as_edges
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.enumeration import all_parents, all_scores
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.kbest import k_best
@@ -32,7 +33,8 @@ class Exhaustive:
     ignores_start: ClassVar[bool] = True
     keeps_checkpoint: ClassVar[bool] = False
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over all DAGs."""
         all_parents(len(task.columns))  # refused before scores are computed
         scores = all_scores(score_table(task.scorer, task.allowed))
@@ -68,7 +70,8 @@ class BestStructures:
         if self.window is not None:
             number("BestStructures(window=)", self.window, least=1, otherwise="None")
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over the best DAGs."""
         ranked = k_best(score_table(task.scorer, task.allowed), self.k)
         scores = np.array([r.score for r in ranked])
@@ -81,7 +84,7 @@ class BestStructures:
 
 def over_list(
     method: object, task: StructureTask, parents: Ints, scores: Floats, guarantee: Guarantee
-) -> StructurePosterior:
+) -> StructurePosteriorResult:
     """The posterior over these structures, in proportion to their scores' exponentials."""
     if not len(scores):
         raise NotApplicable("The constraints allow no DAG.")
@@ -89,7 +92,7 @@ def over_list(
     weights = np.exp(scores - top)
     total = float(weights.sum())
     graphs = as_edges(parents, len(task.columns))
-    return StructurePosterior(
+    return StructurePosteriorResult(
         task.columns,
         np.tensordot(weights / total, graphs, 1),
         parents=graphs,

@@ -17,7 +17,7 @@ from sepset.kernels.structure.reversals import REVERSED
 from sepset.learning.structure.averaging.candidates import CandidateTable
 from sepset.learning.structure.averaging.chains import Chains, Draws
 from sepset.learning.structure.averaging.correction import DRAWS, Tilt, drawn_graphs, fitted_tilt
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
 from sepset.learning.structure.learned import StructureTask
 
 MOST_EXTENSIONS = 20
@@ -52,7 +52,7 @@ class OrderMCMC(Chains):
         """Whether edges are averaged given each state, and not counted over weighted draws."""
         return not self.is_corrected
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior, from the draws of all chains."""
         n = len(task.columns)
         if self.is_corrected and n > MOST_EXTENSIONS:
@@ -83,7 +83,7 @@ class OrderMCMC(Chains):
         if self._tilt is not None:
             graphs = drawn_graphs(state, self.table, DRAWS, rng)
             return graphs, self._tilt.log_weights(graphs)
-        add_state(np.argsort(state), False, *self.table.arrays, edges)
+        add_state(np.argsort(state, kind="stable"), False, *self.table.arrays, edges)
         return drawn_graphs(state, self.table, 1, rng), np.zeros(1)
 
 
@@ -177,7 +177,7 @@ def _start_graphs(task: StructureTask, count: int, rng: np.random.Generator) -> 
     found = [task.start_parents()]
     n, allowed = len(task.columns), task.allowed
     for _ in range(count - 1):
-        rank = np.argsort(_order(found[0] if task.start is None else _required(task), rng))
+        rank = np.argsort(_order(found[0] if task.start is None else _required(task), rng), kind="stable")
         parents = _required(task)
         for child in range(n):
             before = [u for u in range(n) if rank[u] < rank[child] and not allowed.forbidden[u, child]]

@@ -1,4 +1,4 @@
-r"""`StructurePosterior`: probabilities of edges, paths and other features, averaged over structures.
+r"""`StructurePosteriorResult`: probabilities of edges, paths and other features, averaged over structures.
 
 $$P(f \mid \mathcal D) = \sum_{\mathcal G} P(\mathcal G \mid \mathcal D) \, f(\mathcal G)$$
 """
@@ -60,12 +60,12 @@ class WeightedGraph(NamedTuple):
 class StructureAveraging(Protocol):
     """A frozen value of settings that can average over structures."""
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over structures."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StructurePosterior(Report, IterativeResult):
+class StructurePosteriorResult(Report, IterativeResult):
     """The posterior over structures: probabilities of edges and other features, and the structures themselves.
 
     Attributes:
@@ -224,7 +224,7 @@ class StructurePosterior(Report, IterativeResult):
 
     def __repr__(self) -> str:
         doubts = "".join(f"; {warning}" for warning in self.warnings)
-        return f"StructurePosterior({len(self.names)} columns; {self.method!r}; {self.status.value}{doubts})"
+        return f"StructurePosteriorResult({len(self.names)} columns; {self.method!r}; {self.status.value}{doubts})"
 
     def _shown(self) -> Shown:
         rows = [(a, b, f"{p:.4f}") for a, b, p in list(self._ranked())[:MOST_SHOWN]]

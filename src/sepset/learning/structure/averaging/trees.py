@@ -16,7 +16,8 @@ from sepset.base.arraytypes import Floats
 from sepset.base.display import Plain, Worded
 from sepset.errors import NotApplicable
 from sepset.inference.result import Guarantee
-from sepset.learning.structure.averaging.posterior import StructurePosterior
+from sepset.learning.structure.averaging.posterior import StructurePosteriorResult
+from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.uninformative import check_collinear
 
@@ -43,7 +44,8 @@ class TreePosterior(Worded, Plain):
         """It does: an edge has two columns."""
         return True
 
-    def average(self, task: StructureTask) -> StructurePosterior:
+    @all_or_nothing
+    def average(self, task: StructureTask) -> StructurePosteriorResult:
         """The posterior over trees."""
         check_collinear(task.columns, is_pairwise=True)
         task.require_equivalent("TreePosterior()")
@@ -62,7 +64,7 @@ class TreePosterior(Worded, Plain):
         log_total, pairs = tree_probabilities(logs)
         if log_total == -np.inf:
             raise NotApplicable("The constraints forbid edges without which the columns are in several parts: no tree.")
-        return StructurePosterior(
+        return StructurePosteriorResult(
             task.columns,
             0.5 * pairs,
             parents=np.zeros((0, n, n), np.uint8),

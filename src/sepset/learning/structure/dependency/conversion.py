@@ -76,7 +76,7 @@ def _rows(net: Conditionals, num_rows: int, rows: object, seed: Any) -> tuple[In
         joint = fixed_point(full_conditionals(net), cards).reshape(-1)
         kept = np.flatnonzero(joint > 0)
         return np.column_stack(np.unravel_index(kept, cards)), joint[kept]
-    codes = PseudoGibbs().rows(Question.about(net, [], {}), num_rows, generator(seed))
+    codes = PseudoGibbs().rows(Question.about(net, [], {}), num_rows, seed=generator(seed))
     return codes, np.full(num_rows, 1.0 / num_rows)
 
 

@@ -143,7 +143,7 @@ class PseudoGibbs:
         )
         return found
 
-    def rows(self, question: Question, num_rows: int, seed: Any) -> Ints:
+    def rows(self, question: Question, num_rows: int, *, seed: Any) -> Ints:
         """The states after sweeps, the chains by turns, as rows of codes."""
         whole("num_rows", num_rows, least=0)
         rng, sampler = generator(seed), _Sampler(self, question)
@@ -198,7 +198,7 @@ class Chains(IterativeResult):
         drawn = np.concatenate([np.arange(offsets[v], offsets[v + 1]) for v in free] or [np.zeros(0, np.int64)])
         about = self._about(self.sampled.sums[:, :, drawn])
         return MarginalsResult(
-            {variable.name: v for v, variable in enumerate(variables)}, read, None,
+            {variable.name: v for v, variable in enumerate(variables)}, read, log_partition=None,
             method=self.settings, guarantees=ESTIMATED, status=self.status, info=about,
         )  # fmt: skip
 
@@ -207,7 +207,7 @@ class Chains(IterativeResult):
         blocks, chains = parts.shape[:2]
         flat = parts.reshape(blocks * chains, -1)
         errors = flat.std(0, ddof=1) / np.sqrt(len(flat)) if len(flat) > 1 else np.full(flat.shape[1], np.nan)
-        hat = max((r_hat(parts[:, :, k].T) for k in np.argsort(-errors)[:50]), default=math.nan)
+        hat = max((r_hat(parts[:, :, k].T) for k in np.argsort(-errors, kind="stable")[:50]), default=math.nan)
         if hat > LARGEST_R_HAT:
             warnings.warn(
                 f"The chains disagree (R-hat {hat:.2f}): pseudo-Gibbs sampling moves slowly here, and standard errors "

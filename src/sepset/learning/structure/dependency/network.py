@@ -166,7 +166,7 @@ class DependencyNet(Frozen, Tabulated):
             seed: a number or a generator.
         """
         question = Question.about(self, [], self._codes(given))
-        codes = (PseudoGibbs() if method is None else method).rows(question, num_rows, seed)
+        codes = (PseudoGibbs() if method is None else method).rows(question, num_rows, seed=seed)
         return Dataset.from_codes(self.variables, codes)
 
     def log_pseudo_likelihood(self, data: object) -> Floats:

@@ -84,7 +84,7 @@ def full_conditionals(net: Conditionals) -> list[Floats]:
     for cpd in net.cpds:
         table = cpd.to_table()
         places = [variables.id(v) for v in table.scope]
-        values = np.transpose(np.asarray(table.values), np.argsort(places))
+        values = np.transpose(np.asarray(table.values), np.argsort(places, kind="stable"))
         shape = [int(card) if k in places else 1 for k, card in enumerate(variables.cards)]
         found.append(values.reshape(shape))
     return found

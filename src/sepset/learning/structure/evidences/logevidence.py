@@ -200,7 +200,7 @@ def evidence_task(
     if em is not None and not isinstance(em, EM):
         raise ArgumentError(f"em= takes settings such as EM(restarts=10); found {em!r}.")
     template = Template.of(structure, data, variables)
-    rows = Task(template.network, data, weights, coded=template.coded).dataset
+    rows = Task(template.network, data, weights=weights, coded=template.coded).dataset
     if not rows.total_weight > 0:
         raise DataError("There are no rows of positive weight to compute an evidence from.")
     return EvidenceTask(template.network, rows, DEFAULT_EM if em is None else em, generator(seed), until, progress)

@@ -86,7 +86,7 @@ def astar(
     Tested by: learning/structure/exact/test_astar.py::test_equals_dynamic_programming
     """
     if not table.num_columns:
-        return Optimum((), 0.0, 0.0)
+        return Optimum((), 0.0, bound=0.0)
     table = table.pruned()
     clock = Clock(until)
     known = incumbent(table, np.random.default_rng(0) if rng is None else rng)
@@ -104,7 +104,7 @@ def astar(
             break
         status = clock.status(steps)
         if status is not None:
-            return Optimum(known.parents, known.score, max(bound, known.score), status, steps)
+            return Optimum(known.parents, known.score, bound=max(bound, known.score), status=status, num_steps=steps)
         if code == FULL:
             if 2 * frontier.num_bytes > max_bytes:
                 raise TooLarge(
@@ -114,9 +114,9 @@ def astar(
                 )
             frontier.grow()
     if not waiting or frontier.items[0] != full:
-        return Optimum(known.parents, known.score, known.score, Status.COMPLETED, steps)
+        return Optimum(known.parents, known.score, bound=known.score, status=Status.COMPLETED, num_steps=steps)
     parents, score = along(table, _order(frontier, full))
-    return Optimum(parents, score, score, Status.COMPLETED, steps)
+    return Optimum(parents, score, bound=score, status=Status.COMPLETED, num_steps=steps)
 
 
 def _expand(table: ScoreTable, patterns: _Patterns, frontier: _Frontier, ceiling: float, cancel: Bytes) -> int:

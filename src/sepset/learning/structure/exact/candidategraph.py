@@ -11,12 +11,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from sepset.base.threads import require_time
 from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.graphs.clusters import tree_decomposition
 from sepset.graphs.graph import DAG, UndirectedGraph
+from sepset.learning.structure.ending import ended
+from sepset.learning.structure.exact.cutshort import cut_short
 from sepset.learning.structure.exact.families import score_table
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
-from sepset.learning.structure.learned import Learned, StructureTask, proved
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of, proved
 
 MOST_STATES = 200_000
 """The largest number of states of a bag."""
@@ -81,9 +84,14 @@ class CandidateGraph:
             a, b = np.argwhere(outside)[0]
             raise NotApplicable(f"The edge {names[a]} -> {names[b]} is required and not in the candidate graph.")
         allowed = task.allowed._replace(forbidden=task.allowed.forbidden | apart)
-        table = score_table(task.scorer, allowed, pruned=True)
-        parents, score = best_inside(table, self.graph)
-        return proved(task, self, table.graph(parents), score=score, over="DAGs inside the candidate graph")
+        found: list[tuple[list[int], float]] = []
+        status = ended(
+            task, lambda: found.append(best_inside(score_table(task.scorer, allowed, pruned=True), self.graph))
+        )
+        if not found:
+            return cut_short(task, self, status, allowed)
+        parents, score = [list(bits(mask)) for mask in found[0][0]], found[0][1]
+        return proved(task, self, dag_of(task.columns, parents), score=score, over="DAGs inside the candidate graph")
 
 
 def best_inside(table: ScoreTable, graph: UndirectedGraph) -> tuple[list[int], float]:
@@ -134,6 +142,7 @@ def _introduced(states: _States, column: int, table: ScoreTable) -> _States:
     masks, scores = (a.tolist() for a in table.of(column))
     made: _States = {}
     for state, value in states.items():
+        require_time()
         if any(c == column for c, _ in state.chosen):
             _keep(made, state, value)
             continue
@@ -167,6 +176,7 @@ def _joined(left: _States, right: _States, table: ScoreTable) -> _States:
     """The states of two branches that agree on the columns they share."""
     made: _States = {}
     for a, x in left.items():
+        require_time()
         ours = dict(a.chosen)
         for b, y in right.items():
             shared = [(c, m) for c, m in b.chosen if c in ours]

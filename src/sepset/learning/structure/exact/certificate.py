@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sepset.base.checks import whole
@@ -41,6 +41,7 @@ class SearchCertificate(Report):
 
     score: float
     scores: Mapping[str, float]
+    _: KW_ONLY
     gap: float
     score_method: FamilyScore
     guarantees: Guarantees
@@ -136,4 +137,4 @@ def certify(
         scores["optimum"] = ExactSearch().learn(task()).score
     gap = max(scores["optimum"] - own, 0.0) if is_known else math.nan
     guarantees: Guarantees = {"gap": Guarantee.EXACT} if is_known else {}
-    return SearchCertificate(own, scores, gap, method, guarantees)
+    return SearchCertificate(own, scores, gap=gap, score_method=method, guarantees=guarantees)

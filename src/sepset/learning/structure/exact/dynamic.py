@@ -79,7 +79,7 @@ def best_dag(scores: Floats) -> Optimum:
         sink = int(sinks[left])
         left ^= 1 << sink
         parents[sink] = including(_chosen(best[sink], without(left, sink)), sink)
-    return Optimum(tuple(parents), float(totals[-1]), float(totals[-1]), num_steps=1 << n)
+    return Optimum(tuple(parents), float(totals[-1]), bound=float(totals[-1]), num_steps=1 << n)
 
 
 def _chosen(best: Floats, inside: int) -> int:

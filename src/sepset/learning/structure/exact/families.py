@@ -30,6 +30,7 @@ from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Allowed
 from sepset.learning.structure.exact.scoretable import MOST_COLUMNS, ScoreTable, bits, including
 from sepset.learning.structure.familyscores import CountSum, Scorer, count_sum
+from sepset.learning.structure.scores.likelihood import LogLikelihood
 
 MOST_SETS = 1 << 26
 """The largest number of sets of columns whose sums are kept."""
@@ -48,6 +49,12 @@ SECONDS_LISTED, SECONDS_ASKED = 2e-6, 1e-4
 
 SECONDS_COUNTED = 6e-9
 """About what a row takes in the count of a set of columns."""
+
+PROBED, PROBES = 7, 3
+"""The candidates inside which all sets are counted, and how often they are drawn for each child."""
+
+HOPELESS = 10.0
+"""How many times the time that is left an estimate must be for work to be refused: estimates are rough."""
 
 FAMILY_BYTES = 16
 """The memory of a family in a table."""
@@ -70,12 +77,22 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False, secon
         allowed: the constraints; `max_parents` limits the sets.
         pruned: leave out sets that have an allowed subset of at least the same score, and do not count those that a
             bound excludes: the best DAGs are the same.
-        seconds: the time that is left; a table that takes longer by its estimate is refused before it is begun.
+        seconds: the time that is left; a table that takes many times longer by its estimate is refused before it is
+            begun.
 
     Reference: Teyssier & Koller (2005); de Campos & Ji (2011) for the bounds.
     Guarantee: exact.
     Tested by: learning/structure/exact/test_families.py::test_tables_are_scores_of_families
     """
+    families = families_of_children(scorer, allowed, pruned=pruned, seconds=seconds)
+    found = ScoreTable.of_children(scorer.columns.names, families)
+    return found.pruned() if pruned else found
+
+
+def families_of_children(
+    scorer: Scorer, allowed: Allowed, *, pruned: bool = False, seconds: float = math.inf
+) -> Iterator[tuple[Ints, Floats]]:
+    """The parent sets of each column in turn with their scores; arguments as for `score_table`."""
     check_columns(scorer.n)
     sums = FamilySums.of(scorer)
     if pruned:
@@ -85,15 +102,12 @@ def score_table(scorer: Scorer, allowed: Allowed, *, pruned: bool = False, secon
     in_sums = count * SECONDS_LISTED + sets * scorer.columns.num_rows * SECONDS_COUNTED
     if sums is not None and sets <= MOST_SETS and (not pruned or in_sums <= MOST_SECONDS):
         _require(count, MOST_FAMILIES, scorer.n, in_sums / max(count, 1), seconds=seconds)
-        families = _summed_families(scorer, sums, allowed)
-    elif pruned and bound_above(scorer, 0, ()) < np.inf:
+        return _summed_families(scorer, sums, allowed)
+    if pruned and bound_above(scorer, 0, ()) < np.inf:
         _require_bounded(scorer, allowed, seconds)
-        families = (bounded_families(scorer, allowed, child, seconds) for child in range(scorer.n))
-    else:
-        _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, seconds=seconds)
-        families = (_listed_families(scorer, allowed, child) for child in range(scorer.n))
-    found = ScoreTable.of_children(scorer.columns.names, families)
-    return found.pruned() if pruned else found
+        return (bounded_families(scorer, allowed, child) for child in range(scorer.n))
+    _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, seconds=seconds)
+    return (_listed_families(scorer, allowed, child) for child in range(scorer.n))
 
 
 def _require(
@@ -104,7 +118,7 @@ def _require(
     Args:
         each: about what a family takes, in seconds.
     """
-    if count <= most and count * each <= seconds:
+    if count <= most and count * each <= HOPELESS * max(seconds, 1.0):
         return
     limit = f"the limit is {most:,} sets" if count > most else f"{seconds:.3g} s are left"
     raise TooLarge(
@@ -125,6 +139,33 @@ def _require_bounded(scorer: Scorer, allowed: Allowed, seconds: float) -> None:
         if count > 1_000 * MOST_ASKED:
             break
     _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, "at least ", seconds=seconds)
+    _require(round(estimated_sets(scorer, allowed)), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
+
+
+def estimated_sets(scorer: Scorer, allowed: Allowed) -> float:
+    r"""About how many parent sets `bounded_families` scores, over all children.
+
+    Whether a set of $k$ parents is scored depends on its subsets alone. So the share of such sets is estimated without
+    bias from all sets inside a few candidates drawn at random; that of larger sets falls as it did before.
+
+    Guarantee: exact where no child has more candidates than are drawn.
+    Tested by: learning/structure/exact/test_families.py::test_estimates_of_the_number_of_sets
+    """
+    rng, count = np.random.default_rng(0), 0.0
+    for child in range(scorer.n):
+        base, free = _base(allowed, child), _free(allowed, child)
+        room, drawn = min(allowed.max_parents - len(base), len(free)), min(PROBED, len(free))
+        shares = np.zeros(room + 1)
+        for _ in range(PROBES):
+            closed = allowed.forbidden.copy()
+            closed[np.setdiff1d(free, rng.permutation(free)[:drawn]).astype(np.int64), child] = True
+            masks, _ = bounded_families(scorer, allowed._replace(forbidden=closed), child)
+            sizes = np.bincount(_sizes(masks) - len(base), minlength=drawn + 1)[: room + 1]
+            shares[: len(sizes)] += [size / math.comb(drawn, k) / PROBES for k, size in enumerate(sizes)]
+        for k in range(drawn + 1, room + 1):
+            shares[k] = shares[k - 1] ** 2 / shares[k - 2] if shares[k - 2] else 0.0
+        count += sum(math.comb(len(free), k) * float(share) for k, share in enumerate(shares))
+    return count
 
 
 def greedy_family(scorer: Scorer, allowed: Allowed, child: int) -> tuple[list[int], float]:
@@ -261,7 +302,7 @@ def _summed_families(scorer: Scorer, sums: FamilySums, allowed: Allowed) -> Iter
         yield masks, sums.scores(child, masks) + _prior(scorer, child, masks)
 
 
-def bounded_families(scorer: Scorer, allowed: Allowed, child: int, seconds: float = math.inf) -> tuple[Ints, Floats]:
+def bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints, Floats]:
     """Sets level by level: one whose bound is not above the score of a subset ends all its supersets."""
     base, free = _base(allowed, child), _free(allowed, child)
     share = num_sets(allowed, child) / sum(num_sets(allowed, one) for one in range(scorer.n))
@@ -273,13 +314,13 @@ def bounded_families(scorer: Scorer, allowed: Allowed, child: int, seconds: floa
         if size > 2:
             room = min(allowed.max_parents - len(base), len(free))
             count = _num_left(scorer, child, base, free[:], max(scores), room)
-            _require(round(count * others), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
+            _require(round(count * others), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
         useful = (u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base))
         level = list(islice(useful, int(MOST_ASKED / others) + 1))
         if not level:
             break
         families = (len(masks) + len(level)) * others
-        _require(round(families), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
+        _require(round(families), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
         found = scorer.families(child, level).tolist()
         for parents, score in zip(level, found, strict=True):
             best[parents] = max(score, _best_below(parents, best, base))
@@ -333,12 +374,38 @@ def bound_above(scorer: Scorer, child: int, parents: tuple[int, ...]) -> float:
     form = count_sum(scorer.score, columns)
     is_sparse = form is not None and form.kind == EVIDENCE and columns.is_complete
     q = columns.contexts(parents).size if is_sparse else np.prod(columns.cards[list(parents)], dtype=np.float64)
-    found = bound_by_size(scorer, child, float(q))
+    return bound_by_size(scorer, child, float(q)) + _largest_prior(scorer, child, parents)
+
+
+def _largest_prior(scorer: Scorer, child: int, parents: tuple[int, ...]) -> float:
+    """An upper bound on the log structure prior of a parent set and of all its supersets."""
     if scorer.log_odds is None or scorer.log_sizes is None:
-        return found
+        return 0.0
     others = [p for p in range(scorer.n) if p != child and p not in parents]
     odds = scorer.log_odds[:, child]
-    return found + float(odds[list(parents)].sum() + np.maximum(odds[others], 0).sum() + scorer.log_sizes.max())
+    return float(odds[list(parents)].sum() + np.maximum(odds[others], 0).sum() + scorer.log_sizes.max())
+
+
+def ceiling(scorer: Scorer, allowed: Allowed, child: int) -> float:
+    r"""An upper bound on the score of every allowed parent set of a child; infinity where none is known.
+
+    More parents never lower the likelihood, and the evidence is an average of likelihoods, so that with all parents
+    that are allowed, and the penalty of the required ones,
+
+    $$F(X \mid \mathbf U) \le \ell(X \mid \mathbf U_{\max}) - c(\mathbf U_{\min}).$$
+
+    Guarantee: a bound.
+    Tested by: learning/structure/exact/test_families.py::test_ceilings_hold_for_all_sets
+    """
+    base, columns = _base(allowed, child), scorer.columns
+    form = count_sum(scorer.score, columns)
+    if form is None or not columns.is_complete or form.kind not in (LIKELIHOOD, EVIDENCE):
+        return np.inf
+    likelihood = Scorer(columns, LogLikelihood()).family(child, (*base, *_free(allowed, child)))
+    q = np.prod(columns.cards[list(base)], dtype=np.float64)
+    penalty = float(form.penalties(np.array([q]), int(columns.cards[child]), columns.total)[0])
+    largest = likelihood - penalty + _largest_prior(scorer, child, base)
+    return min(largest, bound_above(scorer, child, base))
 
 
 def bound_by_size(scorer: Scorer, child: int, num_contexts: float) -> float:
@@ -450,7 +517,7 @@ class _Rows:
             dense = np.empty(count)
             dense[masks] = values
             return _Numbers(None, dense)
-        by_mask = np.argsort(masks)
+        by_mask = np.argsort(masks, kind="stable")
         return _Numbers(masks[by_mask], values[by_mask])
 
 

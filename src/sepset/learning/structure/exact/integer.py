@@ -183,7 +183,7 @@ class _Search:
         interruptible(lambda cancel: improve_order(table.starts, table.masks, table.scores, order, cancel))
         parents, score = along(table, order)
         if score > self.known.score:
-            self.known = Optimum(parents, score, self.bound)
+            self.known = Optimum(parents, score, bound=self.bound)
 
     def _remove(self, reduced: Floats) -> None:
         """Remove families that a better DAG cannot have: their reduced cost is more than the gap."""
@@ -209,7 +209,7 @@ class _Search:
 
     def _outcome(self, status: Status) -> Optimum:
         bound = self.known.score if self._is_proved() else self.bound
-        return Optimum(self.known.parents, self.known.score, bound, status, self.num_steps)
+        return Optimum(self.known.parents, self.known.score, bound=bound, status=status, num_steps=self.num_steps)
 
 
 def _rounded(program: _Program, solution: Floats) -> Ints:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
 
@@ -58,6 +59,7 @@ def k_best(table: ScoreTable, k: int) -> list[RankedDAG]:
     sets = [tuple(zip(*(a.tolist() for a in table.of(v)), strict=True)) for v in range(n)]
     best: list[list[tuple[float, tuple[int, ...]]]] = [[(0.0, (-1,) * n)]]
     for subset in range(1, 1 << n):
+        require_time()
         best.append(_best_over(subset, k, best, sets))
     return [RankedDAG(parents, score) for score, parents in best[-1]]
 

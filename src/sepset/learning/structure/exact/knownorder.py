@@ -3,7 +3,7 @@ r"""The best structure whose edges go forward in a known order: each column choo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,12 +13,13 @@ from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import as_until, was_interrupted
+from sepset.inference.iterate import as_until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.constraints import Allowed
-from sepset.learning.structure.exact.families import greedy_family, score_table
+from sepset.learning.structure.ending import ended
+from sepset.learning.structure.exact.families import ceiling, families_of_children, greedy_family
 from sepset.learning.structure.exact.scoretable import bits
-from sepset.learning.structure.learned import Learned, StructureTask, dag_of
+from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask, dag_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +58,23 @@ class KnownOrder:
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best DAG along the order."""
-        allowed = self.along(task)
-        is_greedy, status = self.is_greedy, Status.COMPLETED
-        try:
-            parents = greedy_parents(task, allowed) if is_greedy else _best_parents(task, allowed)
-        except (KeyboardInterrupt, SystemError) as error:
-            if self.is_greedy or not was_interrupted(error):
-                raise
-            parents, is_greedy, status = greedy_parents(task, allowed), True, Status.INTERRUPTED
+        allowed, found = self.along(task), list[list[int]]()
+        chosen = _greedy_parents(task, allowed) if self.is_greedy else _best_parents(task, allowed)
+        status = ended(task, lambda: found.extend(chosen))
+        is_exact = status is Status.COMPLETED and not self.is_greedy
+        left = range(len(found), len(task.columns))
+        bound = sum(ceiling(task.scorer, allowed, child) for child in left) if not self.is_greedy else math.inf
+        parents = [*found, *_others(task, allowed, left, is_greedy=self.is_greedy)]
         score = task.scorer.total(parents)
         return Learned(
             dag_of(task.columns, parents),
             columns=task.columns,
             score=score,
-            bound=math.inf if is_greedy else score,
+            bound=score if is_exact else max(score, bound + task.scorer.total(found)),
             num_scores=task.scorer.num_scores,
             method=self,
             status=status,
-            guarantees={"structure": Guarantee.HEURISTIC if is_greedy else Guarantee.EXACT},
+            guarantees={"structure": Guarantee.EXACT if is_exact else Guarantee.HEURISTIC},
             info={"bound over": "DAGs along the order"},
         )
 
@@ -93,12 +93,21 @@ class KnownOrder:
         return task.allowed._replace(forbidden=task.allowed.forbidden | against)
 
 
-def _best_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
-    seconds = as_until(task.until).seconds
-    table = score_table(task.scorer, allowed, pruned=True, seconds=math.inf if seconds is None else seconds)
-    return [list(bits(table.of(child)[0][0])) for child in range(table.num_columns)]
+def _best_parents(task: StructureTask, allowed: Allowed) -> Iterator[list[int]]:
+    """The best parents of each column in turn; of equal ones, a set without a smaller one inside."""
+    seconds = as_until(task.until, NO_LIMIT).seconds
+    left = math.inf if seconds is None else seconds
+    for masks, scores in families_of_children(task.scorer, allowed, pruned=True, seconds=left):
+        best = masks[scores == scores.max()].tolist()
+        yield list(bits(min(mask for mask in best if not any(other & mask == other != mask for other in best))))
 
 
-def greedy_parents(task: StructureTask, allowed: Allowed) -> list[list[int]]:
-    """The parents that are added one by one while the score rises, of each column."""
-    return [greedy_family(task.scorer, allowed, child)[0] for child in range(len(task.columns))]
+def _greedy_parents(task: StructureTask, allowed: Allowed) -> Iterator[list[int]]:
+    return (greedy_family(task.scorer, allowed, child)[0] for child in range(len(task.columns)))
+
+
+def _others(task: StructureTask, allowed: Allowed, left: Iterable[int], *, is_greedy: bool) -> list[list[int]]:
+    """The parents of the columns that there was no time for: greedy ones, or where those took too long, required."""
+    if is_greedy:
+        return [np.flatnonzero(allowed.required[:, child]).tolist() for child in left]
+    return [greedy_family(task.scorer, allowed, child)[0] for child in left]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Optimum:
 
     parents: tuple[int, ...]
     score: float
+    _: KW_ONLY
     bound: float
     status: Status = Status.COMPLETED
     num_steps: int = 0
@@ -93,7 +94,7 @@ def incumbent(table: ScoreTable, rng: np.random.Generator, restarts: int = 10) -
         found = along(table, order)
         if found[1] > best[1]:
             best = found
-    return Optimum(best[0], best[1], relaxed(table))
+    return Optimum(best[0], best[1], bound=relaxed(table))
 
 
 def relaxed(table: ScoreTable) -> float:

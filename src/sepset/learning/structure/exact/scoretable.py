@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +45,7 @@ class ScoreTable:
 
     names: tuple[str, ...]
     starts: Ints
+    _: KW_ONLY
     masks: Ints
     scores: Floats
 
@@ -83,7 +84,7 @@ class ScoreTable:
         starts = np.concatenate([[0], np.cumsum([len(m) for m, _ in parts])]).astype(np.int64)
         masks = np.concatenate([m for m, _ in parts]) if parts else np.zeros(0, np.int64)
         scores = np.concatenate([s for _, s in parts]) if parts else np.zeros(0)
-        return cls(tuple(names), starts, masks, scores)
+        return cls(tuple(names), starts, masks=masks, scores=scores)
 
     @classmethod
     def from_scores(cls, scores: Mapping[str, Mapping[Sequence[str], float]]) -> ScoreTable:
@@ -148,11 +149,11 @@ class ScoreTable:
         keep = undominated(self.starts, self.masks, self.scores).astype(bool)
         counts = [int(keep[a:b].sum()) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        return ScoreTable(self.names, starts, self.masks[keep], self.scores[keep])
+        return ScoreTable(self.names, starts, masks=self.masks[keep], scores=self.scores[keep])
 
     def permuted(self, order: Sequence[int]) -> ScoreTable:
         """The table with its columns in another order: column order[i] becomes column i."""
-        place = np.argsort(np.asarray(order))
+        place = np.argsort(np.asarray(order), kind="stable")
         families = []
         for child in order:
             masks, scores = self.of(child)

@@ -3,25 +3,23 @@ r"""`ExactSearch`: the DAG of largest score, with the proof that none is better.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from sepset.base.checks import Seed, generator, number, one_of
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Until, as_until, was_interrupted
+from sepset.inference.iterate import Until, as_until, deadline, left_until, was_interrupted
 from sepset.inference.result import Guarantee, Status
+from sepset.learning.structure.ending import ended
 from sepset.learning.structure.exact.astar import astar
+from sepset.learning.structure.exact.cutshort import cut_short
 from sepset.learning.structure.exact.dynamic import best_dag, check_size, dense_scores, needs
 from sepset.learning.structure.exact.families import check_columns, dense_families, num_families, score_table
 from sepset.learning.structure.exact.integer import integer_program
-from sepset.learning.structure.exact.knownorder import KnownOrder
-from sepset.learning.structure.exact.optimum import Optimum
+from sepset.learning.structure.exact.optimum import Optimum, incumbent
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
-from sepset.learning.structure.learned import Learned, StructureTask, dag_of
-
-NO_LIMIT = Until(steps=None, tolerance=None, seconds=math.inf)
+from sepset.learning.structure.learned import NO_LIMIT, Learned, StructureTask, dag_of
 
 FIRST_STEPS = 1_000_000
 """The sets that A* expands before the integer program is tried."""
@@ -41,9 +39,9 @@ class ExactSearch:
     - "auto": dynamic programming where an eighth of the memory holds it; otherwise A* until it has expanded a million
       sets, and then the integer program.
 
-    `until` ends the last three with the best DAG known and the gap to the bound; if the scores of all parent sets alone
-    would take longer, it is refused with the estimate. The methods find DAGs of equal score;
-    where several are best, each may find another.
+    `until` ends all with the best DAG known and the gap to a bound; if the scores of all parent sets alone would take
+    many times longer, "astar" and "integer" refuse with the estimate. The methods find DAGs of equal score; where
+    several are best, each may find another.
 
     Args:
         method: one of these.
@@ -76,35 +74,34 @@ class ExactSearch:
         n = len(task.columns)
         check_columns(n)
         method = self._method(n)
+        end, found, tables = deadline(as_until(task.until, NO_LIMIT)), list[Optimum](), list[ScoreTable]()
+        if method == "dynamic":
+            check_size(n, self.max_bytes)
+            status = ended(task, lambda: found.append(best_dag(dense_families(task.scorer, task.allowed))))
+        else:
+            seconds = end - time.monotonic()
+            status = ended(
+                task, lambda: tables.append(score_table(task.scorer, task.allowed, pruned=True, seconds=seconds))
+            )
+            found += [self._solved(task, table, end) for table in tables]
+        return self._learned(task, found[0], method) if found else cut_short(task, self, status)
+
+    def _solved(self, task: StructureTask, table: ScoreTable, end: float) -> Optimum:
+        """The best DAG of a table; after Ctrl-C one from random orders."""
+        until = None if task.until is None else left_until(as_until(task.until, NO_LIMIT), end)
         try:
-            return self._learned(task, self._found(task, method), method)
+            return self.solve(table, until=until, seed=task.rng)
         except (KeyboardInterrupt, SystemError) as error:
             if not was_interrupted(error):
                 raise
-            return self._interrupted(task)
-
-    def _found(self, task: StructureTask, method: ExactMethod) -> Optimum:
-        if method == "dynamic":
-            check_size(len(task.columns), self.max_bytes)
-            return best_dag(dense_families(task.scorer, task.allowed))
-        until = None if task.until is None else as_until(task.until, NO_LIMIT)
-        seconds = math.inf if until is None or until.seconds is None else until.seconds
-        table = score_table(task.scorer, task.allowed, pruned=True, seconds=seconds)
-        return self.solve(table, until=until, seed=task.rng)
-
-    def _interrupted(self, task: StructureTask) -> Learned[DAG]:
-        """A greedy search along an order, where Ctrl-C came before a first DAG."""
-        names, required = task.columns.names, np.argwhere(task.allowed.required).tolist()
-        order = DAG(names, [(names[a], names[b]) for a, b in required]).topological_order
-        found = KnownOrder(order, is_greedy=True).learn(task)
-        return replace(found, method=self, status=Status.INTERRUPTED, info={"by": "a greedy search along an order"})
+            return replace(incumbent(table, task.rng), status=Status.INTERRUPTED)
 
     def solve(self, table: ScoreTable, *, until: Until | None = None, seed: Seed = 0) -> Optimum:
         """The best DAG of a score table, such as one read from a file.
 
         Args:
             table: parent sets and their scores.
-            until: the largest number of steps and of seconds; dynamic programming always completes.
+            until: the largest number of steps and of seconds; of a table, dynamic programming always completes.
             seed: for the orders from which a first DAG is found.
 
         >>> table = ScoreTable.from_scores({"a": {(): -4.0, ("b",): -2.5}, "b": {(): -3.0, ("a",): -1.0}})
@@ -115,14 +112,14 @@ class ExactSearch:
         if method == "dynamic":
             check_size(table.num_columns, self.max_bytes)
             return best_dag(dense_scores(table))
-        rng = generator(seed)
+        rng, end = generator(seed), math.inf if until is None else deadline(until)
         if method == "astar":
             return astar(table, until=until, max_bytes=self.max_bytes, rng=rng)
         if method == "auto":
             first = astar(table, until=_shorter(until), max_bytes=self.max_bytes, rng=rng)
             if first.is_proved or (until is not None and first.status is Status.TIME_LIMIT):
                 return first
-        return integer_program(table, until=until, rng=rng)
+        return integer_program(table, until=None if until is None else left_until(until, end), rng=rng)
 
     def _method(self, num_columns: int) -> ExactMethod:
         if self.method != "auto":

@@ -11,8 +11,10 @@ from sepset.base.arraytypes import Floats
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
+from sepset.inference.result import Status
+from sepset.learning.structure.ending import ended
 from sepset.learning.structure.exact.spanning import maximum_branching, spanning_tree
-from sepset.learning.structure.learned import Learned, StructureTask, dag_of, proved
+from sepset.learning.structure.learned import Learned, StructureTask, dag_of, proved, unproved
 from sepset.learning.structure.uninformative import check_collinear
 
 
@@ -56,20 +58,21 @@ class ChowLiu:
         check_collinear(task.columns, is_pairwise=True)
         task.require_equivalent("ChowLiu()")
         if not task.allowed.is_free and task.allowed.max_parents > 0:
-            return _learned(self, task, _branching(task))
+            return _learned(self, task, *_branching(task))
         names = task.columns.names
         if self.root is not None and self.root not in names:
             raise ScopeError(f"ChowLiu(root=) names {self.root!r}, which is not a column.{nearest(self.root, names)}")
         start = 0 if self.root is None else names.index(self.root)
         order = [start, *(i for i in range(len(names)) if i != start)]
-        weights = gains(task)[np.ix_(order, order)]
+        weights, status = gains(task)
+        ordered = weights[np.ix_(order, order)]
         found = (
-            spanning_tree(weights, [True] * len(order), above=0.0) if task.allowed.max_parents else [-1] * len(order)
+            spanning_tree(ordered, [True] * len(order), above=0.0) if task.allowed.max_parents else [-1] * len(order)
         )
         parents = [-1] * len(order)
         for i, p in enumerate(found):
             parents[order[i]] = order[p] if p >= 0 else -1
-        return _learned(self, task, parents)
+        return _learned(self, task, parents, status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,37 +102,44 @@ class Branching:
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best forest."""
         check_collinear(task.columns, is_pairwise=True)
-        return _learned(self, task, _branching(task))
+        return _learned(self, task, *_branching(task))
 
 
-def gains(task: StructureTask) -> Floats:
-    """The gain of the edge from row to column over no parent."""
+def gains(task: StructureTask) -> tuple[Floats, Status]:
+    """The gain of the edge from row to column over no parent, and how it ended: unknown gains are zero."""
     n, scorer = len(task.columns), task.scorer
-    found = np.zeros((n, n))
-    for child in range(n):
-        found[:, child] = scorer.additions(child, ()) - scorer.family(child, ())
+    found = np.full((n, n), np.nan)
+
+    def compute() -> None:
+        for child in range(n):
+            found[:, child] = scorer.additions(child, ()) - scorer.family(child, ())
+
+    status = ended(task, compute)
+    if scorer.is_equivalent:
+        unknown = np.isnan(found)
+        found = np.asarray(0.5 * (np.where(unknown, found.T, found) + np.where(unknown.T, found, found.T)))
     np.fill_diagonal(found, 0.0)
-    return np.asarray(0.5 * (found + found.T)) if scorer.is_equivalent else found
+    return np.where(np.isnan(found), 0.0, found), status
 
 
-def _branching(task: StructureTask) -> list[int]:
+def _branching(task: StructureTask) -> tuple[list[int], Status]:
     allowed = task.allowed
     crowded = np.flatnonzero(allowed.required.sum(0) > 1)
     if len(crowded):
         child = task.columns.names[crowded[0]]
         sources = [task.columns.names[p] for p in np.flatnonzero(allowed.required[:, crowded[0]])]
         raise NotApplicable(f"A tree has one parent of each column; {listing(sources)} are required of {child!r}.")
-    weights = (
-        np.where(allowed.forbidden, -np.inf, gains(task))
-        if allowed.max_parents
-        else np.full((len(task.columns),) * 2, -np.inf)
-    )
+    weights, status = np.full((len(task.columns),) * 2, -np.inf), Status.COMPLETED
+    if allowed.max_parents:
+        found, status = gains(task)
+        weights = np.where(allowed.forbidden, -np.inf, found)
     for source, target in np.argwhere(allowed.required):
         weights[:, target] = -np.inf
         weights[source, target] = np.inf
-    return maximum_branching(weights)
+    return maximum_branching(weights), status
 
 
-def _learned(method: object, task: StructureTask, parents: list[int]) -> Learned[DAG]:
+def _learned(method: object, task: StructureTask, parents: list[int], status: Status) -> Learned[DAG]:
     sets = [[p] if p >= 0 else [] for p in parents]
-    return proved(task, method, dag_of(task.columns, sets), score=task.scorer.total(sets), over="forests")
+    found = proved(task, method, dag_of(task.columns, sets), score=task.scorer.total(sets), over="forests")
+    return found if status is Status.COMPLETED else unproved(found, status)

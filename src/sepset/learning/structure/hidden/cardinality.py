@@ -193,7 +193,11 @@ def best_cardinality(
             own = replace(task, template=with_states(task.template, hidden, size))
             best = _better(own, method, start)
             assert best.model is not None
-            found.append(ScoredCardinality(size, best.log_likelihood, best.dimension, best.value, best.model))
+            found.append(
+                ScoredCardinality(
+                    size, best.log_likelihood, dimension=best.dimension, score=best.value, model=best.model
+                )
+            )
             bar.report(len(found), max_states)
             if best.status is Status.INTERRUPTED:
                 break

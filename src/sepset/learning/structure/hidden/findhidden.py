@@ -2,6 +2,8 @@ r"""Hidden variables where a learned structure suggests them: a hidden parent in
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -13,11 +15,10 @@ from sepset.base.checks import fraction, whole
 from sepset.base.progress import Bar
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, ancestors
-from sepset.inference.iterate import as_until
+from sepset.inference.iterate import Until, as_until, deadline
 from sepset.inference.result import Status
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
-from sepset.learning.structure.hidden.latenttree import EM_UNTIL
 from sepset.learning.structure.hidden.learnedhidden import (
     LearnedHidden,
     TriedHidden,
@@ -26,6 +27,7 @@ from sepset.learning.structure.hidden.learnedhidden import (
     observed_bic,
     require_discrete,
     rows_with,
+    stopped,
 )
 from sepset.learning.structure.hidden.nearcliques import near_cliques
 from sepset.learning.structure.hidden.structuralem import StructuralEM
@@ -102,60 +104,70 @@ class FindHidden:
         """The structure with the hidden variables that raise the score."""
         observed_bic(task, "FindHidden()")
         require_discrete(task, "FindHidden()")
+        end = deadline(as_until(task.until))
         first = (StructuralEM(self.search) if task.columns.has_missing else self.search).learn(task)
-        own = replace(task, until=as_until(task.until, EM_UNTIL))
-        best = _fitted(own, default_network(first.dag, {v.name: v for v in task.columns.variables}))
+        best = _fitted(task, default_network(first.dag, {v.name: v for v in task.columns.variables}), end)
         tried: list[TriedHidden] = []
-        trace, status = [best.value], first.status
-        for _ in range(0 if status is Status.INTERRUPTED else self.max_hidden):
-            found, status = self._round(own, best, tried)
+        trace = [best.value]
+        status = Status.INTERRUPTED if first.status is Status.INTERRUPTED else stopped(best, end)
+        while status is None and len(trace) <= self.max_hidden:
+            found, status = self._round(task, best, tried, end)
             if found is None:
                 break
             best = found
-            if self.is_revised and status is not Status.INTERRUPTED:
-                best, status = self._revised(own, best, tried)
+            if self.is_revised and status is None:
+                best, status = self._revised(task, best, tried, end)
             trace.append(best.value)
-            if status is Status.INTERRUPTED:
-                break
-        return LearnedHidden.of(task, best, self, tried=tried, trace=trace, status=status, num_scores=first.num_scores)
+        return LearnedHidden.of(
+            task,
+            best,
+            method=self,
+            tried=tried,
+            trace=trace,
+            status=status or Status.COMPLETED,
+            num_scores=first.num_scores,
+        )
 
     def _revised(
-        self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]
-    ) -> tuple[LogEvidenceResult, Status]:
+        self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden], end: float
+    ) -> tuple[LogEvidenceResult, Status | None]:
         """The best network after structural EM, from all edges and from those of hidden variables."""
         model, before = best.model, best.value
         assert model is not None
-        columns = Columns(rows_with(task, model).dataset, missing="available")
+        columns = Columns(rows_with(task, model, end).dataset, missing="available")
         required = set(_required(task))
         few = [(a, b) for a, b in model.dag.directed if a not in task.columns.names or (a, b) in required]
         for what, start in (("all edges", model.dag), ("hidden edges", DAG(model.dag.nodes, few))):
-            known = replace(task, columns=columns, start=start, until=None, checkpoint=None, progress=False)
+            until = None if end == math.inf else Until(seconds=max(end - time.monotonic(), 0.0))
+            known = replace(task, columns=columns, start=start, until=until, checkpoint=None, progress=False)
             learned = StructuralEM(self.search).learn(known)
             if learned.status is Status.INTERRUPTED:
                 return best, Status.INTERRUPTED
-            other = _fitted(task, learned.model)
+            other = _fitted(task, learned.model, end)
             gain = other.value - before
-            tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, other.value, gain))
+            tried.append(TriedHidden(f"structural EM from {what}", tried[-1].num_hidden, score=other.value, gain=gain))
             best = other if other.value > best.value + NEGLIGIBLE else best
-        return best, Status.COMPLETED
+            if (status := stopped(other, end)) is not None:
+                return best, status
+        return best, None
 
     def _round(
-        self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden]
-    ) -> tuple[LogEvidenceResult | None, Status]:
+        self, task: StructureTask, best: LogEvidenceResult, tried: list[TriedHidden], end: float
+    ) -> tuple[LogEvidenceResult | None, Status | None]:
         """The best structure with one more hidden variable; None if none is better."""
         assert best.model is not None
         candidates = self._candidates(task, best.model)
         found: LogEvidenceResult | None = None
         with Bar(task.progress, "candidates") as bar:
             for number, template in enumerate(candidates):
-                one = _fitted(task, template)
+                one = _fitted(task, template, end)
                 tried.append(_tried(task, one, best.value))
                 if one.value > (best if found is None else found).value:
                     found = one
                 bar.report(number + 1, len(candidates))
-                if one.status is Status.INTERRUPTED:
-                    return found, Status.INTERRUPTED
-        return found, Status.COMPLETED
+                if (status := stopped(one, end)) is not None:
+                    return found, status
+        return found, None
 
     def _candidates(self, task: StructureTask, model: BayesNet) -> list[BayesNet]:
         """The network forms with a hidden parent of each near-clique, with each number of states."""
@@ -174,8 +186,8 @@ class FindHidden:
         return made
 
 
-def _fitted(task: StructureTask, template: BayesNet) -> LogEvidenceResult:
-    return observed_bic(task, "FindHidden()").evidence(rows_with(task, template))
+def _fitted(task: StructureTask, template: BayesNet, end: float) -> LogEvidenceResult:
+    return observed_bic(task, "FindHidden()").evidence(rows_with(task, template, end))
 
 
 def _with_parent(task: StructureTask, dag: DAG, members: list[str], hidden: str) -> Iterator[DAG]:
@@ -211,4 +223,4 @@ def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedH
     last = hidden[-1]
     children, parents = (", ".join(of(last.name)) for of in (found.model.dag.children, found.model.dag.parents))
     what = f"{parents}{' -> ' if parents else ''}{last.name} -> {children} ({last.num_states} states)"
-    return TriedHidden(what, len(hidden), found.value, found.value - base)
+    return TriedHidden(what, len(hidden), score=found.value, gain=found.value - base)

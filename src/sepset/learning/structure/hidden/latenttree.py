@@ -10,7 +10,7 @@ the columns themselves, so that the result is never worse than that.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from itertools import islice
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from sepset.base.checks import whole
 from sepset.base.progress import Bar
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
-from sepset.inference.iterate import Until, as_until
+from sepset.inference.iterate import as_until, deadline
 from sepset.inference.result import Status
 from sepset.learning.structure.evidences.logevidence import LogEvidenceResult
 from sepset.learning.structure.evidences.observedbic import ObservedBIC
@@ -35,15 +35,13 @@ from sepset.learning.structure.hidden.learnedhidden import (
     observed_bic,
     require_discrete,
     rows_with,
+    stopped,
 )
 from sepset.learning.structure.hidden.statemerging import with_states
 from sepset.learning.structure.learned import StructureTask
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_network
 from sepset.variables.variable import Discrete
-
-EM_UNTIL = Until(steps=500, tolerance=1e-8)
-"""When each run of EM stops where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +75,7 @@ class LatentTree:
 
     num_states: int = 2
     max_states: int | None = None
+    _: KW_ONLY
     num_trees: int = 8
 
     def __post_init__(self) -> None:
@@ -98,14 +97,15 @@ class LatentTree:
             raise NotApplicable(
                 "LatentTree() takes no constraints and no start; its edges go through hidden variables."
             )
-        own = replace(task, until=as_until(task.until, EM_UNTIL))
-        best, tried, status = self._best(own, score)
+        best, tried, status = self._best(task, score, deadline(as_until(task.until)))
         trace = np.maximum.accumulate([one.score for one in tried])
         return LearnedHidden.of(
-            task, best, self, tried=tried, trace=trace, status=status, num_scores=task.scorer.num_scores
+            task, best, method=self, tried=tried, trace=trace, status=status, num_scores=task.scorer.num_scores
         )
 
-    def _best(self, task: StructureTask, score: ObservedBIC) -> tuple[LogEvidenceResult, list[TriedHidden], Status]:
+    def _best(
+        self, task: StructureTask, score: ObservedBIC, end: float
+    ) -> tuple[LogEvidenceResult, list[TriedHidden], Status]:
         """The best of the trees, after more states where they help; what was tried; how it ended."""
         most = self.num_states if self.max_states is None else self.max_states
         templates = [
@@ -115,22 +115,22 @@ class LatentTree:
             if size > len(task.columns) or states == self.num_states
         ]
         found: list[LogEvidenceResult] = []
+        status: Status | None = None
         with Bar(task.progress, "trees") as bar:
             for template in templates:
-                found.append(score.evidence(rows_with(task, template)))
+                found.append(score.evidence(rows_with(task, template, end)))
                 bar.report(len(found), len(templates))
-                if found[-1].status is Status.INTERRUPTED:
+                if (status := stopped(found[-1], end)) is not None:
                     break
         base = found[0].value
         tried = [_tried(task, one, base) for one in found]
         best = max(found, key=lambda one: one.value)
-        if found[-1].status is Status.INTERRUPTED:
-            return best, tried, Status.INTERRUPTED
-        if most > self.num_states:
-            for improved in _other_states(task, score, best, most):
-                best = improved
-                tried.append(_tried(task, best, base))
-        return best, tried, Status.COMPLETED
+        if status is None and most > self.num_states:
+            for other in _other_states(task, score, best, most, end):
+                status, better = stopped(other, end), other.value > best.value
+                best = other if better else best
+                tried += [_tried(task, best, base)] if better else []
+        return best, tried, status or Status.COMPLETED
 
     def _candidates(self, task: StructureTask) -> list[tuple[int, list[tuple[int, int]]]]:
         """The spanning tree of the columns, then trees with more and more hidden nodes."""
@@ -188,20 +188,22 @@ def _template(task: StructureTask, edges: Sequence[tuple[int, int]], size: int, 
 
 
 def _other_states(
-    task: StructureTask, score: ObservedBIC, best: LogEvidenceResult, most: int
+    task: StructureTask, score: ObservedBIC, best: LogEvidenceResult, most: int, end: float
 ) -> Iterator[LogEvidenceResult]:
-    """Better and better networks, as each hidden variable in turn gets more states or fewer."""
+    """Networks, as each hidden variable in turn gets more states or fewer while that is better; until it is stopped."""
     assert best.model is not None
     for variable in hidden_variables(task, best.model):
         for step in (1, -1):
             size = variable.num_states + step
             while 2 <= size <= most:
                 assert best.model is not None
-                other = score.evidence(rows_with(task, with_states(best.model, variable.name, size)))
+                other = score.evidence(rows_with(task, with_states(best.model, variable.name, size), end))
+                yield other
+                if stopped(other, end) is not None:
+                    return
                 if other.value <= best.value:
                     break
                 best, size = other, size + step
-                yield best
 
 
 def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedHidden:
@@ -209,4 +211,4 @@ def _tried(task: StructureTask, found: LogEvidenceResult, base: float) -> TriedH
     hidden = hidden_variables(task, found.model)
     sizes = sorted({v.num_states for v in hidden})
     states = f" of {', '.join(map(str, sizes))} states" if hidden else ""
-    return TriedHidden(f"{len(hidden)} hidden{states}", len(hidden), found.value, found.value - base)
+    return TriedHidden(f"{len(hidden)} hidden{states}", len(hidden), score=found.value, gain=found.value - base)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.errors import NotApplicable
+from sepset.inference.iterate import Until, as_until, left_until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult
@@ -19,6 +22,9 @@ from sepset.learning.structure.learned import StructureTask
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
+
+EM_UNTIL = Until(steps=500, tolerance=1e-8)
+"""When each run of EM stops where nothing else is asked for."""
 
 
 class TriedHidden(NamedTuple):
@@ -54,8 +60,8 @@ class LearnedHidden(LearnedBayesNet):
         cls,
         task: StructureTask,
         best: LogEvidenceResult,
-        method: object,
         *,
+        method: object,
         tried: Iterable[TriedHidden],
         trace: ArrayLike,
         status: Status,
@@ -120,9 +126,25 @@ def fresh_names(columns: Columns, taken: Iterable[str] = ()) -> Iterator[str]:
             yield f"H{number}"
 
 
-def rows_with(task: StructureTask, template: BayesNet) -> EvidenceTask:
-    """The task of the evidence of a network on the rows of a structure task."""
+def rows_with(task: StructureTask, template: BayesNet, end: float = math.inf) -> EvidenceTask:
+    """The task of the evidence of a network on the rows of a structure task.
+
+    Args:
+        task: of the structure.
+        template: the network.
+        end: of the whole search, on the clock of `time.monotonic`; EM makes one step in any case.
+    """
     from sepset.learning.task import Task
 
     rows = Task(template, task.columns.dataset).dataset
-    return EvidenceTask(template, rows, rng=task.rng, until=task.until, progress=False)
+    until = left_until(as_until(task.until, EM_UNTIL), end)
+    return EvidenceTask(
+        template, rows, rng=task.rng, until=Until(steps=1) if until.seconds == 0 else until, progress=False
+    )
+
+
+def stopped(found: LogEvidenceResult, end: float) -> Status | None:
+    """The reason to try no other structure after this one: Ctrl-C, or the end of the time; None to go on."""
+    if found.status is Status.INTERRUPTED:
+        return Status.INTERRUPTED
+    return Status.TIME_LIMIT if time.monotonic() >= end else None

@@ -44,7 +44,7 @@ class LearnedMixture(Learned[UndirectedGraph]):
     variable: Discrete = field(kw_only=True)
 
     @classmethod
-    def of(cls, components: Sequence[BayesNet], weights: ArrayLike, name: str, **more: Any) -> Self:
+    def of(cls, components: Sequence[BayesNet], weights: ArrayLike, *, name: str, **more: Any) -> Self:
         """The mixture of these networks.
 
         Args:

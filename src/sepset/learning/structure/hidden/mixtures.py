@@ -111,7 +111,7 @@ class MixtureOfNetworks:
     def init(self, task: StructureTask, rng: np.random.Generator) -> State:
         """Components for clusters of the rows."""
         columns, num = task.columns, self.components
-        near = clusters(list(columns.codes), num, columns.num_rows, rng)
+        near = clusters(list(columns.codes), num, columns.num_rows, rng, np.asarray(columns.weights, np.float64))
         rest = (1 - CONFIDENCE) / max(1, num - 1)
         shares = np.where(near == np.arange(num)[:, None], CONFIDENCE if num > 1 else 1.0, rest)
         parents = [task.start_parents()] * num
@@ -147,9 +147,15 @@ class MixtureOfNetworks:
         """The mixture at a state."""
         weights = mixing(task.columns, state.shares)
         return LearnedMixture.of(
-            component_networks(task, state), weights, self.name, columns=task.columns, score=state.score, method=self,
-            status=Status.CONVERGED, guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
-        )  # fmt: skip
+            component_networks(task, state),
+            weights,
+            name=self.name,
+            columns=task.columns,
+            score=state.score,
+            method=self,
+            status=Status.CONVERGED,
+            guarantees={"structure": Guarantee.LOCAL_OPTIMUM},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,9 @@ class Parameters:
             cpd = template.cpds[block[0]]
             given = [place[p.name] for p in cpd.parents]
             counts = scorer.counts(place[cpd.child.name], given)
-            statistics.append(counts.transpose(*np.argsort(np.argsort(given)), len(given)).ravel())
+            statistics.append(
+                counts.transpose(*np.argsort(np.argsort(given, kind="stable"), kind="stable"), len(given)).ravel()
+            )
         return Fitted(self, self.em.evaluate(blocks.maximize(template, tuple(statistics), self.em.terms)))
 
 

@@ -53,12 +53,14 @@ def never_observed(columns: Columns) -> list[int]:
 
 def _with_clusters(columns: Columns, hidden: list[int], rng: np.random.Generator) -> Columns:
     """The columns with clusters of the rows in place of hidden states; several come from different columns."""
-    codes = columns.codes.copy()
+    codes, weights = columns.codes.copy(), np.asarray(columns.weights, np.float64)
     seen = np.setdiff1d(np.arange(len(codes)), hidden)
     for place, column in enumerate(hidden):
         near = seen if not place or len(seen) < 3 else np.sort(rng.choice(seen, (2 * len(seen)) // 3, replace=False))
-        codes[column] = clusters([columns.codes[c] for c in near], int(columns.cards[column]), columns.num_rows, rng)
-    rows = Dataset.from_codes(columns.variables, codes.T).with_weights(np.asarray(columns.weights, np.float64))
+        codes[column] = clusters(
+            [columns.codes[c] for c in near], int(columns.cards[column]), columns.num_rows, rng, weights
+        )
+    rows = Dataset.from_codes(columns.variables, codes.T).with_weights(weights)
     return Columns(rows, missing="available")
 
 

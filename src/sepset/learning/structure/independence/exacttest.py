@@ -11,7 +11,7 @@ are independent of each other, and their statistics add.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -52,6 +52,7 @@ class ExactTest:
 
     statistic: Literal["pearson", "g"] = "pearson"
     tail: Literal[">=", ">"] = ">="
+    _: KW_ONLY
     most_tables: int = 2_000_000
     needs_rows: ClassVar[bool] = True
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 CONSTANT = 1e-10
 """The share of a variance, below which rounding is all that is left of it."""
 
+ROUNDING = 1e-15
+"""The spread, relative to the size of the numbers, that rounding alone has."""
+
 CONSTANT_WARNING = "a variable is a function of the conditioning set, and so independent of everything given it."
 SHORT_WARNING = "there are too few rows for this conditioning set, so that nothing can be rejected."
 
@@ -66,7 +69,7 @@ def correlations(columns: Columns) -> tuple[Floats, float]:
     values = columns.values[:, rows]
     centered = values - (values @ weights)[:, None]
     spread = np.sqrt(centered**2 @ weights)
-    flat = [columns.names[i] for i in np.flatnonzero(spread <= CONSTANT * np.abs(values).max(axis=1))]
+    flat = [columns.names[i] for i in np.flatnonzero(spread <= ROUNDING * np.abs(columns.origins))]
     if flat:
         raise DataError(f"Column {flat[0]!r} is constant, so that it is independent of all others. Leave it out.")
     scaled = centered / spread[:, None]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from sepset.base.checks import fraction
 from sepset.base.display import Report, Shown
 from sepset.base.text import described, listing, nearest
+from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ScopeError
+from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Nodes, each, name_of
-from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.independence.boundtest import AnyTest, Group, Names, check_test
 from sepset.learning.structure.independence.discrete import G_TEST
 
@@ -34,6 +36,7 @@ class IndependenceTestResult(Report):
 
     between: tuple[tuple[str, ...], tuple[str, ...]]
     given: tuple[str, ...]
+    _: KW_ONLY
     statistic: float
     degrees_of_freedom: float
     p_value: float
@@ -67,17 +70,28 @@ class IndependenceTestResult(Report):
 
 
 def independence_test(
-    data: object, *, between: Sequence[Nodes], given: Nodes = (), test: AnyTest = G_TEST, level: float = 0.05
+    data: object,
+    *,
+    between: Sequence[Nodes],
+    given: Nodes = (),
+    test: AnyTest = G_TEST,
+    level: float = 0.05,
+    weights: Weights = None,
+    variables: Iterable[AnyVariable] | None = None,
+    missing: Missing = "refuse",
 ) -> IndependenceTestResult:
     r"""The test of whether two variables, or two sets of them, are independent given others: $(X \perp Y \mid Z)$.
 
     Args:
-        data: any frame, or None for a test that asks no rows. Row weights count as copies.
+        data: any frame, or None for a test that asks no rows; only the columns of the question are read.
         between: the two variables or sets.
         given: the conditioning set.
         test: `G`, `Pearson`, `ExactTest`, `Permutation`, `ShrunkenInformation` for states, `FisherZ` for numbers,
             `ConditionalGaussianTest` for both, or an oracle.
         level: independence is rejected if the p-value is at most this.
+        weights: one per row, or the name of a column; they count as copies.
+        variables: the meaning of some columns.
+        missing: "refuse" missing cells, or "available": the rows in which all columns of the question are observed.
 
     Reference: Koller & Friedman, section 18.2.2.
     Guarantee: as the test says.
@@ -96,10 +110,18 @@ def independence_test(
     elif data is None:
         raise ArgumentError(f"{type(test).__name__} is a test of rows; found no data.")
     else:
-        columns = Columns.of(data)
+        columns = Columns.of(data, weights=weights, variables=variables, missing=missing, only=(*xs, *ys, *zs))
     found = test.bind(columns).outcome(*(_numbers(columns.names, names) for names in (xs, ys, zs)))
     return IndependenceTestResult(
-        (xs, ys), zs, found.statistic, found.degrees, found.p_value, level, found.num_rows, test, found.warnings
+        (xs, ys),
+        zs,
+        statistic=found.statistic,
+        degrees_of_freedom=found.degrees,
+        p_value=found.p_value,
+        level=level,
+        num_rows=found.num_rows,
+        test=test,
+        warnings=found.warnings,
     )
 
 

@@ -11,7 +11,7 @@ is valid whenever the draws end, by the union bound.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,7 @@ class MoreData:
 
     draw: Callable[[int, np.random.Generator], object]
     test: AnyTest = G_TEST
+    _: KW_ONLY
     level: float = 0.05
     num_rows: int = 100
     growth: float = 2.0

@@ -11,7 +11,7 @@ Reference: Besag & Clifford (1991), Sequential Monte Carlo p-values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -53,6 +53,7 @@ class Permutation:
 
     num_draws: int = 4999
     exceedances: int = 20
+    _: KW_ONLY
     statistic: Literal["g", "pearson"] = "g"
     seed: int = 0
     needs_rows: ClassVar[bool] = True

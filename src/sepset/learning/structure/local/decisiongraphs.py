@@ -145,7 +145,7 @@ def _renumbered(labels: Ints) -> Ints:
     """The parts numbered as they first appear."""
     _, first, place = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
     return np.asarray(rank[place])
 
 

@@ -3,7 +3,7 @@ r"""The tree CPD of one column, learned from rows."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
@@ -34,6 +34,7 @@ class LearnedTree(Report, Result):
 
     cpd: TreeCPD
     score: float = 0.0
+    _: KW_ONLY
     leaf_score: float = 0.0
     guarantees: Mapping[str, Guarantee] = field(default_factory=lambda: {"tree": Guarantee.HEURISTIC}, kw_only=True)
 
@@ -108,7 +109,7 @@ def learn_tree(
     return LearnedTree(
         fitted_tree(found.tree, place, columns, chosen.score),
         found.score,
-        found.score if is_leaf else chosen.tree(place, (), columns).score,
+        leaf_score=found.score if is_leaf else chosen.tree(place, (), columns).score,
         method=chosen,
         guarantees={"tree": Guarantee.EXACT if chosen.search == "exact" else Guarantee.HEURISTIC},
     )

@@ -270,7 +270,7 @@ def _named(columns: Columns, assigned: Ints, parents: list[list[int]], counts: P
     for k in dict.fromkeys(assigned.tolist()):
         members = tuple(names[x] for x in np.flatnonzero(assigned == k))
         given = tuple(names[p] for p in parents[k])
-        found.append(Module(members, given, counts.of(assigned == k, parents[k])))
+        found.append(Module(members, given, score=counts.of(assigned == k, parents[k])))
     return tuple(found)
 
 

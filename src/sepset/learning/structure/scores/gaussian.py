@@ -2,11 +2,12 @@ r"""BGe: the evidence of Gaussian structures under a normal-Wishart prior."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from scipy.special import multigammaln
 
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, number
 from sepset.errors import ArgumentError
 from sepset.learning.structure.columns import Columns, RealMoments
@@ -45,6 +46,7 @@ class BGe:
 
     mean_size: float = 1.0
     freedom: float | None = None
+    _: KW_ONLY
     mean: float | None = None
 
     def __post_init__(self) -> None:
@@ -67,10 +69,11 @@ class BGe:
     def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:
         """The score of one family."""
         rows = columns.moments(child)
-        return self._evidence([*parents, child], rows, len(columns)) - self._evidence(list(parents), rows, len(columns))
+        offsets = np.zeros(len(columns)) if self.mean is None else rows.means + (columns.origins - self.mean)
+        return self._evidence([*parents, child], rows, offsets) - self._evidence(list(parents), rows, offsets)
 
-    def _evidence(self, chosen: list[int], rows: RealMoments, n: int) -> float:
-        size, a, total = len(chosen), self.mean_size, rows.total
+    def _evidence(self, chosen: list[int], rows: RealMoments, offsets: Floats) -> float:
+        size, a, total, n = len(chosen), self.mean_size, rows.total, len(offsets)
         if not size:
             return 0.0
         freedom = n + a + 1 if self.freedom is None else self.freedom
@@ -78,10 +81,18 @@ class BGe:
             raise ArgumentError(f"BGe(freedom=) must exceed the number of columns plus one, {n + 1}; found {freedom}.")
         degrees = freedom - n + size
         scale = a * (freedom - n - 1) / (a + 1)
-        offset = rows.means[chosen] - self.mean if self.mean is not None else np.zeros(size)
-        posterior = rows.scatter[np.ix_(chosen, chosen)] + total * a / (total + a) * np.outer(offset, offset)
-        posterior[np.diag_indices(size)] += scale
+        inner = rows.scatter[np.ix_(chosen, chosen)].copy()
+        inner[np.diag_indices(size)] += scale
+        log_volume = _log_determinant(inner, total * a / (total + a), offsets[chosen])
         found = size / 2 * np.log(a / (total + a)) - size * total / 2 * np.log(np.pi)
         found += multigammaln((total + degrees) / 2, size) - multigammaln(degrees / 2, size)
-        found += degrees / 2 * size * np.log(scale) - (total + degrees) / 2 * np.linalg.slogdet(posterior)[1]
+        found += degrees / 2 * size * np.log(scale) - (total + degrees) / 2 * log_volume
         return float(found)
+
+
+def _log_determinant(inner: Floats, factor: float, offset: Floats) -> float:
+    r"""$\log|A + c\, o o^\top| = \log|A| + \log(1 + c\, o^\top A^{-1} o)$: far offsets leave the digits of $A$."""
+    spread = np.sqrt(np.diagonal(inner))
+    scaled, away = inner / spread[:, None] / spread, offset / spread
+    found = 2 * np.log(spread).sum() + np.linalg.slogdet(scaled)[1]
+    return float(found + np.log1p(factor * away @ np.linalg.solve(scaled, away)) if offset.any() else found)

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, whole
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.kernels.structure.familyscores import SKIPPED
@@ -59,14 +59,16 @@ class _HeldOut:
         """The weight of each row in each held-out part; copies of a row are dealt like rows."""
         kept = _PARTS.setdefault(columns, {})
         if self not in kept:
-            kept[self] = _dealt(columns.weights, self.shares(), self.seed)
+            parts = np.zeros((len(self.shares()), columns.num_rows))
+            parts[:, columns.cases.places] = _dealt(columns.cases.weights, self.shares(), self.seed)
+            kept[self] = parts
         return kept[self]
 
 
-def _dealt(weights: AnyArray, shares: Floats, seed: int) -> Floats:
+def _dealt(weights: Floats, shares: Floats, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
-    if weights.dtype.kind == "i":
-        owners = np.repeat(np.arange(len(weights)), weights)
+    if np.array_equal(weights, np.rint(weights)):
+        owners = np.repeat(np.arange(len(weights)), weights.astype(np.int64))
         sizes = np.rint(np.cumsum(shares) * len(owners)).astype(np.int64)
         mixed = rng.permutation(owners)
         parts = np.split(mixed, sizes)[: len(shares)]

@@ -3,7 +3,7 @@ r"""Searches over orders by swaps of neighbors, and by tucking a column before o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class OBS(OrderSearch):
 
     starts: int = 5
     tabu: int = 0
+    _: KW_ONLY
     patience: int = 20
 
     def __post_init__(self) -> None:

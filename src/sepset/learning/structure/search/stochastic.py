@@ -152,7 +152,5 @@ class DataPerturbation(SearchInRounds):
 
 def reweighted(columns: Columns, variance: float, rng: np.random.Generator) -> Columns:
     """The columns with Gamma variables of mean one and this variance as weights of rows, summed for equal rows."""
-    weights = rng.gamma(columns.weights / variance, variance)
-    if not weights.sum() > 0:
-        return columns
-    return Columns(columns.dataset.with_weights(weights), intervened=columns.intervened, missing=columns.missing)
+    weights = rng.gamma(columns.cases.weights / variance, variance)
+    return columns.redrawn(weights) if weights.sum() > 0 else columns

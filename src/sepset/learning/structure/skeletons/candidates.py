@@ -230,9 +230,10 @@ class MMHC:
         own = replace(task, constraints=replace(task.constraints, candidates=kept))
         is_cut = found.status is not Status.COMPLETED
         if is_cut:
-            own = replace(own, until=0, checkpoint=None)
+            own = replace(own, until=Until(steps=0, tolerance=None, seconds=0.0), checkpoint=None)
         elif until.seconds is not None:
             own = replace(own, until=replace(until, seconds=max(0.0, ends - time.monotonic())))
         learned = self.search.learn(own)
         status = found.status if is_cut else learned.status
-        return replace(learned, method=self, num_tests=found.num_tests, status=status)
+        over = {"bound over": "DAGs among the edges of the skeleton"} if learned.bound < math.inf else {}
+        return replace(learned, method=self, num_tests=found.num_tests, status=status, info={**learned.info, **over})

@@ -206,7 +206,8 @@ class FCI(ConstraintMethod[PAG]):
         separate_by_possible_sets(queries, found, knowledge, self.max_condition)
 
     def _graph(self, names: Sequence[str], found: Skeleton, knowledge: Knowledge, queries: Queries | None) -> Drawn:
-        return PAG.from_marks(names, fci_marks(found, knowledge)), ()
+        marks = _colliders(found, knowledge) if queries is None else fci_marks(found, knowledge)
+        return PAG.from_marks(names, marks), ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -153,7 +153,9 @@ def apply_rules(made: Directions, open_triples: set[Triple] | None = None) -> No
     Reference: Meek (1995).
     """
     unsure = {(min(x, y), z, max(x, y)) for x, z, y in open_triples or ()}
-    lines = np.argwhere(np.triu(made.adjacent & ~made.heads & ~made.heads.T)).tolist()
+    arrows = made.heads & ~made.heads.T
+    near: Bools = np.any(arrows | arrows.T, axis=1)  # every rule needs an arrow at one end of the line
+    lines = np.argwhere(np.triu(made.adjacent & ~made.heads & ~made.heads.T) & (near[:, None] | near)).tolist()
     pending = deque((int(x), int(y)) for x, y in lines)
     while pending:
         x, y = pending.popleft()
@@ -161,8 +163,8 @@ def apply_rules(made: Directions, open_triples: set[Triple] | None = None) -> No
             if made.is_line(x, y) and _is_compelled(made, tail, head, unsure):
                 made.heads[tail, head] = True
                 touched = {tail, head, *np.flatnonzero(made.heads[head]).tolist()}
-                near = [(z, w) for z in sorted(touched) for w in np.flatnonzero(made.adjacent[z]).tolist()]
-                pending.extend((z, w) for z, w in near if made.is_line(z, w))
+                around = [(z, w) for z in sorted(touched) for w in np.flatnonzero(made.adjacent[z]).tolist()]
+                pending.extend((z, w) for z, w in around if made.is_line(z, w))
 
 
 def _is_compelled(made: Directions, x: int, y: int, unsure: set[Triple]) -> bool:

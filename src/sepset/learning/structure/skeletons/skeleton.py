@@ -92,11 +92,11 @@ class Skeleton:
 
     def unshielded(self) -> list[tuple[int, int, int]]:
         """The triples `(x, z, y)` with `x - z - y`, `x < y`, and `x` and `y` not joined, in order."""
-        found = []
+        found: list[tuple[int, int, int]] = []
         for z in range(len(self.adjacent)):
-            for x, y in itertools.combinations(self.neighbors(z), 2):
-                if not self.adjacent[x, y]:
-                    found.append((x, z, y))
+            near = np.flatnonzero(self.adjacent[z])
+            apart = np.triu(~self.adjacent[np.ix_(near, near)], 1)
+            found += [(x, z, y) for x, y in near[np.argwhere(apart)].tolist()]
         return sorted(found, key=lambda t: (t[0], t[2], t[1]))
 
 

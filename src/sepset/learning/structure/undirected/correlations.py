@@ -12,7 +12,10 @@ from sepset.errors import DataError, NotApplicable
 from sepset.learning.structure.columns import Columns
 
 CONSTANT = 1e-14
-"""The variance, relative to the mean square, below which a column is constant up to rounding."""
+"""The distance of a correlation from one that rounding has."""
+
+ROUNDING = 1e-15
+"""The standard deviation, relative to the mean, below which a column is constant up to rounding."""
 
 
 class Correlations(NamedTuple):
@@ -21,14 +24,21 @@ class Correlations(NamedTuple):
     Attributes:
         matrix: correlations, or covariances where they are not scaled.
         scales: the factor of each column: its standard deviation, or one.
-        means: of the columns in their own units.
+        means: of the columns in their own units, from `origins`.
+        origins: see `Columns`.
         total: the total weight of the rows.
     """
 
     matrix: Floats
     scales: Floats
     means: Floats
+    origins: Floats
     total: float
+
+    @property
+    def centers(self) -> Floats:
+        """The means of the columns in their own units."""
+        return np.asarray(self.origins + self.means)
 
     @classmethod
     def of(cls, columns: Columns, *, is_scaled: bool, method: str) -> Correlations:
@@ -38,17 +48,18 @@ class Correlations(NamedTuple):
             total, means, scatter = columns.moments()
         covariance = scatter / total
         variances = np.diagonal(covariance)
-        _require_variance(columns, means, variances, method)
+        _require_variance(columns, variances, method)
         if not is_scaled:
-            return cls(covariance, np.ones(len(means)), means, total)
+            return cls(covariance, np.ones(len(means)), means, columns.origins, total)
         scales = np.sqrt(variances)
         matrix = covariance / scales[:, None] / scales
         np.fill_diagonal(matrix, 1.0)
-        return cls(matrix, scales, means, total)
+        return cls(matrix, scales, means, columns.origins, total)
 
     def about(self, columns: Columns) -> Floats:
         """The mean squares and products of other rows about these means, on this scale."""
-        centered = (columns.values - self.means[:, None]) / self.scales[:, None]
+        shift = self.means + (self.origins - columns.origins)
+        centered = (columns.values - shift[:, None]) / self.scales[:, None]
         weights = columns.weights / columns.total
         return np.asarray((centered * weights) @ centered.T)
 
@@ -79,11 +90,11 @@ def _require_real(columns: Columns, method: str) -> None:
         )
 
 
-def _require_variance(columns: Columns, means: Floats, variances: Floats, method: str) -> None:
+def _require_variance(columns: Columns, variances: Floats, method: str) -> None:
     if not np.isfinite(variances).all():
         names = [columns.names[k] for k in np.flatnonzero(~np.isfinite(variances))]
         raise DataError(f"{method} needs finite numbers; {listing(names)} has others, or too large ones to be squared.")
-    constant = np.flatnonzero(variances <= CONSTANT * means**2)
+    constant = np.flatnonzero(np.sqrt(variances) <= ROUNDING * np.abs(columns.origins))
     if len(constant):
         names = [columns.names[k] for k in constant]
         raise DataError(f"The real column {listing(names)} is constant: it has no correlations. Drop it.")

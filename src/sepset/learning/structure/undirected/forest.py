@@ -12,10 +12,11 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import UndirectedGraph
+from sepset.inference.result import Status
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.learning.structure.exact.trees import gains
-from sepset.learning.structure.learned import Learned, StructureTask, proved
+from sepset.learning.structure.learned import Learned, StructureTask, proved, unproved
 from sepset.learning.structure.undirected.regularized import graph_of
 from sepset.learning.structure.uninformative import check_collinear
 
@@ -66,13 +67,15 @@ class Forest:
             raise NotApplicable("Forest learns edges without a direction and takes no constraints. Use ChowLiu().")
         columns, n = task.columns, len(task.columns)
         charges = 2.0 * self.gamma * math.log(n) * _num_parameters(columns)
-        parents = spanning_tree(gains(task) - charges, [True] * n, above=0.0)
+        found, status = gains(task)
+        parents = spanning_tree(found - charges, [True] * n, above=0.0)
         support = np.zeros((n, n), np.bool_)
         for child, parent in enumerate(parents):
             if parent >= 0:
                 support[child, parent] = support[parent, child] = True
         score = task.scorer.total([[p] if p >= 0 else [] for p in parents]) - float((charges * support).sum()) / 2.0
-        return proved(task, self, graph_of(columns, support), score=score, over="forests")
+        learned = proved(task, self, graph_of(columns, support), score=score, over="forests")
+        return learned if status is Status.COMPLETED else unproved(learned, status)
 
 
 def _num_parameters(columns: Columns) -> Floats:

@@ -126,7 +126,15 @@ def _point(penalty: float, found: Concentration, known: Correlations) -> PathPoi
     support = found.matrix != 0.0
     np.fill_diagonal(support, False)
     edges = int(support.sum()) // 2
-    return PathPoint(penalty, support, support, edges, 2 * edges, found.gap, (found, known))
+    return PathPoint(
+        penalty,
+        support,
+        selected=support,
+        num_parameters=edges,
+        num_choices=2 * edges,
+        gap=found.gap,
+        estimate=(found, known),
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,10 +172,10 @@ class LearnedConcentration(LearnedNetwork):
     def gaussian(self) -> Gaussian:
         """The penalized estimate as one distribution."""
         scope: Any = tuple(self.columns.variables)
-        return Gaussian(scope, self.correlations.means, covariance=self.covariance)
+        return Gaussian(scope, self.correlations.centers, covariance=self.covariance)
 
     @lazy
     def model(self) -> MarkovNet:
         """The penalized estimate as a network; `fit` gives the one of largest likelihood with the same edges."""
         scope: Any = tuple(self.columns.variables)
-        return gaussian_markov_net(scope, self.correlations.means, self.concentration)
+        return gaussian_markov_net(scope, self.correlations.centers, self.concentration)

@@ -138,7 +138,7 @@ def _gaussian(columns: Columns, support: Bools, estimator: LearningMethod) -> Ma
     n, scope = len(known.means), tuple(columns.variables)
     density = found.objective - 2.0 * float(np.log(known.scales).sum()) - n * math.log(2.0 * math.pi)
     return MarkovFitResult(
-        gaussian_markov_net(scope, known.means, found.matrix / known.scales[:, None] / known.scales),  # type: ignore[arg-type]
+        gaussian_markov_net(scope, known.centers, found.matrix / known.scales[:, None] / known.scales),  # type: ignore[arg-type]
         0.5 * known.total * density,
         num_rows=known.total,
         method=estimator,

@@ -190,7 +190,15 @@ class NeighborhoodSelection(PenalizedMethod):
         chosen = found.selected
         support = chosen & chosen.T if self.rule == "and" else chosen | chosen.T
         count = found.num_parameters
-        return PathPoint(penalty, support, chosen, count, count, found.violation, found)
+        return PathPoint(
+            penalty,
+            support,
+            selected=chosen,
+            num_parameters=count,
+            num_choices=count,
+            gap=found.violation,
+            estimate=found,
+        )
 
     def refitted(self, point: PathPoint, columns: Columns) -> float:
         """The sum of the largest conditional log-likelihoods with the columns selected."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -42,6 +42,7 @@ class PathPoint(Worded, Plain):
 
     penalty: float
     support: Bools = field(repr=False)
+    _: KW_ONLY
     selected: Bools = field(repr=False)
     num_parameters: int
     num_choices: int
@@ -165,6 +166,7 @@ class StARS:
 
     instability: float = 0.05
     num_draws: int = 20
+    _: KW_ONLY
     share: float | None = None
 
     def __post_init__(self) -> None:
