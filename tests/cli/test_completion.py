@@ -47,18 +47,15 @@ def test_states_of_the_target_on_the_line():
 @pytest.mark.parametrize(
     ("typed", "place", "offered"),
     [
-        ("sepset query asia --given xray = y", 6, ["yes"]),
         ("sepset query asia --given xray =", 5, ["yes", "no"]),
         ("sepset query asia --given xray = yes --given smo", 8, ["smoke=yes", "smoke=no"]),
-        ("sepset query asia --target lu", 4, ["lung"]),
-        ("sepset quer", 1, ["query"]),
     ],
 )
 def test_bash_splits_words_at_equals_signs(typed, place, offered):
     """What bash passes for `xray=y` are three words, of which it replaces the last."""
     asked = {"_SEPSET_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(typed.split()), "COMP_CWORD": str(place)}
     done = subprocess.run(
-        [sys.executable, "-c", "from sepset.cli import main; main()"],
+        [sys.executable, "-c", "import sys; sys.argv = ['sepset']; from sepset.cli import main; main()"],
         env=os.environ | asked,
         capture_output=True,
         text=True,
