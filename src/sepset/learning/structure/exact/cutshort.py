@@ -1,4 +1,4 @@
-"""What an exact search has to show where Ctrl-C or the time ended it: a greedy DAG, and a bound on all of them."""
+"""The result of an exact search that Ctrl-C or the end of its time cut short: a greedy DAG, and a bound on all of them."""
 
 from __future__ import annotations
 
