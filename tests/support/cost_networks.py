@@ -10,7 +10,10 @@ from sepset.factors.block import FactorBlock
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.wholecosts import WholeCosts
 from sepset.inference.wiring import Wiring
-from sepset.kernels.map.costs import FORBIDDEN, LOWER
+from sepset.kernels.kernel import kernel
+from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER
+from sepset.kernels.map.softarcs import renewed
+from sepset.kernels.map.sweeps import sweep
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
@@ -45,7 +48,7 @@ def random_costs(rng, *, most=6):
     while True:
         functions = CostFunctions.of(random_wiring(rng, most=most))
         if functions.cards and functions.is_possible:
-            return WholeCosts.of(functions, range(len(functions.cards))), functions
+            return WholeCosts.of(functions, np.arange(len(functions.cards))), functions
 
 
 def moved_cost(costs, state, codes):
@@ -66,3 +69,16 @@ def is_live(costs, state, codes):
 
 def assignments(costs):
     return itertools.product(*(range(int(c)) for c in np.diff(costs.network.states)))
+
+
+@kernel(borrows=True)
+def made_consistent(network, state, cancel):
+    return renewed(network, state, cancel)
+
+
+def consistent(costs, state, sweeps, cancel):
+    """Sweeps at the root, then propagation for good; whether something is left."""
+    is_open = not sweeps or sweep(costs.network, state, costs.loose(), sweeps, cancel)
+    is_open = bool(is_open and made_consistent(costs.network, state, cancel))
+    state.numbers[HEIGHT] = 0
+    return is_open

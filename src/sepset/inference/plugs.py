@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
+from sepset.base.cache import Slot
 from sepset.base.frozen import read_only
 from sepset.base.logarithms import LN2
 from sepset.base.text import listing
@@ -55,6 +56,9 @@ Shape = tuple[int, ...]
 
 NUMBERED = (TABLE, GROUP, COUNT)
 """The kinds with numbers among the tables."""
+
+TABLES = Slot["tuple[tuple[Part, ...], tuple[int, ...]]"]("the log values of single tables")
+"""Where a problem keeps its single tables as parts, and the places of its other blocks."""
 
 
 class Named(NamedTuple):
@@ -152,26 +156,36 @@ def logarithms(values: Floats) -> Floats:
 
 def parts_of(problem: Problem, evidence: Evidence) -> Iterator[Part]:
     """The factors of all blocks; single tables of one shape are together, as in a block."""
-    cards, tables, parts = problem.variables.cards, dict[Shape, list[Single]](), dict[Shape, list[Part]]()
-    firsts = dict[Shape, list[int]]()
-    for block, first in zip(problem.blocks, problem.offsets.tolist(), strict=False):
-        if type(block) is Single and type(block.value) is Table:
-            block.factor(0, problem.variables)  # which checks its scope
-            shape = block.value.shape
-            tables.setdefault(shape, []).append(block)
-            firsts.setdefault(shape, []).append(first)
-            continue
-        part = part_of(block, problem, evidence, first)
+    cards, parts = problem.variables.cards, dict[Shape, list[Part]]()
+    tables, rest = problem.kept.get(TABLES, lambda: _tables_of(problem))
+    for place in rest:
+        part = part_of(problem.blocks[place], problem, evidence, int(problem.offsets[place]))
         if part.kind == TABLE and len(part.scopes) == 1:
             parts.setdefault(tuple(cards[part.scopes[0]].tolist()), []).append(part)
         else:
             yield part
-    for shape, blocks in tables.items():
-        scopes = np.concatenate([block.scopes for block in blocks])
-        yield Part(scopes, np.array(firsts[shape]), _log_rows([block.value for block in blocks]))
+    yield from tables
     for alike in parts.values():
         rows = np.concatenate([part.scopes for part in alike])
         yield Part(rows, np.concatenate([p.numbers for p in alike]), np.concatenate([p.logs for p in alike]))
+
+
+def _tables_of(problem: Problem) -> tuple[tuple[Part, ...], tuple[int, ...]]:
+    """The single tables of a problem, those of one shape together, and the places of all other blocks."""
+    tables, firsts, rest = dict[Shape, list[Single]](), dict[Shape, list[int]](), []
+    for place, (block, first) in enumerate(zip(problem.blocks, problem.offsets.tolist(), strict=False)):
+        if type(block) is Single and type(block.value) is Table:
+            block.factor(0, problem.variables)  # which checks its scope
+            tables.setdefault(block.value.shape, []).append(block)
+            firsts.setdefault(block.value.shape, []).append(first)
+        else:
+            rest.append(place)
+    scopes = (np.concatenate([block.scopes for block in blocks]) for blocks in tables.values())
+    numbers, logs = (
+        map(np.array, firsts.values()),
+        (read_only(_log_rows([b.value for b in bs])) for bs in tables.values()),
+    )
+    return tuple(Part(*part) for part in zip(scopes, numbers, logs, strict=True)), tuple(rest)
 
 
 def _log_rows(tables: Sequence[Any]) -> Floats:

@@ -316,7 +316,24 @@ class Wiring:
     def log_value(self, codes: Sequence[int] | Ints) -> float:
         """The log value of an assignment, one code per variable, evidence and constants included."""
         own = np.array(codes, np.int64)  # a kernel is compiled once more for arrays that are read-only
-        return self.constant + float(log_value(self.wires, self.unary, own))
+        if self._steps is None:
+            return self.constant + float(log_value(self.wires, self.unary, own))
+        plugs = self.plugs
+        at = plugs.places + np.add.reduceat(self._steps * own[plugs.scope], plugs.starts[:-1])
+        return self.constant + float(self.unary[plugs.states[:-1] + own].sum() + plugs.tables[at].sum())
+
+    @lazy
+    def _steps(self) -> Ints | None:
+        """The step of each slot in the table of its factor; None if some factor has no table."""
+        plugs = self.plugs
+        if not len(plugs.kinds) or (plugs.kinds != TABLE).any():
+            return None
+        cards, last = plugs.cards[plugs.scope], np.repeat(plugs.starts[1:], np.diff(plugs.starts))
+        steps, widest = np.ones(len(cards), np.int64), int(np.diff(plugs.starts).max())
+        for ahead in range(1, widest):
+            after = np.arange(len(cards)) + ahead
+            steps *= np.where(after < last, cards[np.minimum(after, len(cards) - 1)], 1)
+        return steps
 
     def logs(self, i: int) -> Floats:
         """The log values of one variable alone."""

@@ -31,7 +31,7 @@ def test_what_is_left_open_covers_everything_better(seed):
         assert min(wanted.values()) >= part.search.best[0]
         return
     depth = depth_first(costs.network, part.state, part.search, np.zeros(0, np.int64), int(rng.integers(0, 3)), NEVER)
-    nodes, best = part._opened(np.zeros(0, np.int64), part.root, depth), int(part.search.best[0])
+    nodes, best = part._opened(np.zeros(0, np.int64), int(part.search.lowers[-1]), depth), int(part.search.best[0])
     assert best >= costs.most or wanted[tuple(part.search.found.tolist())] == best
     for codes, cost in wanted.items():
         if cost < min(best, FORBIDDEN):

@@ -5,16 +5,15 @@ import pytest
 
 from sepset.base.threads import NEVER
 from sepset.kernels.map.costs import FORBIDDEN, LOWER, UPPER
-from sepset.kernels.map.softarcs import consistent
 from sepset.kernels.map.virtualarcs import contradiction, move, rise, trace, virtually_consistent
 from support.blocks import in_blocks
-from support.cost_networks import assignments, is_live, moved_cost, random_costs
+from support.cost_networks import assignments, consistent, is_live, moved_cost, random_costs
 
 
 def closed(costs, sweeps=0):
     """The state after existential directional arc consistency, and whether something is left."""
     state = costs.state()
-    return state, consistent(costs.network, state, sweeps, NEVER)
+    return state, consistent(costs, state, sweeps, NEVER)
 
 
 def check(costs, state, original, upper):

@@ -19,10 +19,11 @@ from sepset.kernels.kernel import kernel
 FORBIDDEN = 2**60
 """A cost that no assignment with a positive value has."""
 
-LOWER, UPPER, LEVEL, HEIGHT, ROOM, LATEST, FAILED, WORK = range(8)
+LOWER, UPPER, LEVEL, HEIGHT, ROOM, LATEST, FAILED, WORK, SEEN, SWEPT, SETTLED = range(11)
 """The single numbers of a state: the lower bound; the cost that an assignment must be below; the number of the present
 level; the entries of the trail, and the most that propagation may use; the largest variable that waits for directional
-consistency; the function or variable that failed; and the number of revisions so far."""
+consistency; the function or variable that failed; the numbers of revisions, of entries of functions that these have
+seen, and of sweeps so far; and whether more sweeps would not help."""
 
 
 class Network(NamedTuple):
@@ -211,13 +212,17 @@ def gather(network: Network, state: State, f: int, apart: int) -> None:
 
 
 @kernel(inner=True, borrows=True)
-def minima(network: Network, state: State, f: int, axis: int) -> None:
-    """The least cost of a function for each state of one of its variables, with what `gather` found, into `least`."""
-    first, codes, sums, places = network.starts[f], state.codes, state.sums, state.places
-    last = network.starts[f + 1] - first - 1
-    for x in range(network.widest):
-        state.least[x] = FORBIDDEN
-    d, sums[0], places[0], codes[0] = 0, 0, network.places[f], -1
+def next_row(network: Network, state: State, first: int, last: int, d: int) -> int:
+    """Go to the next joint state of all variables of a function but the last; returns where it goes on, -1 at the end.
+
+    `sums[last]` and `places[last]` are then what those before the last one add, and the place of its first state.
+
+    Args:
+        first: the first slot of the function.
+        last: the number of variables but one.
+        d: where it goes on, zero at first with `codes[0]` of -1.
+    """
+    codes, sums, places = state.codes, state.sums, state.places
     while d >= 0:
         i = network.scope[first + d]
         base, size = network.states[i], network.states[i + 1] - network.states[i]
@@ -228,47 +233,62 @@ def minima(network: Network, state: State, f: int, axis: int) -> None:
         if x == size:
             d -= 1
             continue
-        total = sums[d] + state.added[d * network.widest + x]
-        place = places[d] + x * network.steps[first + d]
-        if d < last:
-            d += 1
-            sums[d], places[d], codes[d] = total, place, -1
-        elif network.tables[place] < FORBIDDEN:
-            total += network.tables[place]
-            if total < state.least[codes[axis]]:
-                state.least[codes[axis]] = total
+        sums[d + 1] = sums[d] + state.added[d * network.widest + x]
+        places[d + 1] = places[d] + x * network.steps[first + d]
+        if d == last - 1:
+            return d
+        d += 1
+        codes[d] = -1
+    return -1
+
+
+@kernel(inner=True, borrows=True)
+def minima(network: Network, state: State, f: int, axis: int) -> None:
+    """The least cost of a function for each state of one of its variables, with what `gather` found, into `least`."""
+    first, least, tables = network.starts[f], state.least, network.tables
+    last = network.starts[f + 1] - first - 1
+    base, row = network.states[network.scope[first + last]], last * network.widest
+    size = network.states[network.scope[first + last] + 1] - base
+    for x in range(network.widest):
+        least[x] = FORBIDDEN
+    state.sums[0], state.places[0], state.codes[0] = 0, network.places[f], -1
+    d, rows = next_row(network, state, first, last, 0), 0
+    while d >= 0:
+        total, place, at, rows = state.sums[last], state.places[last], state.codes[axis], rows + 1
+        for y in range(size):
+            if state.live[base + y] and tables[place + y] < FORBIDDEN:
+                cost, x = total + tables[place + y] + state.added[row + y], y if axis == last else at
+                if cost < least[x]:
+                    least[x] = cost
+        d = next_row(network, state, first, last, d)
+    state.numbers[SEEN] += rows * size
 
 
 @kernel(inner=True, borrows=True)
 def is_free(network: Network, state: State, f: int) -> bool:
     """Whether every state of a function's variables is in a joint state without cost, with what `gather` found."""
-    first, codes, sums, places = network.starts[f], state.codes, state.sums, state.places
-    last, missing, widest = network.starts[f + 1] - first - 1, 0, network.widest
+    first, tables, lost, widest = network.starts[f], network.tables, state.lost, network.widest
+    last, missing = network.starts[f + 1] - first - 1, 0
     for d in range(last + 1):
         base = network.states[network.scope[first + d]]
         for x in range(network.states[network.scope[first + d] + 1] - base):
-            state.lost[d * widest + x] = state.live[base + x]
+            lost[d * widest + x] = state.live[base + x]
             missing += state.live[base + x]
-    d, sums[0], places[0], codes[0] = 0, 0, network.places[f], -1
+    base, row = network.states[network.scope[first + last]], last * widest
+    size = network.states[network.scope[first + last] + 1] - base
+    state.sums[0], state.places[0], state.codes[0] = 0, network.places[f], -1
+    d = next_row(network, state, first, last, 0)
     while d >= 0:
-        i = network.scope[first + d]
-        base, size = network.states[i], network.states[i + 1] - network.states[i]
-        x = codes[d] + 1
-        while x < size and state.live[base + x] == 0:
-            x += 1
-        codes[d] = x
-        if x == size:
-            d -= 1
-            continue
-        total = sums[d] + state.added[d * widest + x]
-        place = places[d] + x * network.steps[first + d]
-        if d < last:
-            d += 1
-            sums[d], places[d], codes[d] = total, place, -1
-        elif network.tables[place] + total == 0:
-            for e in range(last + 1):
-                missing -= state.lost[e * widest + codes[e]]
-                state.lost[e * widest + codes[e]] = 0
-            if missing == 0:
-                return True
+        total, place, free = state.sums[last], state.places[last], False
+        for y in range(size):
+            if state.live[base + y] and tables[place + y] + total + state.added[row + y] == 0:
+                free = True
+                missing -= lost[row + y]
+                lost[row + y] = 0
+        for e in range(last if free else 0):
+            missing -= lost[e * widest + state.codes[e]]
+            lost[e * widest + state.codes[e]] = 0
+        if missing == 0:
+            return True
+        d = next_row(network, state, first, last, d)
     return False

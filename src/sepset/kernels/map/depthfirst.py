@@ -27,10 +27,13 @@ from sepset.kernels.map.costs import (
     settle,
     undo,
 )
-from sepset.kernels.map.softarcs import propagate
+from sepset.kernels.map.softarcs import propagate, renewed
 
 BACKTRACKS, NODES, CONFLICT = range(3)
 """The counters of a search: backtracks and nodes so far, and the variable of the last conflict."""
+
+RENEW, ENTER, LEAVE = -1, -2, -3
+"""In place of backtracks: propagate at the root, for good; go to a node; and go back to the root. See `depth_first`."""
 
 FADES = 0.999
 """The factor by which earlier conflicts count less."""
@@ -202,24 +205,15 @@ def turn(network: Network, state: State, search: Search, depth: int) -> int:
     return 0
 
 
-def _search_work(network: Network, state: State, search: Search, path: Ints, backtracks: int, *_: object) -> float:
-    return 40.0 * backtracks * (len(network.scope) + len(state.left))
-
-
-@kernel(work=_search_work, borrows=True)
-def depth_first(network: Network, state: State, search: Search, path: Ints, backtracks: int, cancel: Bytes) -> int:
-    """Search below a path of decisions until so many backtracks; returns the depth of the open branch, zero at the end.
-
-    The decisions of the open branch that removed no state have another side, which is open with its bound. The last
-    one has not been entered: both its sides are open.
-    """
+@kernel(inner=True, borrows=True)
+def descend(network: Network, state: State, search: Search, path: Ints, backtracks: int, cancel: Bytes) -> int:
+    """Search below a path of decisions; see `depth_first`."""
     numbers, limit, depth = state.numbers, search.counters[BACKTRACKS] + backtracks, 0
-    undo(network, state, 0)
-    numbers[LOWER] = search.lowers[len(search.lowers) - 1]
-    numbers[LEVEL] += 1
     for decision in path:
         if not decide(network, state, decision):
             return 0
+    if backtracks == ENTER:
+        return 1 if propagate(network, state, cancel) else 0
     while True:
         i = visit(network, state, search, cancel)
         if i < 0:
@@ -239,3 +233,33 @@ def depth_first(network: Network, state: State, search: Search, path: Ints, back
             depth = turn(network, state, search, depth)
             if depth == 0:
                 return 0
+
+
+def _search_work(network: Network, state: State, search: Search, path: Ints, backtracks: int, *_: object) -> float:
+    return 40.0 * max(1, backtracks) * (len(network.scope) + len(state.left))
+
+
+@kernel(work=_search_work, borrows=True)
+def depth_first(network: Network, state: State, search: Search, path: Ints, backtracks: int, cancel: Bytes) -> int:
+    """Search below a path of decisions until so many backtracks; returns the depth of the open branch, zero at the end.
+
+    The decisions of the open branch that removed no state have another side, which is open with its bound. The last
+    one has not been entered: both its sides are open. The state is that of the root after, and before unless a node was
+    entered, whose path then is left out.
+
+    Args:
+        backtracks: `RENEW` and `ENTER` only propagate, and return whether something is open; `LEAVE` does nothing.
+    """
+    numbers, root, depth = state.numbers, len(search.lowers) - 1, 0
+    numbers[LEVEL] += 1
+    if backtracks == RENEW:
+        is_open = renewed(network, state, cancel)
+        search.lowers[root] = numbers[LOWER]
+        numbers[HEIGHT] = 0
+        return 1 if is_open else 0
+    if backtracks != LEAVE:
+        depth = descend(network, state, search, path, backtracks, cancel)
+    if backtracks != ENTER or depth == 0:
+        undo(network, state, 0)
+        numbers[LOWER] = search.lowers[root]
+    return int(depth)

@@ -2,12 +2,10 @@ r"""Soft arc consistency: costs move from functions to variables and to the lowe
 
 A function is arc consistent if no cost can move to one of its variables; directionally so if none can move to its first
 variable even when the costs of the others are lent to it; and a variable is existentially consistent if some state has
-no cost and no cost can move to it that way from any of its functions. Virtual arc consistency is approached by sweeps:
-each variable collects the costs of all its functions and shares what the lower bound does not take among those whose
-other variables are yet to come.
+no cost and no cost can move to it that way from any of its functions.
 
 Reference: de Givry, Heras, Zytnicki & Larrosa (2005), Existential arc consistency; Sanchez, de Givry & Schiex (2008),
-for functions of three variables; Kolmogorov (2015), A new look at reweighted message passing, for the sweeps.
+for functions of three variables.
 """
 
 from __future__ import annotations
@@ -35,9 +33,6 @@ from sepset.kernels.map.costs import (
 
 OFTEN = 3
 """How often each function is revised on average in one propagation, at most."""
-
-RISE = 12
-"""Sweeps go on while ten of them raise the lower bound by more than one part in two to this power."""
 
 
 @kernel(inner=True, borrows=True)
@@ -258,67 +253,14 @@ def is_waiting(network: Network, state: State) -> bool:
 
 
 @kernel(inner=True, borrows=True)
-def share(network: Network, state: State, i: int, forward: bool) -> None:
-    """Lend the costs of a variable to the functions whose other variables are yet to come, in equal parts."""
-    ahead, behind = 0, 0
-    for place in range(network.degrees[i], network.degrees[i + 1]):
-        f = network.owner[network.slots[place]]
-        ahead += network.scope[network.starts[f + 1] - 1] > i
-        behind += network.scope[network.starts[f]] < i
-    parts = max(ahead, behind)
-    for x in range(network.states[i], network.states[i + 1]):
-        part = state.cells[x] // parts if parts and state.live[x] else 0
-        for place in range(network.degrees[i], network.degrees[i + 1] if part > 0 else network.degrees[i]):
-            s = network.slots[place]
-            f = network.owner[s]
-            if network.scope[network.starts[f + 1] - 1] > i if forward else network.scope[network.starts[f]] < i:
-                cell = network.sent[s] + x - network.states[i]
-                put(state, cell, state.cells[cell] - part)
-                put(state, x, state.cells[x] - part)
-
-
-@kernel(inner=True, borrows=True)
-def sweep(network: Network, state: State, forward: bool) -> bool:
-    """Each variable in turn collects the costs of its functions and shares what is left; False at the end."""
-    n = len(state.left)
-    for turn in range(n):
-        i = turn if forward else n - 1 - turn
-        for place in range(network.degrees[i], network.degrees[i + 1]):
-            s = network.slots[place]
-            f = network.owner[s]
-            gather(network, state, f, -1)
-            minima(network, state, f, s - network.starts[f])
-            if not receive(network, state, s, True):
-                return False
-        if not settle(network, state, i):
-            return False
-        share(network, state, i, forward)
-    return True
-
-
-def _sweeps_work(network: Network, state: State, sweeps: int, *_: object) -> float:
-    return 40.0 * (10.0 + sweeps) * (len(network.scope) + len(state.left) + len(network.tables))
-
-
-@kernel(work=_sweeps_work, borrows=True)
-def consistent(network: Network, state: State, sweeps: int, cancel: Bytes) -> bool:
-    """Sweeps until the lower bound no longer rises, then propagation; False if no assignment is below the upper one."""
-    numbers, before = state.numbers, 0
+def renewed(network: Network, state: State, cancel: Bytes) -> bool:
+    """Propagation after costs have moved everywhere; False if no assignment is below the upper bound."""
     if not nodes(network, state):
         return False
-    for turn in range(sweeps):
-        if cancel[0]:
-            return True
-        if not sweep(network, state, turn % 2 == 0):
-            return False
-        if turn % 10 == 9:
-            if numbers[LOWER] - before <= numbers[LOWER] // 2**RISE:
-                break
-            before = numbers[LOWER]
     for i in range(len(state.left)):
         state.directed[i] = 1
         state.existing[i] = 1
     for f in range(len(network.places)):
         state.changed[f] = 1
-    numbers[LATEST] = len(state.left) - 1
+    state.numbers[LATEST] = len(state.left) - 1
     return bool(propagate(network, state, cancel))

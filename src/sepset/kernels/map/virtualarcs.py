@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from sepset.base.arraytypes import Bytes, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.map.costs import FORBIDDEN, LATEST, LOWER, UPPER, Network, State
-from sepset.kernels.map.softarcs import nodes, propagate
+from sepset.kernels.map.costs import FORBIDDEN, LOWER, UPPER, Network, State, put
 
 MANY, SPENT = 2**24, 2**58
 """Reasons that need more units than this are left alone; and the most costs that are moved in all."""
@@ -241,10 +240,11 @@ def move(network: Network, state: State, virtual: Virtual, wiped: int, times: in
     for i in range(len(state.left)):
         for place in range(network.states[i], network.states[i + 1]):
             gained = received(network, virtual, i, place) - (1 if i == wiped else 0)
-            if state.live[place]:
-                state.cells[place] += times * gained
+            if state.live[place] and gained != 0:
+                put(state, place, state.cells[place] + times * gained)
     for cell in range(len(virtual.sent)):
-        state.cells[cell] += times * (virtual.sent[cell] - virtual.lent[cell])
+        if virtual.sent[cell] != virtual.lent[cell]:
+            put(state, cell, state.cells[cell] + times * (virtual.sent[cell] - virtual.lent[cell]))
     state.numbers[LOWER] += times
     virtual.numbers[2] += times * virtual.numbers[1]
 
@@ -275,12 +275,4 @@ def virtually_consistent(network: Network, state: State, virtual: Virtual, round
             continue
         move(network, state, virtual, wiped, times)
         rounds -= 1
-    if numbers[LOWER] >= numbers[UPPER] or not nodes(network, state):
-        return False
-    for i in range(len(state.left)):
-        state.directed[i] = 1
-        state.existing[i] = 1
-    for f in range(len(network.places)):
-        state.changed[f] = 1
-    numbers[LATEST] = len(state.left) - 1
-    return bool(propagate(network, state, cancel))
+    return bool(numbers[LOWER] < numbers[UPPER])

@@ -21,7 +21,7 @@ from sepset.inference.map.relaxation.pursuit import FINAL, ClusterPursuit
 from sepset.inference.map.search.localsearch import single_changes
 from sepset.inference.map.search.neighborhoods import LargeNeighborhood
 from sepset.inference.map.trws import TRWS
-from sepset.inference.result import Guarantee, Status
+from sepset.inference.result import Guarantee, Status, Told
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import QUADRATIC
 
@@ -241,4 +241,5 @@ def _has_zeros(wiring: Wiring) -> bool:
 
 def _said(name: str, found: Found) -> Found:
     """The same, with the name of the method that found it."""
-    return replace(found, info={**found.info, "search": name})
+    info, more = found.info, {"search": name}
+    return replace(found, info=info.including(more) if isinstance(info, Told) else {**info, **more})

@@ -18,7 +18,6 @@ from sepset.inference.iterate import Info, Until
 from sepset.inference.map.consistency.functions import CostFunctions
 from sepset.inference.map.consistency.part import Part, Progress, rows
 from sepset.inference.map.consistency.persistency import without_needless
-from sepset.inference.map.consistency.reduction import Reduction, absorb
 from sepset.inference.map.consistency.wholecosts import WholeCosts
 from sepset.inference.result import Guarantee
 from sepset.kernels.map.depthfirst import BACKTRACKS, NODES
@@ -43,12 +42,13 @@ class HybridBestFirst:
     """The best assignments by hybrid best-first search over a network of costs that is kept soft arc consistent.
 
     Variables with few neighbors are eliminated and dominated states removed; each connected part of what is left is
-    searched apart. Sweeps of messages raise its lower bound, then every node is made existentially and directionally
-    arc consistent. The open node with the best bound is searched next, depth first for a while.
+    searched apart. Sweeps of messages raise its lower bound, and go on whenever the search has taken as long as all of
+    them. Every node is made existentially and directionally arc consistent. The open node with the best bound is
+    searched next, depth first for a while.
 
     Args:
         entries: the most entries of a table that an elimination leaves.
-        sweeps: the most sweeps of messages before the search.
+        sweeps: the most sweeps of messages.
         virtual: the most rises of the bound by virtual arc consistency before the search.
         persistency: whether states that `Persistency` proves needless are removed first; for one best assignment.
 
@@ -67,7 +67,7 @@ class HybridBestFirst:
     """
 
     entries: int = 256
-    sweeps: int = 200
+    sweeps: int = 1000
     _: KW_ONLY
     virtual: int = 0
     persistency: bool = False
@@ -86,8 +86,8 @@ class HybridBestFirst:
             raise NotApplicable(
                 f"HybridBestFirst(persistency=True) keeps one best assignment; found k={task.k}. Leave persistency out."
             )
-        with task.limited():
-            search = _Search(self, task)
+        with task.limited():  # one thread for all of the preparation
+            search = interruptible(lambda _: _Search(self, task), is_partial=True)
         done = task.iterated(search, until=Until(steps=None, tolerance=0.0), codec=_SearchedCodec())
         codes, state = search.assignments(done.state), done.state
         backtracks, nodes = (sum(int(p.counters[which]) for p in state.parts) for which in (BACKTRACKS, NODES))
@@ -118,30 +118,25 @@ class _Search:
         if method.persistency:
             wiring = without_needless(wiring, self.first, ROUNDS)
         self.functions = CostFunctions.of(wiring)
+        grouped = [np.arange(len(self.functions.cards))]
         if task.k == 1:
-            self.reduction = Reduction.of(self.functions, entries=method.entries)
-            grouped = list(self.functions.components())
-        else:
-            absorb(self.functions)
-            self.reduction = Reduction(self.functions, ())
-            grouped = [list(range(len(self.functions.cards)))]
+            self.functions.reduce(method.entries)
+            grouped = self.functions.components()
+        self.functions.absorb()
         self.is_possible = self.functions.is_possible
         self.parts = [self._part(variables) for variables in grouped] if self.is_possible else []
 
     def __repr__(self) -> str:
         return repr(self.method)
 
-    def _part(self, variables: list[int]) -> Part:
+    def _part(self, variables: Ints) -> Part:
         """The search of a connected part, which knows the assignment that the task starts with."""
-        functions = self.functions
-        scopes = {scope for i in variables for scope in functions.of_variable(i)}
-        known = math.fsum(float(functions.tables[s][tuple(self.first[list(s)])]) for s in scopes)
-        costs = WholeCosts.of(functions, variables, below=known if self.task.k == 1 else math.inf)
+        costs = WholeCosts.of(self.functions, variables, known=self.first if self.task.k == 1 else None)
         return Part(costs, self.task.k, self.first[costs.variables], self.method.sweeps, self.method.virtual)
 
     def sizes(self) -> dict[str, object]:
         """The numbers of variables that were eliminated, and that the parts have."""
-        return {"eliminated": len(self.reduction.steps), "searched": [len(p.costs.variables) for p in self.parts]}
+        return {"eliminated": self.functions.num_eliminated, "searched": [len(p.costs.variables) for p in self.parts]}
 
     def bound(self, state: Searched) -> float:
         """The most that an assignment can have."""
@@ -166,7 +161,7 @@ class _Search:
             found[:, part.costs.variables] = some[: len(found)]
         if self.task.k > 1:
             return found
-        return best_of([self.reduction.completed(found[0]), self.first], self.task.wiring)[0][None]
+        return best_of([self.functions.completed(found[0]), self.first], self.task.wiring)[0][None]
 
     def init(self, task: AssignmentTask, rng: np.random.Generator) -> Searched:
         """The search before its first node."""
@@ -240,7 +235,12 @@ def _unpacked(content: dict[str, Any]) -> Progress:
     bounds = np.array(content["bounds"], np.int64).reshape(-1, 3)
     paths = np.split(np.array(content["paths"], np.int64), np.cumsum(bounds[:, 2])[:-1]) if len(bounds) else []
     nodes = tuple((int(b), int(n), path) for (b, n, _), path in zip(bounds, paths, strict=True))
-    arrays = {name: np.array(content[name], np.int64) for name in ("best", "found", "supports", "counters")}
+    arrays = {name: np.array(content[name], np.int64) for name in ("best", "found", "supports", "counters", "cells")}
     return Progress(
-        nodes=nodes, lower=int(content["lower"]), activity=np.array(content["activity"], np.float64), **arrays
+        nodes=nodes,
+        lower=int(content["lower"]),
+        root=int(content["root"]),
+        activity=np.array(content["activity"], np.float64),
+        live=np.array(content["live"], np.uint8),
+        **arrays,
     )
