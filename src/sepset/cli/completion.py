@@ -58,7 +58,8 @@ def states(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def in_bash(complete: Callable[[], object]) -> None:
     """Print completions for bash, which takes `xray=yes` for three words and replaces only the last of them."""
-    words, place, is_cut = joined_words(os.environ.get("COMP_WORDS", "").split("\n"), int(os.environ["COMP_CWORD"]))
+    line = os.environ.get("COMP_WORDS", "")
+    words, place, is_cut = joined_words(line.split("\n" if "\n" in line else None), int(os.environ["COMP_CWORD"]))
     os.environ |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(place)}
     printed = io.StringIO()
     try:

@@ -242,7 +242,7 @@ def test_a_tree_beyond_the_memory_is_not_taken(monkeypatch):
     wide = random_tree(np.random.default_rng(0), 40)
     free = compiled(model, 2**33)
     tree = Products(wide, 40 * 25)
-    monkeypatch.setattr(questions, "cheaper_tree", lambda *args, **settings: treesearch.Found(tree, 0.0, bound=1.0))
+    monkeypatch.setattr(questions, "cheaper_tree", lambda *args, **settings: treesearch.Found(tree, 0.0, 1.0))
     kept = compiled(model, 2 * free.need)
     assert kept.need <= 2 * free.need
     np.testing.assert_array_equal(kept.tree.group >= 0, True)

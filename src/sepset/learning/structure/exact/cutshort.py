@@ -1,4 +1,4 @@
-"""The result of an exact search that Ctrl-C or the end of its time cut short: a greedy DAG, and a bound on all of them."""
+"""The result of an exact search cut short by Ctrl-C or the end of its time: a greedy DAG and a bound on all."""
 
 from __future__ import annotations
 
