@@ -122,9 +122,13 @@ class DiscreteCPD(Frozen, Tabulated):
             seen = len(self.parents) - len(rest.parents)
             raise TooLarge(
                 f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
-                f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
+                f"limit is {MOST_TABLED:.3g}. {rest._advice()}"
             )
         return rest._parts()
+
+    def _advice(self) -> str:
+        """The end of a refusal: how to go on where the factors are too large."""
+        return "Observe more of its parents, or count in draws of the whole network (ss.sample without given=)."
 
     def concave(self, given: Mapping[Any, int]) -> Concave | None:
         """The logarithm at the child's code as a concave function of the other parents; None if it is not concave."""

@@ -120,6 +120,14 @@ class LogisticCPD(DiscreteCPD):
         rest = [(p, w) for p, w in pairs if p not in given]
         return self._over(tuple(p for p, _ in rest), weights=tuple(w for _, w in rest), bias=bias)
 
+    def _advice(self) -> str:
+        """The end of a refusal: how to go on where the weights have too many sums."""
+        return (
+            f"Its weights differ, so that those of {len(self.parents)} hidden parents have too many sums. Observe more "
+            "of its parents, round the weights to multiples of a step such as 0.1, which makes sums equal, or count in "
+            "draws of the whole network (ss.sample without given=)."
+        )
+
     def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
         """The table over some parents: the log-odds of all joint states, with each parent's weights added at once."""
         check_size((*free, self.child))

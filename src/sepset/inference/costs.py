@@ -52,6 +52,9 @@ tables of a greedy order from which that is likely: a longer search gained less 
 PATIENT_FACTOR = 64
 """Ratio of the largest table to the memory up to which a question that is too large gets the longer search at once."""
 
+HOPELESS_FACTOR = 1024
+"""Ratio of the largest table to the memory from which a plan that is only looked at gets no program."""
+
 # Planning: contraction trees rearranged.
 
 ENTRIES_BEFORE_TREE_SEARCH = 500_000

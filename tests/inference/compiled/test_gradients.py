@@ -56,6 +56,22 @@ def test_derivatives_are_what_a_unit_of_an_entry_adds(make, seed):
         np.testing.assert_allclose(found, enumerated(factors, cards, number, plain), rtol=1e-9, atol=1e-13)
 
 
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+def test_some_derivatives_are_those_of_all(make):
+    rng = np.random.default_rng([52])
+    for _ in range(5):
+        case = make(rng)
+        given, _ = random_evidence(rng, case)
+        derivatives, evidence = Derivatives(case.model.problem(), prune=False), resolve(given, case.model.variables)
+        whole = derivatives.gradient(evidence)
+        wanted = set(range(0, len(whole.parts), 2))
+        some = derivatives.gradient(evidence, numbers=wanted)
+        assert set(some.parts) == wanted
+        assert some.log_partition == whole.log_partition
+        for number in wanted:
+            np.testing.assert_array_equal(some.relative(number, 0.0), whole.relative(number, 0.0))
+
+
 def test_an_impossible_observation_still_has_derivatives():
     a, b = ss.Discrete("a"), ss.Discrete("b")
     net = ss.BayesNet(ss.TableCPD(a, [1.0, 0.0]), ss.TableCPD(b, [[1.0, 0.0], [0.5, 0.5]], given=a))

@@ -29,7 +29,12 @@ from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document
 from sepset.inference.exact.messages import homes, smallest_home
 from sepset.inference.method import Calibrated, Calibrates, Prepared, Rewrites, can, dense
+<<<<<<< HEAD
 from sepset.inference.result import MOST_SHOWN, Result
+=======
+from sepset.inference.result import MOST_SHOWN, Answers, Result
+from sepset.problem import Problem
+>>>>>>> main
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
@@ -330,15 +335,20 @@ def maximizing(prepared: Prepared, evidence: Evidence) -> Prepared:
 
     Functions of many variables become factors for this question, in which auxiliaries are functions of the others.
     """
-    problem, observed = prepared.problem, set(evidence.observed)
-    hidden = [v for v in range(problem.num_visible) if v not in observed]
-    real = [problem.variables[v].name for v in hidden if not problem.variables[v].is_discrete]
+    observed = set(evidence.observed)
+    hidden = [v for v in range(prepared.problem.num_visible) if v not in observed]
+    return prepared.for_best(evidence, hidden) if can(prepared, Rewrites) else prepared
+
+
+def check_discrete(problem: Problem, evidence: Evidence) -> None:
+    """Raise for real variables that are not observed."""
+    hidden = (problem.variables[v] for v in range(problem.num_visible) if v not in evidence.reals)
+    real = [variable.name for variable in hidden if not variable.is_discrete]
     if real:
         raise NotApplicable(
             f"Max-marginals are tables over discrete variables; {listing(real)} are continuous and not observed. Use "
             "map_assignment, or put their values into given=."
         )
-    return prepared.for_best(evidence, hidden) if can(prepared, Rewrites) else prepared
 
 
 def _calibrated(found: Prepared, evidence: Evidence) -> Calibrated:
@@ -348,7 +358,6 @@ def _calibrated(found: Prepared, evidence: Evidence) -> Calibrated:
     if not (is_function and can(found, Calibrates)):
         raise NotApplicable(
             f"Max-marginals come from a tree calibrated by maxima; {type(found.method).__name__} has none for this "
-            "model. Use CliqueTree(); where a CPD has many hidden parents that act differently, use map_assignment, or "
-            "observe more of them."
+            "model. Use CliqueTree()."
         )
     return found.calibrate(evidence, MAX)

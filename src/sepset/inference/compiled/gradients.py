@@ -10,7 +10,7 @@ to the logarithm of an entry is the marginal over the factor's scope, whose sums
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -89,15 +89,19 @@ class Derivatives:
         limit = max(self.memory, 1)  # a memory of zero is valid for methods that store nothing
         return make_plan(self.problem, relevant, method=self.order, observed=observed, limit=limit)
 
-    def gradient(self, evidence: Evidence) -> Gradient:
+    def gradient(self, evidence: Evidence, *, numbers: Container[int] | None = None) -> Gradient:
         """The derivatives at the evidence, in log space if some range is too wide for linear arithmetic.
+
+        Args:
+            evidence: the findings.
+            numbers: the factors whose derivatives are wanted; None for all.
 
         Cost: one forward and one reverse sweep.
         Reference: Darwiche (2003), A differential approach to inference in Bayesian networks.
         """
         question = self._question(evidence)
         with run_tensors(question, self._values, evidence) as run:
-            return self._read(run, evidence)
+            return self._read(run, evidence, numbers)
 
     def _question(self, evidence: Evidence) -> Question:
         observed, touched = evidence.observed, tuple(sorted(evidence.weights))
@@ -116,22 +120,24 @@ class Derivatives:
 
         return self._questions.get((observed, touched), make)
 
-    def _read(self, run: TensorRun, evidence: Evidence) -> Gradient:
+    def _read(self, run: TensorRun, evidence: Evidence, numbers: Container[int] | None) -> Gradient:
         logs = _log_masses(run)
         root_of, adjoint_of = _roots(run), _adjoints(run)
+        others = {root: math.fsum(log for r, log in logs.items() if r != root) for root in logs}
+        rank = {v: r for r, v in enumerate(run.question.ids)}
         parts: dict[int, tuple[Floats, float]] = {}
         for place, number in enumerate(run.question.numbers.tolist()):
-            adjoint, root = adjoint_of[place], root_of(place + 1)
-            others = sum(log for r, log in logs.items() if r != root)
-            array, log_scale = run.scaled(adjoint)
-            parts[number] = self._spread(run, number, adjoint, array, evidence), log_scale + others
+            if numbers is None or number in numbers:
+                adjoint, root = adjoint_of[place], root_of.get(place + 1, place + 1)
+                array, log_scale = run.scaled(adjoint)
+                parts[number] = self._spread(run, number, adjoint, array, evidence, rank), log_scale + others[root]
         return Gradient(sum(logs.values()), parts)
 
-    def _spread(self, run: TensorRun, number: int, adjoint: int, flat: Floats, evidence: Evidence) -> Floats:
+    def _spread(
+        self, run: TensorRun, number: int, adjoint: int, flat: Floats, evidence: Evidence, rank: Mapping[int, int]
+    ) -> Floats:
         """An adjoint over its factor's whole scope: zero outside the findings."""
-        question, scope = run.question, self.problem.scope(number)
-        made = question.contraction
-        rank = {v: r for r, v in enumerate(question.ids)}
+        made, scope = run.question.contraction, self.problem.scope(number)
         free = [v for v in scope if v in rank]
         own = set(made.scopes[adjoint])
         array = flat.reshape([made.cards[r] for r in made.scopes[adjoint]])
@@ -153,19 +159,12 @@ def _log_masses(run: TensorRun) -> dict[int, float]:
     return found
 
 
-def _roots(run: TensorRun) -> Callable[[int], int]:
-    """From a tensor of the forward sweep to the root it ends in."""
-    question = run.question
-    later: dict[int, int] = {}
-    for result, first, second in list(question.contraction.steps)[: question.program.num_forward]:
-        later[first] = later[second] = result
-
-    def root(tensor: int) -> int:
-        while tensor in later:
-            tensor = later[tensor]
-        return tensor
-
-    return root
+def _roots(run: TensorRun) -> dict[int, int]:
+    """The root that each tensor of the forward sweep ends in, but for roots."""
+    question, found = run.question, dict[int, int]()
+    for result, first, second in list(question.contraction.steps)[: question.program.num_forward][::-1]:
+        found[first] = found[second] = found.get(result, result)
+    return found
 
 
 def _adjoints(run: TensorRun) -> list[int]:

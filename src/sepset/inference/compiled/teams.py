@@ -36,6 +36,8 @@ class Helpers:
 
     def take(self, wanted: int) -> int:
         """Reserve up to this many; the number reserved."""
+        if not wanted:
+            return 0
         with self._lock:
             found = max(0, min(wanted, max((os.cpu_count() or 1) - 1, wanted) - self._busy))
             self._busy += found

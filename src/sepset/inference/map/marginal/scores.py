@@ -70,18 +70,17 @@ class Scores:
         return _with_codes(self.evidence, known)
 
     def _by_derivatives(self, codes: Ints, value: float) -> list[Floats]:
-        gradient = self._derivatives.gradient(
-            _with_codes(self.evidence, {**self.evidence.codes, **self._copied(codes)})
-        )
-        first = self._copies.problem.num_factors - len(self.over)
-        found = []
-        for i, code in enumerate(codes.tolist()):
-            weights = gradient.direction(first + i)
-            assert weights is not None  # the assignment is possible
-            total = np.asarray(weights.sum(axis=1))
-            with np.errstate(divide="ignore"):
-                found.append(value + np.log(total) - math.log(float(total[code])))
-        return found
+        num = self._copies.problem.num_factors
+        first, found = num - len(self.over), _with_codes(self.evidence, {**self.evidence.codes, **self._copied(codes)})
+        gradient = self._derivatives.gradient(found, numbers=range(first, num))
+        scores = []
+        with np.errstate(divide="ignore"):
+            for i, code in enumerate(codes.tolist()):
+                weights = gradient.direction(first + i)
+                assert weights is not None  # the assignment is possible
+                total = np.asarray(weights.sum(axis=1))
+                scores.append(value + np.log(total) - math.log(float(total[code])))
+        return scores
 
     def by_query(self, i: int, codes: Ints) -> Floats:
         """The scores of the states of one variable, the others as they are, by one query."""

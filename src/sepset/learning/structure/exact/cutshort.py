@@ -1,4 +1,4 @@
-"""The result of an exact search cut short by Ctrl-C or the end of its time: a greedy DAG and a bound on all."""
+"""Results of exact searches that Ctrl-C or the time ended: a greedy DAG, and a bound on the scores of all of them."""
 
 from __future__ import annotations
 
