@@ -29,12 +29,8 @@ from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document
 from sepset.inference.exact.messages import homes, smallest_home
 from sepset.inference.method import Calibrated, Calibrates, Prepared, Rewrites, can, dense
-<<<<<<< HEAD
 from sepset.inference.result import MOST_SHOWN, Result
-=======
-from sepset.inference.result import MOST_SHOWN, Answers, Result
 from sepset.problem import Problem
->>>>>>> main
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
