@@ -71,18 +71,17 @@ def in_bash(complete: Callable[[], object]) -> None:
 
 
 def joined_words(words: list[str], place: int) -> tuple[list[str], int, bool]:
-    """The words of a line as they were typed, the place of the one to complete, and whether it has an equals sign.
+    """The words of a line as they were typed, the place of the one to complete, and whether bash cut it at `=`.
 
     >>> joined_words(["sepset", "query", "asia", "--given", "xray", "=", "y"], 6)
     (['sepset', 'query', 'asia', '--given', 'xray=y'], 4, True)
     """
     found: list[str] = []
-    at = 0
+    is_cut = False
     for k, word in enumerate(words[: place + 1]):
-        is_more = k > 1 and (word == "=" or words[k - 1] == "=")
-        found = [*found[:-1], found[-1] + word] if is_more else [*found, word]
-        at = len(found) - 1
-    return found, at, "=" in found[at] if found else False
+        is_cut = k > 1 and (word == "=" or words[k - 1] == "=")
+        found = [*found[:-1], found[-1] + word] if is_cut else [*found, word]
+    return found, max(len(found) - 1, 0), is_cut
 
 
 def _model(ctx: typer.Context) -> Model | None:
