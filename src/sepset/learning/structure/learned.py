@@ -280,15 +280,18 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
         CPDs are tables and linear Gaussians, unless the score is one of families of another form: then those.
 
         Args:
-            method: how to estimate them; maximum likelihood by default.
+            method: how to estimate them; by default maximum likelihood, with uniform distributions in contexts without
+                rows, by EM where cells are missing. `Bayes(BDeu(10))` has posterior means, and no zeros.
             options: as `fit` takes them: seed, until, progress, checkpoint.
         """
         from sepset.learning.estimation.estimators import MLE
+        from sepset.learning.incomplete.em import EM
 
+        default = EM() if self.columns.has_missing else MLE(unseen="uniform")
         found: FitResult = fit_parameters(
             self.template,
             self.columns.dataset,
-            MLE() if method is None else method,
+            default if method is None else method,
             is_set=self.columns.is_set,
             **options,
         )
