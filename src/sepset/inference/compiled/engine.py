@@ -177,6 +177,8 @@ class TableEngine:
         pattern = planner.pattern(NO_FINDINGS)._replace(observed=tuple(sorted(observed)))
         kind: Kind = "joint" if targets else "marginals"
         plan = planner.plan(kind, tuple(targets), pattern, to_run=False)
+        if plan.step_memory > costs.HOPELESS_FACTOR * planner.settings.memory:
+            return plan
         try:
             question = self.compiler.question(kind, tuple(targets) or planner.hidden(pattern), pattern)
         except TooLarge:
