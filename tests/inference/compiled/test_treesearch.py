@@ -128,7 +128,7 @@ def plain_estimate(made, steps=None):
     for d, a, b in made.steps if steps is None else steps:
         union = made.size({*made.scopes[a], *made.scopes[b]})
         moved = [made.size(made.scopes[t]) for t in (a, b, d)]
-        rate = costs.NANOSECONDS_PER_STREAMED_ENTRY if union <= max(moved) else costs.NANOSECONDS_PER_PACKED_ENTRY
+        rate = costs.NANOSECONDS_PER_STREAMED_ENTRY if union <= max(moved) else costs.NANOSECONDS_PER_ENTRY
         total += costs.NANOSECONDS_PER_PRODUCT * union + rate * sum(moved) + costs.NANOSECONDS_PER_STEP
     return total
 

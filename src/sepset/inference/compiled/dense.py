@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.base.blas import SINGLE_BLAS
 from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER, interruptible, num_threads
 from sepset.inference import costs
@@ -117,13 +116,12 @@ def run_dense(
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     elif program.work <= costs.WORK_OF_A_SHORT_RUN and not program.slices:
         log_partition = kernels.run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
-    elif program.work <= costs.WORK_ON_ANY_BLAS and not program.slices:
+    elif program.work <= costs.WORK_UNDIVIDED and not program.slices:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     else:
         states = space.exponents, space.flags, spans, question.maximize
         call = Call(space.values, store.values, copied, *states, program.roots, reads, out)
-        with SINGLE_BLAS:
-            log_partition = _long_run(question, call, threads)
+        log_partition = _long_run(question, call, threads)
     space.codes[:] = codes  # not after an interrupt, which may leave the workspace half filled: it is then discarded
     if question.reads_singles:
         out.setflags(write=False)

@@ -182,10 +182,11 @@ class Question:
     @property
     def free(self) -> slice:
         """The slice of the workspace for variables in no factor's scope: always one."""
-        first = len(self.numbers) + len(self.touched) + 1
-        made = self.program.contraction
-        start = int(self.program.offsets[first]) if first < self.program.num_tensors else 0
-        return slice(start, start + int(made.sizes[first : made.num_inputs + 1].sum()))
+        first, last = len(self.numbers) + len(self.touched) + 1, self.program.contraction.num_inputs
+        if first > last:
+            return slice(0, 0)
+        start, end = self.program.offsets[[first, last]].tolist()
+        return slice(start, end + int(self.program.contraction.sizes[last]))
 
 
 def _refuse(plan: EliminationPlan, entries: float, limit: float) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import described, listing
 from sepset.base.threads import ending_at, require_time
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
@@ -319,7 +319,7 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "structure", repr(self.graph)
-        yield "method", repr(self.method)
+        yield "method", described(self.method)
         yield "status", self.status.value
         yield "rows", f"{self.columns.total:,.10g}"
         if not math.isnan(self.score):
@@ -339,7 +339,7 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
 
     def __repr__(self) -> str:
         score = "" if math.isnan(self.score) else f"; score {self.score:.7g}"
-        return f"Learned({self.graph!r}; {self.method!r}{score}; {self.status.value})"
+        return f"Learned({self.graph!r}; {described(self.method)}{score}; {self.status.value})"
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "Learned")
