@@ -2,7 +2,7 @@ r"""The rows that structural EM expects where some columns are numbers: completi
 
 Given the states $\mathbf d$ of a row, its numbers are Gaussian with a mean and a covariance that follow from the
 regressions. A row is replaced by its completions of missing states, with their posterior probabilities as weights; its
-missing numbers by their conditional means, and the conditional covariance is kept beside them:
+missing numbers by their conditional means, and the conditional covariance is kept with them:
 
 $$P(\mathbf d_h \mid \mathbf d_o, \mathbf x_o) \propto P(\mathbf d) \, \mathcal N(\mathbf x_o; \mu_o, \Sigma_{oo}),
 \qquad E[\mathbf x \mathbf x^\top] = \bar{\mathbf x} \bar{\mathbf x}^\top + \text{Cov}(\mathbf x \mid \mathbf x_o,
@@ -35,7 +35,7 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 
 class Spread(NamedTuple):
-    """What is not known about missing numbers.
+    """The covariances of missing numbers given the rest of their rows.
 
     Attributes:
         rows: the expected rows with missing numbers.
