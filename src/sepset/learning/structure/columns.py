@@ -338,7 +338,7 @@ class Columns(Frozen):
         return False
 
     def added_scatter(self, places: Ints, size: int, chosen: Sequence[int]) -> Floats:
-        """What numbers that are not known for certain add to the scatter of each context: nothing, as all are."""
+        """The covariances of uncertain numbers, summed over the rows of each context: zero, as all are certain."""
         return np.zeros((size, len(chosen), len(chosen)))
 
     def joint(self, columns: tuple[int, ...], child: int | None = None) -> Floats:
