@@ -362,3 +362,19 @@ def test_a_plan_names_no_more_variables_than_there_are(form):
     first = str(ss.plan(network(form))).splitlines()[0]
     relevant, all_of_them, *_ = (int(word) for word in first.split() if word.isdigit())
     assert relevant <= all_of_them == NUM + 1
+
+
+def test_sums_over_hidden_parents_that_differ_are_refused_with_what_to_do():
+    """Each piece of advice is taken: rounded weights, observed parents, draws."""
+    with pytest.raises(ss.TooLarge, match=r"round the weights .*ss\.sample without given="):
+        ss.query(network("logistic"), "y")
+    step = 0.1
+    rounded = ss.LogisticCPD(Y, dict(zip(PARENTS, step * np.rint(WEIGHTS / step), strict=True)), bias=BIAS)
+    near = ss.query(network("logistic").with_cpds(rounded), "y")[1]
+    drawn = ss.sample(network("logistic"), 20_000, seed=0).codes("y").mean()
+    assert near == pytest.approx(drawn, abs=0.02)
+    known = {p.name: 0 for p in PARENTS[10:]}
+    x = np.array(list(itertools.product((0, 1), repeat=10)))
+    x = np.concatenate([x, np.zeros((len(x), NUM - 10), int)], axis=1)
+    expected = (p_parents(x) / p_parents(x).sum()) @ p_on("logistic", x)
+    assert ss.query(network("logistic"), "y", given=known)[1] == pytest.approx(expected, abs=CLOSE)

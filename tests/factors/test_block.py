@@ -232,3 +232,33 @@ def test_a_million_pixel_grid_builds_at_once():
     image = np.random.default_rng(0).integers(0, 2, (1024, 1024), dtype=np.int8)
     equal = np.count_nonzero(image[1:] == image[:-1]) + np.count_nonzero(image[:, 1:] == image[:, :-1])
     assert block.log_values(image.reshape(1, -1))[0] == pytest.approx(1.5 * equal)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("space", ["linear", "log"])
+def test_the_values_of_a_block_at_once_are_those_of_its_factors(shared, space):
+    rng = np.random.default_rng(0)
+    cards, num = (2, 3), 5
+    variables = Variables([Discrete(f"v{i}{card}", card) for i in range(num) for card in cards])
+    scopes = np.arange(2 * num).reshape(num, 2)
+    for size in (1.0, 50.0, 300.0, 2000.0):
+        logs = size * rng.normal(size=(1 if shared else num, 6))
+        logs[rng.random(logs.shape) < 0.2] = -np.inf
+        if space == "linear" and size > 50.0:
+            continue
+        block = FactorBlock(scopes, cards, values=logs if space == "log" else np.exp(logs), space=space)
+        tables = [block.factor(i, variables) for i in range(num)]
+        found = block.linear()
+        if found is None:
+            assert any(table.space == "log" for table in tables)
+            continue
+        values, exponents = (np.broadcast_to(part, (num, *part.shape[1:])) for part in found)
+        for i, table in enumerate(tables):
+            assert (table.space, table.exponent) == ("linear", exponents[i])
+            assert table.flat.tolist() == values[i].tolist()
+
+
+def test_the_values_of_a_named_potential_at_once():
+    values, exponents = FactorBlock([[0, 1], [1, 2]], (2, 2), values=Potts(3.0)).linear()
+    assert (values.shape, exponents.tolist()) == ((1, 4), [0])
+    assert values[0].tolist() == pytest.approx([math.exp(3.0), 1.0, 1.0, math.exp(3.0)])

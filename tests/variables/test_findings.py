@@ -23,3 +23,12 @@ def test_many_findings_are_counted():
     told = Findings(resolve({v.name: 1 for v in names}, names), names)
     assert str(told).endswith("v5=1, 3 more")
     assert str(NOTHING_FOUND) == ""
+
+
+def test_soft_findings_are_told_as_they_were_given():
+    asia = ss.datasets.load("asia")
+    answer = ss.query(asia, "lung", given={"dysp": ss.Soft([0.9, 0.1]), "xray": ss.Likelihood([0.2, 0.8])})
+    assert "P(lung | a likelihood of xray, soft evidence on dysp)" in str(answer)
+    given = answer.to_dict()["given"]
+    assert given["dysp"] == [{"state": "yes", "probability": 0.9}, {"state": "no", "probability": 0.1}]
+    assert given["xray"] == [{"state": "yes", "weight": 0.2}, {"state": "no", "weight": 0.8}]

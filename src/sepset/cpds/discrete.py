@@ -122,9 +122,13 @@ class DiscreteCPD(Frozen, Tabulated):
             seen = len(self.parents) - len(rest.parents)
             raise TooLarge(
                 f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
-                f"limit is {MOST_TABLED:.3g}. Observe more of its parents, or sample."
+                f"limit is {MOST_TABLED:.3g}. {rest._advice()}"
             )
         return rest._parts()
+
+    def _advice(self) -> str:
+        """The end of a refusal: how to go on where the factors are too large."""
+        return "Observe more of its parents, or count in draws of the whole network (ss.sample without given=)."
 
     def concave(self, given: Mapping[Any, int]) -> Concave | None:
         """The logarithm at the child's code as a concave function of the other parents; None if it is not concave."""
@@ -265,7 +269,14 @@ class DiscreteCPD(Frozen, Tabulated):
         for i in range(num_rows):
             yield tuple(p.states[int(codes[p][i])] for p in self.parents), values[i]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The probabilities, with axes `(*parents, child)`."""
+        return np.array(self.to_table().values, dtype=dtype)
+
     def _shown(self) -> Shown:
+        """One row per joint state of the parents; without parents one per state, with its bar."""
+        if not self.parents:
+            return self.to_table().table._shown()._replace(title=self.label, head=(self.child.name, "probability"))
         cells = [(*map(str, states), *(f"{v:.6g}" for v in values)) for states, values in self._grid(MOST_SHOWN)]
         more = cut(num_entries(self.parents), "rows")
         return Shown(self._titles(), cells, self.label, more, words=len(self.parents))

@@ -7,6 +7,7 @@ Reference: Koller & Friedman, section 19.2.2.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,7 +21,7 @@ from sepset.data.sources import Weights, bind
 from sepset.engine.bound import Bound
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
-from sepset.factors.block import Single
+from sepset.factors.block import Single, single_blocks
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities
@@ -43,17 +44,32 @@ def expected_counts(
         weights: one per row, or the name of a column.
         threads: their number.
     """
-    model = engine.model
-    chosen = model.cpds if families is None and isinstance(model, BayesNet) else families
-    if chosen is None:
-        raise NotApplicable(f"{model!r} has no CPDs, whose families are the default. Say families=[...].")
-    scopes = [discrete_scope(members(family), model.variables.__getitem__) for family in chosen]
-    rows = bind(data, model.variables, weights)
-    prepared, first = _with_families(engine, scopes)
+    rows = bind(data, engine.model.variables, weights)
+    scopes, prepared, first = _families(engine, families)
     weight = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     found = capabilities.expected_counts(prepared, rows, weights=weight, threads=threads).factors[first:]
     tables = [table.reshape([v.num_states for v in scope]) for table, scope in zip(found, scopes, strict=True)]
     return Counts(scopes, tables, num_rows=rows.num_rows, total=float(weight.sum()))
+
+
+def _families(engine: Bound, families: Iterable[Family] | None) -> tuple[list[Scope], Prepared, int]:
+    """The families, the method prepared for a problem with a factor for each, and the number of the first of these."""
+    model = engine.model
+    if families is None:
+        if not isinstance(model, BayesNet):
+            raise NotApplicable(f"{model!r} has no CPDs, whose families are the default. Say families=[...].")
+        if _has_tables(engine):
+            return [cpd.scope for cpd in model.cpds], engine.prepared, 0  # type: ignore[misc]  # all are discrete
+        families = model.cpds
+    scopes = [discrete_scope(members(family), model.variables.__getitem__) for family in families]
+    return scopes, *_with_families(engine, scopes)
+
+
+def _has_tables(engine: Bound) -> bool:
+    """Whether the factors of a network are the tables of its CPDs: their marginals are those of the families."""
+    problem = engine.prepared.problem
+    one_each = all(group.factors == (i,) for i, group in enumerate(problem.conditionals))
+    return one_each and problem.variables.all_discrete and problem.num_factors == len(engine.model.variables)
 
 
 def _with_families(engine: Bound, scopes: Sequence[Scope]) -> tuple[Prepared, int]:
@@ -61,7 +77,10 @@ def _with_families(engine: Bound, scopes: Sequence[Scope]) -> tuple[Prepared, in
     problem = engine.prepared.problem
     if not problem.variables.all_discrete:
         raise NotApplicable(f"{engine.model!r} has variables that are not discrete, which have no counts.")
-    ones = (Single(Table.ones(scope), problem.variables.ids(scope)) for scope in scopes)
+    places = [problem.variables.places(scope) for scope in scopes]
+    start = np.cumsum([0, *map(len, places)])
+    members = np.fromiter(itertools.chain.from_iterable(places), np.int64, int(start[-1]))
+    ones = single_blocks([Table.ones(scope) for scope in scopes], start, members)
     return prepare(engine.method, replace(problem, blocks=(*problem.blocks, *ones))), problem.num_factors
 
 

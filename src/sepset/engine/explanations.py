@@ -144,22 +144,31 @@ def num_ties(engine: Engine, evidence: Evidence, values: Mapping[int, Any]) -> i
 def max_marginals(engine: Engine, evidence: Evidence) -> MaxMarginalsResult:
     """The largest log value of the joint for every state of every discrete variable, given the evidence.
 
-    By the clique tree, or by the messages of a method.
+    By the clique tree, or by the messages of a method. A method without a tree, and CPDs with many hidden parents that
+    have no factors for one, answer by the best assignment with each state that is looked at.
 
     Guarantee: as `max_marginals`.
     Tested by: engine/test_explanations.py::test_messages_and_trees_answer_for_the_same_models
     """
-    from sepset.inference.cliquetree.maxmarginals import maximizing, tree_max_marginals
+    from sepset.inference.cliquetree.askedmaxima import asked_max_marginals
+    from sepset.inference.cliquetree.maxmarginals import check_discrete, maximizing, tree_max_marginals
     from sepset.inference.propagation.maxmarginals import message_max_marginals
 
-    prepared, variables = maximizing(engine.prepared, evidence), engine.model.variables
-    if can(prepared, SendsMaxima):
-        beliefs = prepared.max_beliefs(evidence)
-        if beliefs.log_totals == -np.inf:
-            raise impossible(engine.prepared, evidence)
-        return message_max_marginals(beliefs, evidence, variables, method=engine.method)
+    variables = engine.model.variables
     about: dict[str, Any] = {"guarantees": {"assignment": engine.promises["assignment"]}, "info": answered()}
-    return tree_max_marginals(prepared, evidence, variables, method=engine.method, **about)
+    check_discrete(engine.prepared.problem, evidence)
+    try:
+        prepared = maximizing(engine.prepared, evidence)
+        if not can(prepared, SendsMaxima):
+            return tree_max_marginals(prepared, evidence, variables, method=engine.method, **about)
+    except (NotApplicable, TooLarge):
+        if engine.promises["assignment"] is not Guarantee.EXACT:
+            raise
+        return asked_max_marginals(engine, evidence, variables, method=engine.method, **about)
+    beliefs = prepared.max_beliefs(evidence)
+    if beliefs.log_totals == -np.inf:
+        raise impossible(engine.prepared, evidence)
+    return message_max_marginals(beliefs, evidence, variables, method=engine.method)
 
 
 def _assignment(variables: Mapping[int, Discrete | Vector], values: Mapping[int, Any]) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.checks import one_of
 from sepset.base.frozen import Frozen, fill, read_only, setters
+from sepset.base.logarithms import LN2
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Factor, check_size
+from sepset.factors.bits import RANGE_BITS
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Space, Table
@@ -131,6 +133,28 @@ class FactorBlock(Frozen):
         assert self.values is not None  # a block without values has a potential
         row = self.values[0 if self.shared else i]
         return Table.from_log(scope, row) if self.space == "log" else Table(scope, row)
+
+    def linear(self) -> tuple[Floats, Ints] | None:
+        """The values `[n or 1, size]` of all factors, and the powers of two that they are to be multiplied by.
+
+        One row is shared by all factors. None if the values of some factor are too far apart for floats.
+
+        >>> FactorBlock([[0], [1]], (2,), values=[[798.0, 800.0]], space="log").linear()[1].tolist()
+        [1154]
+        """
+        named = self._log_table()
+        if named is None and self.space == "linear":
+            assert self.values is not None  # a block without values has a potential
+            return np.abs(self.values), np.zeros(len(self.values), np.int64)  # no minus zeros
+        logs = self._logs(slice(None)) if named is None else named[None]
+        finite = np.isfinite(logs)
+        high = np.max(logs, axis=1, where=finite, initial=-np.inf) / LN2
+        low = np.min(logs, axis=1, where=finite, initial=np.inf) / LN2
+        if (high - low > RANGE_BITS).any():
+            return None
+        is_near = (low > -RANGE_BITS / 2) & (high < RANGE_BITS / 2) | ~np.isfinite(high)
+        exponents = np.rint(np.where(is_near, 0.0, high)).astype(np.int64)
+        return np.exp(logs - exponents[:, None] * LN2), exponents
 
     def _log_table(self) -> Floats | None:
         """The flat log table of a potential; None for a block of values."""

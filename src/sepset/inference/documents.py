@@ -82,9 +82,13 @@ def _moments(distribution: Any) -> dict[str, Any]:
 
 
 def findings_document(findings: Findings) -> dict[str, Any]:
-    """The findings by the names of their variables, with weights as a row for each state."""
+    """The findings by the names of their variables; a row for each state with its weight, or soft probability."""
+    soft = findings.soft
     return {
-        name: [{"state": plain_state(state), "weight": weight} for state, weight in value.items()]
+        name: [
+            {"state": plain_state(state), "probability" if name in soft else "weight": weight}
+            for state, weight in value.items()
+        ]
         if isinstance(value, dict)
         else plain_state(value)
         for name, value in findings.to_dict().items()

@@ -14,13 +14,14 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
+from sepset.base.entries import Answers
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
-from sepset.errors import ScopeError, SepsetError
+from sepset.errors import NotApplicable, NotClosed, ScopeError, SepsetError, TooLarge
 from sepset.inference.documents import about_document, findings_document, plain_state
-from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
+from sepset.inference.result import MOST_SHOWN, Result, exponential, states_of
 from sepset.variables.array import VariableArray
 from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.universe import Variables
@@ -97,8 +98,8 @@ class Assignment(Answers[str, Any]):
 
 
 @dataclass(frozen=True)
-class MapResult(Report, Result):
-    """The most probable assignments, best first.
+class MapResult(Report, Result, Answers[str, Any]):
+    """The most probable assignments, best first; as a mapping, the best one.
 
     Attributes:
         assignments: the k best, each from name to state.
@@ -114,7 +115,7 @@ class MapResult(Report, Result):
 
     >>> import sepset as ss
     >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
-    >>> best.assignment["bronc"], round(best.log_value, 4)
+    >>> best["bronc"], round(best.log_value, 4)
     ('yes', -1.6039)
     """
 
@@ -175,6 +176,15 @@ class MapResult(Report, Result):
             raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
         return self.assignment[name]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.assignment)
+
+    def __len__(self) -> int:
+        return len(self.assignment)
+
+    def __bool__(self) -> bool:
+        return True
+
     def __repr__(self) -> str:
         first = itertools.islice(self.assignment, 6)
         shown = ", ".join(f"{name}={self.assignment[name]!r}" for name in first)
@@ -228,13 +238,18 @@ class MapResult(Report, Result):
             rows = [(name, str(self.assignment[name])) for name in itertools.islice(self.assignment, MOST_SHOWN)]
             more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""
             return Shown(("variable", "state"), rows, title, more, words=2)
-        few = enumerate(self.probabilities[:MOST_SHOWN])
-        listed = [(f"#{rank + 1}", f"{p:.6g}", self._difference(rank)) for rank, p in few]
+        head, numbers = self._numbers()
+        listed = [(f"#{rank + 1}", f"{x:.6g}", self._difference(rank)) for rank, x in enumerate(numbers[:MOST_SHOWN])]
         count = len(self.assignments)
         more = f"; first {MOST_SHOWN} of {count} assignments" if count > MOST_SHOWN else ""
-        return Shown(
-            ("rank", "probability", "assignment"), listed, title, f"each with what differs from the first{more}", 3
-        )
+        return Shown(("rank", head, "assignment"), listed, title, f"each with what differs from the first{more}", 3)
+
+    def _numbers(self) -> tuple[str, tuple[float, ...]]:
+        """The probabilities of the assignments, with their title; the log values if the sum of all is out of reach."""
+        try:
+            return "probability", self.probabilities
+        except (NotApplicable, NotClosed, TooLarge):
+            return "log value", self.log_values
 
     def _difference(self, rank: int) -> str:
         """The states of an assignment that differ from the best one; of the best one, all."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -111,10 +111,16 @@ class EliminationPlan(Report):
         yield "observed", _names(self.observed) or "none"
         yield "order", _names(self.order, 12)
         yield "width", str(self.width)
-        yield "largest table", f"{self.largest:,} entries"
-        yield "total", f"{self.total_size:,} entries, {readable(ENTRY_BYTES * self.total_size)}"
+        yield "largest table", f"{_counted(self.largest)} entries"
+        yield "total", f"{_counted(self.total_size)} entries, {readable(ENTRY_BYTES * self.total_size)}"
         yield "memory", readable(self.memory)
-        yield "cost", f"{self.cost:,} multiplications"
+        yield "cost", f"{_counted(self.cost)} multiplications"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in plain values, as `to_json` writes it: the order, the width, and the costs."""
+        costs = ("width", "largest", "total_size", "memory", "cost")
+        names = {"targets": list(self.targets), "observed": list(self.observed), "order": list(self.order)}
+        return {"num_variables": self.num_variables, **names, **{name: int(getattr(self, name)) for name in costs}}
 
     def _shown(self) -> Shown:
         own = int((self.relevant.places < self.num_variables).sum())
@@ -162,6 +168,11 @@ class JointPlan(Protocol):
 def _readable(number: float) -> str:
     """A number in readable form, for any size."""
     return f"{number:.3g}" if number < 1e300 else f"10^{len(str(int(number))) - 1}"
+
+
+def _counted(number: int) -> str:
+    """A number with all its digits, as long as they can be read."""
+    return f"{number:,}" if number < 10**15 else f"about {_readable(number)}"
 
 
 def _names(names: Sequence[str], limit: int = 8) -> str:

@@ -103,6 +103,7 @@ class Evidence:
         weights: subsets and likelihoods, one non-negative weight per state.
         soft: probabilities that a posterior must match.
         reals: hard findings about continuous variables.
+        fitted: probabilities that weights were chosen to produce, for captions.
     """
 
     codes: Mapping[int, int] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class Evidence:
     _: KW_ONLY
     soft: Mapping[int, Floats] = field(default_factory=dict)
     reals: Mapping[int, Floats] = field(default_factory=dict)
+    fitted: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def observed(self) -> tuple[int, ...]:

@@ -28,6 +28,11 @@ class Findings:
     evidence: Evidence
     variables: Variables
 
+    @property
+    def soft(self) -> frozenset[str]:
+        """The names of the variables whose posteriors are given."""
+        return frozenset(self.variables[v].name for v in (*self.evidence.soft, *self.evidence.fitted))
+
     def to_dict(self) -> dict[str, Any]:
         """Each finding by the name of its variable: a state, a number, or a weight for each state."""
         return {self.variables[v].name: self._value(v) for v in self.evidence.touched}
@@ -39,7 +44,7 @@ class Findings:
         if position in evidence.reals:
             numbers = np.asarray(evidence.reals[position]).tolist()
             return numbers[0] if isinstance(numbers, list) and len(numbers) == 1 else numbers
-        weights = evidence.weights[position] if position in evidence.weights else evidence.soft[position]
+        weights = {**evidence.weights, **evidence.soft, **evidence.fitted}[position]
         return dict(zip(variable.states, np.asarray(weights).tolist(), strict=True))  # type: ignore[union-attr]
 
     def __str__(self) -> str:
@@ -50,7 +55,7 @@ class Findings:
 
     def _told(self, position: int) -> str:
         name, value = self.variables[position].name, self._value(position)
-        if position in self.evidence.soft:
+        if name in self.soft:
             return f"soft evidence on {name}"
         if position not in self.evidence.weights:
             return f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"

@@ -19,15 +19,18 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
+from sepset.inference.documents import about_document
 from sepset.inference.exact.messages import homes, smallest_home
 from sepset.inference.method import Calibrated, Calibrates, Prepared, Rewrites, can, dense
-from sepset.inference.result import MOST_SHOWN, Answers, Result
+from sepset.inference.result import MOST_SHOWN, Result
+from sepset.problem import Problem
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
@@ -172,6 +175,21 @@ class MaxMarginalsResult(Answers[str, Table], Report, Result, ABC):
                 raise ScopeError(f"{name!r} was observed to be {state!r}; the assignment has {named[name]!r}.")
         return {name: self.variables[name].states[self.variables[name].code(s)] for name, s in named.items()}
 
+    def to_dict(self) -> dict[str, Any]:
+        """The logarithm of every max-marginal by variable and state, the best states and their margins."""
+        logs = {name: zip(self[name].scope[0].states, self[name].log_values.tolist(), strict=True) for name in self}
+        return {
+            "log_value": plain(self.log_value),
+            "observed": plain(self.observed),
+            "max_marginals": {
+                name: [{"state": plain(state), "log_value": plain(value)} for state, value in pairs]
+                for name, pairs in logs.items()
+            },
+            "best_states": plain(self.best_states),
+            "margins": plain(self.margins),
+            **about_document(self),
+        }
+
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={self._in_words(name)}" for name in itertools.islice(self, FEW))
         more = f", ... {len(self)} variables" if len(self) > FEW else ""
@@ -313,15 +331,20 @@ def maximizing(prepared: Prepared, evidence: Evidence) -> Prepared:
 
     Functions of many variables become factors for this question, in which auxiliaries are functions of the others.
     """
-    problem, observed = prepared.problem, set(evidence.observed)
-    hidden = [v for v in range(problem.num_visible) if v not in observed]
-    real = [problem.variables[v].name for v in hidden if not problem.variables[v].is_discrete]
+    observed = set(evidence.observed)
+    hidden = [v for v in range(prepared.problem.num_visible) if v not in observed]
+    return prepared.for_best(evidence, hidden) if can(prepared, Rewrites) else prepared
+
+
+def check_discrete(problem: Problem, evidence: Evidence) -> None:
+    """Raise for real variables that are not observed."""
+    hidden = (problem.variables[v] for v in range(problem.num_visible) if v not in evidence.reals)
+    real = [variable.name for variable in hidden if not variable.is_discrete]
     if real:
         raise NotApplicable(
             f"Max-marginals are tables over discrete variables; {listing(real)} are continuous and not observed. Use "
             "map_assignment, or put their values into given=."
         )
-    return prepared.for_best(evidence, hidden) if can(prepared, Rewrites) else prepared
 
 
 def _calibrated(found: Prepared, evidence: Evidence) -> Calibrated:
@@ -331,7 +354,6 @@ def _calibrated(found: Prepared, evidence: Evidence) -> Calibrated:
     if not (is_function and can(found, Calibrates)):
         raise NotApplicable(
             f"Max-marginals come from a tree calibrated by maxima; {type(found.method).__name__} has none for this "
-            "model. Use CliqueTree(); where a CPD has many hidden parents that act differently, use map_assignment, or "
-            "observe more of them."
+            "model. Use CliqueTree()."
         )
     return found.calibrate(evidence, MAX)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,8 +14,8 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.cache import Slot
 from sepset.base.lazy import lazy
 from sepset.base.threads import require_time
-from sepset.factors.algebra import Factor
-from sepset.factors.block import Single
+from sepset.factors.algebra import MAX_ENTRIES, Factor
+from sepset.factors.block import FactorBlock, Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.problem import Problem
@@ -69,16 +69,12 @@ class FactorStore:
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
-        tables = [factor if type(factor) is Table else _dense(factor) for factor in _factors(problem)]
-        is_linear = "log" not in {table.space for table in tables}
-        if is_linear:
-            flat = [table.flat for table in tables]
-        else:
-            flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
-        values = np.concatenate(flat) if flat else np.zeros(0)
-        offsets = np.array([0, *itertools.accumulate(map(len, flat))], dtype=np.int64)
-        made = cls.settled(problem, values, offsets, np.array([table.exponent for table in tables], dtype=np.int64))
-        return made if is_linear else replace(made, is_safe=False)
+        parts = _parts(problem)
+        values = np.concatenate([part.values for part in parts]) if parts else np.zeros(0)
+        sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in parts)])
+        exponents = np.concatenate([np.zeros(0, np.int64), *(part.exponents for part in parts)])
+        made = cls.settled(problem, values, np.cumsum(sizes), exponents)
+        return made if all(part.is_linear for part in parts) else replace(made, is_safe=False)
 
     @classmethod
     def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
@@ -153,24 +149,73 @@ class FactorValues:
 
 
 def _logs(problem: Problem) -> Floats:
-    parts = [_dense(factor).log_values.reshape(-1) for factor in problem.factors()]
+    parts = list[Floats]()
+    for block in problem.blocks:
+        if isinstance(block, FactorBlock) and block.shared and len(block) > 1:
+            parts.append(np.tile(block.factor(0, problem.variables).log_values.reshape(-1), len(block)))
+        else:
+            each = (block.factor(i, problem.variables) for i in range(len(block)))
+            parts += [_dense(factor).log_values.reshape(-1) for factor in each]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _factors(problem: Problem) -> list[Factor]:
-    """Every factor; a `Single` is taken as it is."""
-    found: list[Factor] = [block.value for block in problem.blocks if type(block) is Single]
-    if len(found) == len(problem.blocks):
-        return found
-    found = []
+class Part(NamedTuple):
+    """Some factors, one after the other.
+
+    Attributes:
+        values: the entries of all of them.
+        sizes: the number of entries of each.
+        exponents: the powers of two that the entries of each are multiplied by.
+        is_linear: whether no factor is in log space, in which entries may be out of range.
+    """
+
+    values: Floats
+    sizes: Ints
+    exponents: Ints
+    is_linear: bool
+
+
+def _parts(problem: Problem) -> list[Part]:
+    """The factors of all blocks; those of single ones together."""
+    parts, waiting = list[Part](), list[Factor]()
     for block in problem.blocks:
         if isinstance(block, Single):
-            found.append(block.value)
-        else:
+            waiting.append(block.value)
+            continue
+        whole = _block(block, problem) if isinstance(block, FactorBlock) and len(block) > 1 else None
+        if whole is None:
             for i in range(len(block)):
                 require_time()
-                found.append(block.factor(i, problem.variables))
-    return found
+                waiting.append(block.factor(i, problem.variables))
+        else:
+            parts += [_tables(waiting), whole]
+            waiting = []
+    return [*parts, _tables(waiting)] if waiting else parts
+
+
+def _block(block: FactorBlock, problem: Problem) -> Part | None:
+    """The factors of a block at once; None if they need log space, or do not fit the variables."""
+    size, num = math.prod(block.cards), len(block)
+    if size > MAX_ENTRIES or (problem.variables.cards[block.scopes] != np.array(block.cards)).any():
+        return None
+    found = block.linear()
+    if found is None:
+        return None
+    values, exponents = found
+    flat = np.broadcast_to(values, (num, size)).reshape(-1)
+    return Part(flat, np.full(num, size), np.array(np.broadcast_to(exponents, num)), True)
+
+
+def _tables(factors: Sequence[Factor]) -> Part:
+    tables = [factor if type(factor) is Table else _dense(factor) for factor in factors]
+    is_linear = "log" not in {table.space for table in tables}
+    if is_linear:
+        flat = [table.flat for table in tables]
+    else:
+        flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
+    values = np.concatenate(flat) if flat else np.zeros(0)
+    sizes, exponents = ([len(one) for one in flat], [table.exponent for table in tables])
+    return Part(values, np.array(sizes, np.int64), np.array(exponents, np.int64), is_linear)
 
 
 def _is_linear(factor: Factor) -> bool:

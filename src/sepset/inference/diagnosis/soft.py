@@ -15,6 +15,8 @@ continue: its gradient is $P(x_i) - q_i(x_i)$, and its curvature the covariance 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
@@ -57,8 +59,9 @@ def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1
                 raise _excluded(prepared, given, variable, excluded) if step == 0 else _unmet(prepared, evidence, worst)
             weights[variable] = _scaled(weights[variable], target, current)
         if worst <= tolerance:
-            return _hard(evidence, weights)
-    return _hard(evidence, _newton(prepared, evidence, weights, tolerance))
+            return replace(_hard(evidence, weights), fitted=evidence.soft)
+    fitted = _newton(prepared, evidence, weights, tolerance)
+    return replace(_hard(evidence, fitted), fitted=evidence.soft)
 
 
 def _newton(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], tolerance: float) -> dict[int, Floats]:

@@ -24,7 +24,9 @@ from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.kernel import kernel, sizes
 
 ROOT = 0.7071067811865476  # of a half
-TWICE_PER_LOG = 2.8853900817779268  # two by the natural logarithm of two
+GRAIN = 1.5 * 2.0**32  # a number is rounded to a multiple of 2 to the power -20 where this is added to it
+LOG = 0.6931471805599453  # natural, of two
+TWICE_PER_LOG = 2.8853900817779268  # two by that
 
 
 def _order_work(indptr: Ints, indices: Int32s, *others: object) -> float:
@@ -93,20 +95,24 @@ def greedy_order(
 
 @kernel(inner=True)
 def logarithm(x: float) -> float:
-    r"""log2 of a number.
+    r"""log2 of a number $x = 2^n m$ with $\frac12 \le m < 1$.
 
-    $$\log_2 m = \frac{2}{\ln 2} \left(t + \frac{t^3}{3} + \dots\right), \quad t = \frac{m - 1}{m + 1}$$
+    $$\log_2 x = n - \tfrac12 + \frac{2}{\ln 2} \left(t + \frac{t^3}{3} + \dots + \frac{t^{17}}{17}\right), \quad
+      t = \frac{m - \sqrt{1/2}}{m + \sqrt{1/2}}$$
     """
     if x <= 0.0 or x == np.inf:
         return np.inf if x > 0.0 else -np.inf
     m, exponent = math.frexp(x)
-    if m < ROOT:
-        m, exponent = 2.0 * m, exponent - 1
-    t = (m - 1.0) / (m + 1.0)
-    total = 0.0
-    for odd in range(21, 1, -2):
-        total = (total + 1.0 / odd) * (t * t)
-    return exponent + TWICE_PER_LOG * (t + t * total)
+    if m == 0.5:  # a power of two, such as one more than no fill edges
+        return exponent - 1.0
+    t = (m - ROOT) / (m + ROOT)
+    square = t * t
+    fourth = square * square
+    thirds, fifths = 0.0, 0.0  # every other term each: two sums at the same time
+    for k in range(3, -1, -1):
+        thirds = thirds * fourth + 1.0 / (4 * k + 3)
+        fifths = fifths * fourth + 1.0 / (4 * k + 5)
+    return (exponent - 0.5) + TWICE_PER_LOG * (t + t * (square * thirds + fourth * fifths))
 
 
 @kernel(inner=True)
@@ -115,11 +121,9 @@ def power(x: float) -> float:
     if x < -1080.0 or x > 1023.99:
         return 0.0 if x < 0.0 else np.inf
     whole = math.floor(x + 0.5)
-    step = (x - whole) / (0.5 * TWICE_PER_LOG)
-    term, total = 1.0, 1.0
-    for k in range(1, 15):
-        term *= step / k
-        total += term
+    step, total = (x - whole) * LOG, 1.0
+    for k in range(14, 0, -1):
+        total = 1.0 + total * (step * (1.0 / k))
     return math.ldexp(total, int(whole))
 
 
@@ -261,7 +265,7 @@ def _start_tree(sums: Floats, group: Ints, mix: Floats, bias: Floats, tie: Float
 @kernel(borrows=True)
 def _cost(sums: Floats, mix: Floats, bias: Floats, v: int) -> float:
     """The cost of eliminating v; its logarithm is rounded as those of states are, so that equal costs tie."""
-    fill = math.floor(logarithm(1.0 + max(sums[0, v], 0.0)) * 2.0**20 + 0.5) / 2.0**20
+    fill = (logarithm(1.0 + max(sums[0, v], 0.0)) + GRAIN) - GRAIN
     return float(mix[0] * fill + mix[1] * sums[2, v] + bias[v])
 
 
