@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
+from math import prod
+from operator import mul
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, TooLarge
-from sepset.inference.exact.elimination import VariableElimination
+from sepset.factors.algebra import Factor
 from sepset.inference.method import AnswersQueries
 from sepset.problem import Problem
 from sepset.variables.evidence import KINDS, Evidence
 from sepset.variables.variable import Discrete
 
-MOST_FACTORS = 10000
-"""The most factors among which the one that excludes everything is looked for."""
+MOST_FACTORS, MOST_ENTRIES = 2000, 10**6
+"""The most factors among which the one that excludes everything is looked for, and the largest table for that."""
 
 
 def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int, ...]:
@@ -100,10 +104,25 @@ def _excluding(problem: Problem) -> str:
 
 
 def _is_zero(problem: Problem, numbers: range) -> bool:
-    """Whether the product of these factors is zero everywhere."""
-    scopes = [problem.scope(number) for number in numbers]
-    part = Problem.of_factors(problem.variables, list(problem.factors(numbers)), scopes=scopes)
-    return VariableElimination().prepare(part).log_partition(Evidence()) == -np.inf
+    """Whether the product of these factors is zero everywhere, by elimination of the cheapest variable first."""
+    factors = list(problem.factors(numbers))
+    while not any(factor.log_total == -np.inf for factor in factors):
+        left = {v for factor in factors for v in factor.scope}
+        if not left:
+            return False
+        size = {v: prod(u.num_states for u in _around(v, factors)) for v in left}
+        first = min(left, key=lambda v: (size[v], v.name))
+        if size[first] > MOST_ENTRIES:
+            raise TooLarge(f"A table of {size[first]:,} entries is too large to find what excludes everything.")
+        near = [factor for factor in factors if first in factor.scope]
+        factors = [factor for factor in factors if first not in factor.scope]
+        factors.append(reduce(mul, near).marginalize([first]))
+    return True
+
+
+def _around(variable: Any, factors: Iterable[Factor]) -> set[Any]:
+    """The variables that are in some factor with this one."""
+    return {u for factor in factors if variable in factor.scope for u in factor.scope}
 
 
 def _relations(problem: Problem, conflict: Iterable[int]) -> str:
