@@ -11,7 +11,17 @@ import typer
 
 from sepset.base.text import listing
 from sepset.cli.application import AsJson, MissingText, Seed, app
-from sepset.cli.learning import Bar, Checkpoint, Estimator, Out, Rows, estimator_of, hidden_variable, read_rows
+from sepset.cli.learning import (
+    Bar,
+    Checkpoint,
+    Estimator,
+    Out,
+    Rows,
+    estimator_of,
+    hidden_variable,
+    read_rows,
+    with_regressions,
+)
 from sepset.cli.shared import INTERRUPTED, require_model_file, show
 from sepset.errors import DataError, ScopeError
 
@@ -109,6 +119,8 @@ def learn(
 
     require_model_file(out)
     rows, dropped = _informative(read_rows(data, None, weights, missing), is_dropping=drop_uninformative)
+    if method not in COMPLETING:
+        rows.require_complete(f"The method {method.value}", remedy=MISSING_REMEDY)
     chosen = _method(method, level, penalty, _test(rows))
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
@@ -126,6 +138,12 @@ def learn(
     show(_facts(found, out, dropped), as_json, lambda: found)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
+
+
+COMPLETING = (Search.structural_em, Search.find_hidden, Search.latent_tree)
+"""The methods that take rows with missing cells."""
+
+MISSING_REMEDY = "Say --method structural-em, which sums over what is missing, or leave those rows out."
 
 
 UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
@@ -224,7 +242,8 @@ def _fitted(found: Learned[Any], rows: Dataset, sample_size: float | None) -> Ba
     from sepset.models.defaults import template_of
 
     if found.columns.has_missing or len(found.dag) > len(found.columns):
-        return found.fit(EM(BDeu(10.0 if sample_size is None else sample_size))).model
+        prior = with_regressions(BDeu(10.0 if sample_size is None else sample_size), rows.variables, rows)
+        return found.fit(EM(prior)).model
     return found.fit(estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)).model
 
 
