@@ -16,9 +16,10 @@ demo: .venv/.installed
 test: .venv/.dev
 	$(BIN)/pytest -n $(JOBS) --ignore=tests/crosscheck
 
-# Without the packages of the site its test is skipped.
+# Without the packages of the site, or those of Jupyter, their tests are skipped.
 crosscheck: .venv/.peers
 	-@$(MAKE) --no-print-directory .venv/.docs
+	-@$(MAKE) --no-print-directory .venv/.jupyter
 	$(BIN)/pytest -n $(JOBS) tests/crosscheck
 
 docs: .venv/.docs
@@ -60,6 +61,10 @@ generate: .venv/.dev
 
 .venv/.docs: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@ .venv/.installed
+
+.venv/.jupyter: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[jupyter]'
 	@touch $@ .venv/.installed
 
 clean:

@@ -3,6 +3,8 @@
 A block marked `python` also runs in the tests. One marked `python at-build` runs only here: measurements that take
 seconds. As in a notebook, the last expression of a block is shown, as a picture, a table or text, unless a comment
 already says its value; printed lines are shown unless a `text` block with them follows.
+
+A page can also be taken as a file for Jupyter (`as_notebook`), whose cells show what the page shows.
 """
 
 from __future__ import annotations
@@ -49,8 +51,43 @@ STYLE = {
 """Settings of matplotlib for plots that are legible on light and on dark pages."""
 
 OWN_COLORS = re.compile(r"<style>:root\{.*?</style>", re.DOTALL)
+WIDTH = re.compile(r'(?<=<svg )[^>]*?width="([\d.]+)"')
 NAMES = re.compile(r' id="[A-Za-z]\w*_\d+"')
 PROLOG = re.compile(r"\A.*?(?=<svg)|<metadata>.*?</metadata>|<!--.*?-->", re.DOTALL)
+
+
+PRINTED = re.compile(r"\A\s*```text\n.*?^```[ ]*\n?", re.MULTILINE | re.DOTALL)
+SAVED = re.compile(r'\.save\("[\w-]+\.svg"\)$')
+PICTURE = re.compile(r"^!\[[^\]]*\]\([^)]*\)\n", re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:)[^)]*\)")
+
+
+def as_notebook(markdown: str) -> dict[str, Any]:
+    """A page as a notebook of Jupyter: text without links to other pages, and code without its printed lines.
+
+    >>> page = "# One\\n\\n```python\\ndraw(x).save(\"x.svg\")\\n```\\n\\n![x](x.svg)\\n\\nA [link](y.md).\\n"
+    >>> [(cell["cell_type"], cell["source"]) for cell in as_notebook(page)["cells"]]
+    [('markdown', '# One'), ('code', 'draw(x)'), ('markdown', 'A link.')]
+    """
+    cells, end = [], 0
+    for found in FENCE.finditer(markdown):
+        if found["kind"].strip() in RUN:
+            cells += [_words(markdown[end : found.start()]), _code(found["body"])]
+            end = found.end() + (after.end() if (after := PRINTED.match(markdown[found.end() :])) else 0)
+    cells.append(_words(markdown[end:]))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    kept = [cell | {"id": f"cell-{place}"} for place, cell in enumerate(cells) if cell["source"]]
+    return {"cells": kept, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _words(markdown: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": LINK.sub(r"\1", PICTURE.sub("", markdown)).strip()}
+
+
+def _code(body: str) -> dict[str, Any]:
+    """A cell that shows its picture where the page saves it."""
+    shown = {"source": SAVED.sub("", body.strip()), "execution_count": None, "outputs": []}
+    return {"cell_type": "code", "metadata": {}, **shown}
 
 
 def executed(markdown: str, name: str) -> tuple[str, list[str]]:
@@ -160,5 +197,8 @@ def plot(figure: Any) -> str:
 
 
 def inlined(svg: str) -> str:
-    """A drawing of `ss.draw` in a file as part of a page, in the colors of the page."""
-    return f'<span class="scrolling">{OWN_COLORS.sub("", svg).strip()}</span>'
+    """A drawing of `ss.draw` in a file as part of a page, in the colors of the page; it shrinks as in notebooks."""
+    from sepset.graphs.pictures.svg import fitting
+
+    shrinking = WIDTH.sub(lambda found: f'{found[0]} style="{fitting(float(found[1]))}"', OWN_COLORS.sub("", svg), 1)
+    return f'<span class="scrolling">{shrinking.strip()}</span>'

@@ -6,6 +6,7 @@ The reference has a page for each namespace of `sepset.surface`, so that every p
 from __future__ import annotations
 
 import html
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -49,9 +50,16 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """The files of `docs/`, and those made here."""
-    for path, text in (*outside(), *reference()):
+    for path, text in (*outside(), *reference(), *for_jupyter()):
         files.append(File.generated(config, path, content=text))
     return files
+
+
+def for_jupyter() -> Iterator[tuple[str, str]]:
+    """The pages of the tutorial as notebooks."""
+    for path in sorted((ROOT / "docs" / "tutorial").glob("[0-9]*.md")):
+        notebook = notebooks.as_notebook(path.read_text(encoding="utf-8"))
+        yield f"tutorial/{path.stem}.ipynb", json.dumps(notebook, indent=1)
 
 
 def outside() -> Iterator[tuple[str, str]]:
@@ -91,6 +99,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     )
     if page.file.src_uri.startswith(NOTEBOOKS):
         linked, page.meta["shown"] = notebooks.executed(linked, page.file.src_uri)
+    if re.match(r"tutorial/\d", page.file.src_uri):
+        name = Path(page.file.src_uri).with_suffix(".ipynb").name
+        linked = linked.replace("\n\n", f"\n\n[This page as a notebook]({name})\n\n", 1)
     return re.sub(r"^```python (?:no-run|at-build)$", "```python", linked, flags=re.MULTILINE)
 
 

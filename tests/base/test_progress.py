@@ -191,6 +191,13 @@ def test_no_trend_no_estimate(measures):
         assert trend.left() is None
 
 
+def test_a_trend_that_is_long_over_is_unknown():
+    trend = Trend(0.0)
+    for second in range(10):
+        trend.add(second, 11.0 - second)
+    assert [trend.left(now) for now in (9.0, 10.0, 12.0, 13.0)] == [2.0, 1.0, 0.0, None]
+
+
 def test_steps_at_the_same_time_give_no_estimate():
     trend = Trend(1e-8)
     for measure in (1.0, 0.5, 0.25, 0.125, 0.0625):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pandas as pd
@@ -80,3 +81,22 @@ def test_a_model_on_standard_input(tmp_path):
     path = tmp_path / "asia.bif"
     ss.write(ss.datasets.load("asia"), path)
     assert parsed("info", "-", input=path.read_bytes())["variables"] == 8
+
+
+def test_rows_through_pipes():
+    """Rows drawn from a network are CSV on standard output, and rows of others come from standard input."""
+    drawn = shown("sample", "student", "--rows", "4", "--seed", "1", "--out", "-")
+    assert drawn.splitlines()[0] == ",".join(ss.datasets.load("student").variables.names)
+    assert len(drawn.splitlines()) == 5
+    rows = ss.sample(ss.datasets.load("student"), 4, seed=1).to_frame()
+    wanted = ss.predict(ss.datasets.load("student"), rows.drop(columns="letter"), targets="letter")
+    found = parsed("predict", "student", "-", "-t", "letter", input=drawn)["rows"]
+    assert [row["P(letter=weak)"] for row in found] == pytest.approx(wanted.probabilities("letter")[:, 0].tolist())
+    written = shown("predict", "student", "-", "-t", "letter", "-o", "-", input=drawn)
+    assert written.splitlines()[0] == "letter,P(letter=weak),P(letter=strong)"
+
+
+def test_compressed_rows_and_parquet_on_standard_input():
+    frame = ss.sample(ss.datasets.load("student"), 3, seed=1).to_frame()
+    for content in (gzip.compress(frame.to_csv(index=False).encode()), frame.to_parquet()):
+        assert len(parsed("predict", "student", "-", "-t", "letter", input=content)["rows"]) == 3

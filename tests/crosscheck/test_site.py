@@ -75,6 +75,14 @@ def broken(path, pages):
             yield target
 
 
+def test_the_tutorial_can_be_taken_as_notebooks(site):
+    """Each page links to its notebook, whose cells are code and text."""
+    for page in sorted((site / "tutorial").glob("[0-9]*.html")):
+        notebook = json.loads(page.with_suffix(".ipynb").read_text(encoding="utf-8"))
+        assert {cell["cell_type"] for cell in notebook["cells"]} == {"code", "markdown"}
+        assert page.with_suffix(".ipynb").name in page.read_text(encoding="utf-8")
+
+
 def test_links_lead_somewhere(pages):
     assert {str(path): found for path in pages if (found := list(broken(path, pages)))} == {}
 

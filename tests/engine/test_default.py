@@ -30,7 +30,7 @@ def test_it_promises_what_its_answers_are():
 def test_prepare_and_query_use_one_method():
     engine = ss.prepare(COIN)
     assert engine.method == ss.query(COIN, "a").method == ss.CliqueTree()
-    assert repr(engine) == "Engine(BayesNet(1 variables, 0 edges, 1 parameters), CliqueTree)"
+    assert repr(engine) == "Engine(BayesNet(1 variable, 0 edges, 1 parameter), CliqueTree)"
 
 
 def test_the_memory_limit_reaches_the_plan():

@@ -71,4 +71,4 @@ def test_what_is_refused():
         StudentT(1.0, 0.0, dispersion=0.0)
     with pytest.raises(NotApplicable, match="one coordinate"):
         StudentT(3.0, [0.0, 0.0], dispersion=np.eye(2)).tail(0.0)
-    assert repr(StudentT(3.0, 0.0, dispersion=4.0)) == "StudentT(3 degrees, location [0.0], scale [2.0])"
+    assert repr(StudentT(3.0, 0.0, dispersion=4.0)) == "StudentT(3 degrees of freedom, location 0, scale 2)"

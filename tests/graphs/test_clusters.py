@@ -177,7 +177,7 @@ def test_cluster_graphs_are_values():
     one, two = (tree_decomposition(UndirectedGraph.parse("A - B - C"), "ABC") for _ in range(2))
     assert one == two
     assert hash(one) == hash(two)
-    assert repr(one) == "ClusterTree(2 clusters of up to 2, 1 edges)"
+    assert repr(one) == "ClusterTree(2 clusters of up to 2, 1 edge)"
     assert one.neighbors == ((1,), (0,))
     assert one.root == 1
 

@@ -6,6 +6,7 @@ import networkx as nx
 import pytest
 from hypothesis import given, strategies as st
 
+import sepset as ss
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
@@ -93,3 +94,12 @@ def test_nothing_at_all():
     assert len(bethe_graph([])) == len(join_graph([], [], bound=1)) == len(cluster_variation_graph([])) == 0
     assert cluster_variation_graph([()], "A").regions == (("A",),)
     assert bethe_graph([()]).clusters == ((),)
+
+
+def test_a_model_is_not_its_scopes():
+    """Its variables would be taken for scopes of one name each."""
+    model = ss.datasets.load("student")
+    for make in (bethe_graph, cluster_variation_graph):
+        with pytest.raises(ScopeError, match=r"\[cpd.scope for cpd in model.cpds\]"):
+            make(model)
+    assert len(bethe_graph([cpd.scope for cpd in model.cpds])) == 10

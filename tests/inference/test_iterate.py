@@ -483,6 +483,14 @@ def test_the_gap_tells_when_a_search_ends(forecasts):
     assert [left for _, left in found[3:10]] == pytest.approx([10.0 - k for k in range(3, 10)])
 
 
+def test_starts_tell_when_a_search_with_restarts_ends(forecasts):
+    """Ten starts of five steps each, most of which gain nothing."""
+    infos = [Info(float(k > 2), np.inf, is_done=k == 49, rest=1.0 - k // 5 / 10) for k in range(50)]
+    found = forecasts(infos, Until(steps=None, tolerance=0.0))
+    assert found[9][1] is None
+    assert found[34][1] == pytest.approx(15.0, abs=1.5)
+
+
 def test_gains_tell_when_hill_climbing_ends_and_chains_have_their_total(forecasts):
     heights = np.cumsum([10.0 - k for k in range(10)]).tolist()
     endless = Until(steps=None, tolerance=None, seconds=np.inf)

@@ -65,7 +65,7 @@ def test_it_keeps_what_an_undirected_graph_loses():
     assert pairs.edges != triple.edges
     assert not pairs.is_tree
     assert triple.is_tree
-    assert repr(triple) == "FactorGraph(3 variables, 1 factors, 3 edges)"
+    assert repr(triple) == "FactorGraph(3 variables, 1 factor, 3 edges)"
 
 
 def test_hidden_variables_are_nodes():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
-from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import is_undirected, way_to_graph
 from sepset.graphs.graph import DAG, UndirectedGraph
@@ -152,6 +151,7 @@ def _answered(
 ) -> Sketch:
     """The sketch of a model with what was asked about it."""
     from sepset.engine.beliefs import believed, strengthened
+    from sepset.engine.kept import engine_for
 
     engine = engine_for(model, method)
     if beliefs or (beliefs is None and (given is not None or compare is not None)):

@@ -35,7 +35,7 @@ from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
 from sepset.learning.structure.uninformative import check_informative
-from sepset.learning.structure.unused import CHAIN_KEEPERS, check_checkpoint, check_score, check_start
+from sepset.learning.structure.unused import CHAIN_KEEPERS, check_checkpoint, check_kind, check_score, check_start
 from sepset.variables.universe import Variables
 
 MOST_ORDERED = 250
@@ -139,6 +139,7 @@ def learn_structure(
     (('rain', 'wet'),)
     """
     one_of("missing", missing, ("refuse", "available"))
+    check_kind(method, "learn")
     check_checkpoint(checkpoint, method)
     check_score(method, score=score, structure_prior=structure_prior)
     handled = takes_missing(method)
@@ -309,6 +310,7 @@ def structure_posterior(
     >>> round(structure_posterior(rows, method=Exhaustive()).probability("rain -> wet"), 2)
     0.5
     """
+    check_kind(method, "average")
     check_checkpoint(checkpoint, method, keepers=CHAIN_KEEPERS)
     check_score(method, score=score, structure_prior=structure_prior)
     given = None if variables is None else Variables(variables)

@@ -13,6 +13,9 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 """Codes of states, positions, counts of entries."""
 
+Floats32: TypeAlias = NDArray[np.float32]
+"""Numbers of which few digits matter, and counts below $2^{24}$."""
+
 Bools: TypeAlias = NDArray[np.bool_]
 """Masks of selected entries."""
 

@@ -6,16 +6,19 @@ Names and states given by users are text, never markup: `x[t]` is shown as it is
 from __future__ import annotations
 
 import html
+import itertools
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sepset.base.text import described, num_columns, page_width
+
 if TYPE_CHECKING:
-    from rich.console import Group as RichGroup
+    from rich.console import Console, ConsoleOptions, Group as RichGroup
     from rich.table import Table as RichTable
     from rich.text import Text as RichText
 
@@ -24,6 +27,12 @@ UNTOLD = ("state", "task")
 
 MOST_ROWS, MOST_COLUMNS = 50, 16
 """The most rows and columns of a table that are shown."""
+
+FEW_COLUMNS = 8
+"""The number of columns up to which a table is never cut, however narrow the page."""
+
+PAGE = 120
+"""The number of characters in a line of text that is not printed to a terminal."""
 
 LONG_TITLE = 80
 """The number of characters above which a title is wrapped to the width of its table."""
@@ -72,13 +81,25 @@ class Tabulated(ABC):
         """The table."""
 
     def __str__(self) -> str:
-        return text_table(shortened(self._shown()))
+        return text_table(shortened(self._shown(), page_width(PAGE)))
 
-    def __rich__(self) -> RichGroup:
-        return rich_table(shortened(self._shown()))
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RichGroup]:
+        yield rich_table(shortened(self._shown(), options.max_width, between=RULES))
 
     def _repr_html_(self) -> str:
         return html_table(shortened(self._shown()))
+
+
+class Page(Tabulated):
+    """A table that is described already."""
+
+    __slots__ = ("shown",)
+
+    def __init__(self, shown: Shown) -> None:
+        self.shown = shown
+
+    def _shown(self) -> Shown:
+        return self.shown
 
 
 class Plain:
@@ -136,7 +157,11 @@ def plain(value: Any) -> Any:
         return [{"key": plain(key), "value": plain(one)} for key, one in value.items()]
     if isinstance(value, tuple) and (names := getattr(value, "_fields", ())):
         return {name: plain(one) for name, one in zip(names, value, strict=True)}
-    return [plain(one) for one in value] if isinstance(value, list | tuple | set | frozenset) else str(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(one) for one in value]
+    if isinstance(value, Tabulated):
+        return repr(value)
+    return described(value) if is_dataclass(value) else str(value)
 
 
 class Worded:
@@ -159,8 +184,17 @@ class Worded:
         return f"<pre>{html.escape(text)}</pre>" if "\n" in text else html_text(text)
 
 
-def shortened(shown: Shown) -> Shown:
+RULES = 3
+"""The characters between the columns of a table with rules."""
+
+
+def shortened(shown: Shown, width: int | None = None, *, between: int = 2) -> Shown:
     """The first rows and columns of a table, with a caption that counts what there is.
+
+    Args:
+        shown: the table.
+        width: the characters in a line, beyond which the last of many columns are left out.
+        between: the characters between two columns.
 
     >>> long = Shown(("x", "value"), [[str(k), "0"] for k in range(60)])
     >>> len(shortened(long).rows), shortened(long).caption
@@ -170,9 +204,13 @@ def shortened(shown: Shown) -> Shown:
     if len(rows) > MOST_ROWS:
         counts.append(f"first {MOST_ROWS} of {len(rows):,} rows")
         rows = rows[:MOST_ROWS]
-    if len(head) > MOST_COLUMNS:
-        counts.append(f"first {MOST_COLUMNS} of {len(head):,} columns")
-        head, rows = head[:MOST_COLUMNS], [row[:MOST_COLUMNS] for row in rows]
+    most = MOST_COLUMNS
+    if width is not None and len(head) > FEW_COLUMNS:
+        wide = [max(map(num_columns, column)) + between for column in zip(head, *rows, strict=True)]
+        most = max(FEW_COLUMNS // 2, sum(total <= width for total in itertools.accumulate(wide[:MOST_COLUMNS])))
+    if len(head) > most:
+        counts.append(f"first {most} of {len(head):,} columns")
+        head, rows = head[:most], [row[:most] for row in rows]
     caption = "; ".join(filter(None, counts))
     return shown._replace(head=head, rows=rows, caption=caption, bars=shown.bars[: len(rows)])
 
@@ -195,9 +233,9 @@ def _rich_cells(shown: Shown) -> RichTable:
     for place, name in enumerate(head or ("", "")):
         side = "left" if _is_word(shown, place) else "right"
         style = "bold" if not head and place == 0 else None
-        table.add_column(rich_text(name), justify=side, style=style)  # type: ignore[arg-type]  # one of two words
+        table.add_column(rich_text(_visible(name)), justify=side, style=style, overflow="fold")  # type: ignore[arg-type]  # one of two words
     for row in rows:
-        table.add_row(*map(rich_text, row))
+        table.add_row(*(rich_text(_visible(cell)) for cell in row))
     return table
 
 
@@ -260,16 +298,26 @@ def text_table(shown: Shown) -> str:
     high    0.5
     """
     names, cells = _with_bars(shown)
-    rows = [*([names] if names else []), *cells]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    rows = [[_visible(cell) for cell in row] for row in (*([names] if names else []), *cells)]
+    widths = [max(map(num_columns, column)) for column in zip(*rows, strict=True)]
     indent, gap = "  " if shown.title else "", "  " if names else " "
     lines = [indent + gap.join(_padded(shown, row, widths)).rstrip() for row in rows]
     return "\n".join([*filter(None, [shown.title]), *lines, *filter(None, [shown.caption])])
 
 
 def _padded(shown: Shown, row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    pairs = enumerate(zip(row, widths, strict=True))
-    return [f"{cell:<{width}}" if _is_word(shown, place) else f"{cell:>{width}}" for place, (cell, width) in pairs]
+    spaces = [" " * (width - num_columns(cell)) for cell, width in zip(row, widths, strict=True)]
+    pairs = enumerate(zip(row, spaces, strict=True))
+    return [cell + space if _is_word(shown, place) else space + cell for place, (cell, space) in pairs]
+
+
+def _visible(cell: str) -> str:
+    r"""A cell on one line.
+
+    >>> print(_visible("two\nlines"))
+    two\nlines
+    """
+    return cell if cell.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in cell)
 
 
 def _is_word(shown: Shown, place: int) -> bool:

@@ -1,10 +1,14 @@
-"""Things with entries by key, which are not mappings: their `values` may be something else."""
+"""Answers by key: mappings whose errors help, and others like them whose `values` are something else."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray
 from sepset.errors import ScopeError, StateError
 
 
@@ -48,3 +52,60 @@ class Entries(ABC):
     def items(self) -> tuple[tuple[Any, Any], ...]:
         """Each key with its entry."""
         return tuple((key, self[key]) for key in self.keys())
+
+
+K = TypeVar("K")
+V = TypeVar("V", covariant=True)
+
+
+class Answers(Mapping[K, V]):
+    """A mapping whose error for a missing key names the nearest ones; `in` and `get` treat it as absence.
+
+    >>> class Weather(Answers[str, int]):
+    ...     def __getitem__(self, key):
+    ...         raise ScopeError(f"There is no {key!r}.")
+    ...     def __iter__(self):
+    ...         return iter(())
+    ...     def __len__(self):
+    ...         return 0
+    >>> "rain" in Weather(), Weather().get("rain", 3)
+    (False, 3)
+    """
+
+    __slots__ = ()
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            self[key]  # type: ignore[index]  # of any kind, as for every mapping
+        except ScopeError:
+            return False
+        return True
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The answer, or the default if there is none."""
+        try:
+            return self[key]
+        except ScopeError:
+            return default
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The answers in order: an array of one axis, or of one row per answer, with NaN behind the shorter ones."""
+        return stacked([self[key] for key in self], dtype)
+
+
+def stacked(values: Sequence[Any], dtype: Any = None) -> AnyArray:
+    """Values as an array; lists of numbers of several lengths as rows that end with NaN.
+
+    >>> stacked([[0.5, 0.5], [0.2, 0.3, 0.5]])
+    array([[0.5, 0.5, nan],
+           [0.2, 0.3, 0.5]])
+    """
+    rows = [np.asarray(value) for value in values]
+    if len({row.shape for row in rows}) < 2:
+        return np.array(rows, dtype=dtype)
+    if any(row.ndim != 1 for row in rows):
+        raise ScopeError("The answers are not all lists of numbers, and make no array. Use to_frame(), or read each.")
+    found = np.full((len(rows), max(row.size for row in rows)), np.nan)
+    for row, place in zip(rows, found, strict=True):
+        place[: row.size] = row
+    return found if dtype is None else found.astype(dtype)

@@ -30,6 +30,9 @@ PATIENCE = 2.0
 UPDATES = 0.1
 """The least number of seconds between two updates of a bar."""
 
+LATE = 0.1
+"""The share of the time that a computation may take longer than its trend said, before the trend counts as wrong."""
+
 LEAST, MOST = 4, 200
 """The numbers of measures from which a trend is read."""
 
@@ -57,8 +60,12 @@ class Trend:
             self._points.append((seconds, math.log(measure) if self.goal > 0 else measure))
             del self._points[: -2 * MOST]
 
-    def left(self) -> float | None:
-        """The number of seconds; None where the measure does not fall, or too few measures are known."""
+    def left(self, now: float | None = None) -> float | None:
+        """The number of seconds; None where the measure does not fall, or too few measures are known.
+
+        Args:
+            now: the time; by default that of the last measure. A trend that was to end a good while ago is unknown.
+        """
         recent = self._points[-max(LEAST, min(MOST, len(self._points) // 2)) :]
         if len(recent) < LEAST:
             return None
@@ -69,8 +76,10 @@ class Trend:
         slope = float(spread @ heights) / square if square > 0 else 0.0
         if slope >= 0:
             return None
-        now = float(heights.mean() - slope * times.mean())
-        return max(0.0, (now - (math.log(self.goal) if self.goal > 0 else 0.0)) / -slope)
+        height = float(heights.mean() - slope * times.mean())
+        since = 0.0 if now is None else now - recent[-1][0]
+        left = (height - (math.log(self.goal) if self.goal > 0 else 0.0)) / -slope - since
+        return None if left < -LATE * (recent[-1][0] + since) else max(0.0, left)
 
 
 class Moment(NamedTuple):

@@ -1,10 +1,18 @@
-"""Parts of messages: the nearest valid name, short lists, and sizes."""
+"""Parts of messages and displays: the nearest valid name, short lists, sizes, and how wide a text is."""
 
 from __future__ import annotations
 
 import difflib
 import math
+import shutil
+import sys
+import unicodedata
 from collections.abc import Iterable
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
+
+LONG_SETTING = 80
+"""The number of characters from which on a setting is only named by its type."""
 
 UNITS = "KMGTPE"
 """Units of bytes, each 1024 times the one before."""
@@ -59,6 +67,35 @@ def brief(value: object) -> str:
     return text if len(text) <= 60 and "\n" not in text else f"a {type(value).__name__}"
 
 
+def described(method: object) -> str:
+    """A method as text: its name, and the settings that are not the default; a value that is long by its type.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Climb:
+    ...     restarts: int = 1
+    ...     inner: object = None
+    >>> described(Climb(3)), described(Climb(inner=Climb())), described(None)
+    ('Climb(restarts=3)', 'Climb(inner=Climb())', 'None')
+    """
+    if is_dataclass(method) and hasattr(type(method).__repr__, "__wrapped__"):  # as a dataclass makes it
+        return settings(method)
+    text = repr(method)
+    return text if len(text) <= LONG_SETTING and "\n" not in text else f"<{type(method).__name__}>"
+
+
+def settings(method: Any) -> str:
+    """The name of a dataclass, and the fields that are not the default."""
+    shown = [(field.name, described(getattr(method, field.name)), field) for field in fields(method) if field.repr]
+    told = ", ".join(f"{name}={text}" for name, text, field in shown if text != _default(field))
+    return f"{type(method).__name__}({told})"
+
+
+def _default(field: Any) -> str | None:
+    made = field.default if field.default_factory is MISSING else field.default_factory()
+    return None if made is MISSING else described(made)
+
+
 def readable(size: float) -> str:
     """A number of bytes in a readable unit, or as a power of ten beyond all units.
 
@@ -71,6 +108,48 @@ def readable(size: float) -> str:
     if size >= 999.95 * 1024 ** len(UNITS):
         return f"10^{math.log10(size):.0f} bytes"
     return f"{size / 1024**unit:.1f} {UNITS[unit - 1]}iB"
+
+
+def num_columns(text: str) -> int:
+    """The number of columns that a text takes in a terminal: two for each wide character, none for an accent.
+
+    >>> num_columns("rain"), num_columns("雨"), num_columns("e\u0301")
+    (4, 2, 1)
+    """
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int) -> str:
+    """The text with spaces behind it, so that it takes this number of columns in a terminal.
+
+    >>> padded("雨", 4) + "|"
+    '雨  |'
+    """
+    return text + " " * (width - num_columns(text))
+
+
+def page_width(otherwise: int) -> int:
+    """The number of columns of the terminal that is printed to, or another number where there is none."""
+    try:
+        is_terminal = sys.stdout.isatty()
+    except (AttributeError, ValueError):  # there is no standard output, or it is closed
+        return otherwise
+    return shutil.get_terminal_size((otherwise, 24)).columns if is_terminal else otherwise
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "edge"), counted(1200, "edge")
+    ('1 edge', '1,200 edges')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def alternatives(items: Iterable[object]) -> str:

@@ -30,8 +30,13 @@ def __getattr__(name: str) -> Typer:
 def main() -> None:
     """Run the command line: a plain question at once, and any other line by the application."""
     with one_line_errors():
-        call = None if COMPLETION in os.environ else quick(sys.argv[1:])
+        asked = os.environ.get(COMPLETION)
+        call = quick(sys.argv[1:]) if asked is None else None
         if call is not None:
             call()
+        elif asked == "complete_bash":
+            from sepset.cli.completion import in_bash
+
+            in_bash(__getattr__("app"))
         else:
             __getattr__("app")()

@@ -10,10 +10,10 @@ import typer
 from sepset.base.display import Shown, rich_table
 from sepset.cli.answers import evidence_of, rows_table, state_named
 from sepset.cli.application import AsJson, File, MissingText, Target, app
-from sepset.cli.completion import variables
+from sepset.cli.completion import states, variables
 from sepset.cli.learning import Bar, Rows, rows_about
 from sepset.cli.questions import Given, LikelihoodText, SoftText
-from sepset.cli.shared import load, require_rows_file, show
+from sepset.cli.shared import ROWS_OUT, load, require_rows_file, show, write_rows
 from sepset.errors import ArgumentError, ScopeError
 
 
@@ -51,7 +51,7 @@ def voi(
     }
     if found.costs is not None:
         payload["costs"] = dict(found.costs)
-    show(payload, as_json, found.__rich__)
+    show(payload, as_json, lambda: found)
 
 
 def _costs(texts: list[str] | None) -> dict[str, float] | None:
@@ -72,7 +72,9 @@ def _costs(texts: list[str] | None) -> dict[str, float] | None:
 def sensitivity(
     file: File,
     target: Annotated[str, typer.Option("--target", "-t", help="The target variable.", autocompletion=variables)],
-    state: Annotated[str, typer.Option("--state", help="Its state, whose probability is in question.")],
+    state: Annotated[
+        str, typer.Option("--state", help="Its state, whose probability is in question.", autocompletion=states)
+    ],
     given: Given = None,
     likelihood: LikelihoodText = None,
     soft: SoftText = None,
@@ -106,9 +108,7 @@ def predict(
     given: Given = None,
     likelihood: LikelihoodText = None,
     soft: SoftText = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default a table on the terminal.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help=ROWS_OUT)] = None,
     missing: MissingText = None,
     progress: Bar = None,
     as_json: AsJson = False,
@@ -127,9 +127,7 @@ def predict(
     kept = rows.select([v.name for v in rows.variables if v.name not in wanted])
     found = predicted(model, kept, targets=wanted, given=evidence, progress=progress).to_dataset()
     if out is not None:
-        from sepset.data.files import write_dataset
-
-        write_dataset(found, out)
+        write_rows(found, out)
         return
     listed = list(found.rows())
     show({"rows": listed}, as_json, lambda: rows_table(listed, found.variables.names))

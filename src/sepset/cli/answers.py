@@ -10,9 +10,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepset.base.display import Shown, rich_table, text_table
+from sepset.base.display import Page, Shown, rich_table, text_table
 from sepset.base.text import listing
-from sepset.cli.shared import load, require_model_file, require_picture, require_place, require_rows_file, show
+from sepset.cli.shared import (
+    load,
+    require_model_file,
+    require_picture,
+    require_place,
+    require_rows_file,
+    show,
+    write_rows,
+)
 from sepset.errors import NotApplicable, ScopeError, StateError, TooLarge
 
 if TYPE_CHECKING:
@@ -175,7 +183,8 @@ def query(
         answers = verbs.marginals(model, given=evidence, method=_method(method))
         tables = [answers[name] for name in answers]
         payload: dict[str, Any] = {"marginals": [_answer_json(t) for t in tables]}
-        show(payload, as_json, lambda: _marginals_table(tables))
+        title = f"given {answers.findings}" if answers.findings.evidence else ""
+        show(payload, as_json, lambda: _marginals_table(tables, title))
         return
     answer = verbs.query(model, target, given=evidence, method=_method(method))
     guarantees = {part: guarantee.value for part, guarantee in answer.guarantees.items()}
@@ -267,7 +276,7 @@ def best(
         "probability": _probability(best),
         "guarantees": {part: guarantee.value for part, guarantee in best.guarantees.items()},
     }
-    show(payload, as_json, best.__rich__)
+    show(payload, as_json, lambda: best)
 
 
 def _probability(best: MapResult) -> float | None:
@@ -296,9 +305,7 @@ def sample(
     model = load(file)
     drawn = verbs.sample(model, rows, given=evidence_of(model, given, likelihood, soft), seed=seed)
     if out is not None:
-        from sepset.data.files import write_dataset
-
-        write_dataset(drawn, out)
+        write_rows(drawn, out)
         return
     show(
         {"rows": list(drawn.rows())} if as_json else {},
@@ -456,14 +463,14 @@ def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> Re
 def _answer_view(answer: Any) -> RenderableType:
     """The table of a discrete answer, or the moments of a continuous one."""
     if all(v.is_discrete for v in answer.scope):
-        view: RenderableType = answer.__rich__()
+        view: RenderableType = answer
         return view
     if len(answer.scope) == 1:
-        return _marginals_table([answer.distribution])
+        return _marginals_table([answer.distribution], answer.title)
     return "\n".join(f"{part:<12} {numbers}" for part, numbers in _answer_json(answer.distribution).items())
 
 
-def _marginals_table(tables: Sequence[Any]) -> RenderableType:
+def _marginals_table(tables: Sequence[Any], title: str) -> RenderableType:
     rows: list[tuple[str, str, str]] = []
     bars: list[float] = []
     for table in tables:
@@ -476,14 +483,14 @@ def _marginals_table(tables: Sequence[Any]) -> RenderableType:
         for name, part, value in ((variable.name, "mean", table.mean()), ("", "variance", table.variance())):
             rows.append((name, part, f"{value:.6g}" if variable.size == 1 else str(value)))
             bars.append(0.0)
-    return rich_table(Shown(("variable", "state", "probability"), rows, words=2, bars=bars))
+    return rich_table(Shown(("variable", "state", "probability"), rows, title, words=2, bars=bars))
 
 
 def rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
     """The first rows as a table, with a count of all."""
     caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
     cells = [[_cell(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
-    return rich_table(Shown(names, cells, caption=caption, words=len(names)))
+    return Page(Shown(names, cells, caption=caption, words=len(names)))
 
 
 def _cell(value: Any) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import io
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,15 +35,53 @@ def variables(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def findings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """`NAME=` for the variables of the model on the line, or `NAME=STATE` where a name is complete."""
+    """`NAME=` for the variables of the model on the line that begin so, or `NAME=STATE` if that is only one."""
     model = _model(ctx)
-    return [] if model is None else [text for text in _findings(model) if text.startswith(incomplete)]
+    if model is None:
+        return []
+    found = [variable for variable in model.variables if f"{variable.name}=".startswith(incomplete)]
+    if not found:
+        found = [variable for variable in model.variables if incomplete.startswith(f"{variable.name}=")]
+    if len(found) != 1:
+        return [f"{variable.name}=" for variable in found]
+    texts = [f"{found[0].name}={state}" for state in getattr(found[0], "states", ("",))]
+    return [text for text in texts if text.startswith(incomplete)]
 
 
-def _findings(model: Model) -> Iterator[str]:
-    for variable in model.variables:
-        yield f"{variable.name}="
-        yield from (f"{variable.name}={state}" for state in getattr(variable, "states", ()))
+def states(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The states of the target on the line that begin so."""
+    model, target = _model(ctx), ctx.params.get("target")
+    if model is None or target not in model.variables.names:
+        return []
+    return [text for text in map(str, getattr(model.variables[target], "states", ())) if text.startswith(incomplete)]
+
+
+def in_bash(complete: Callable[[], object]) -> None:
+    """Print completions for bash, which takes `xray=yes` for three words and replaces only the last of them."""
+    line = os.environ.get("COMP_WORDS", "")
+    words, place, is_cut = joined_words(line.split("\n" if "\n" in line else None), int(os.environ["COMP_CWORD"]))
+    os.environ |= {"COMP_WORDS": "\n".join(words), "COMP_CWORD": str(place)}
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            complete()
+    finally:
+        for line in printed.getvalue().splitlines():
+            print(line.partition("=")[2] if is_cut else line)
+
+
+def joined_words(words: list[str], place: int) -> tuple[list[str], int, bool]:
+    """The words of a line as they were typed, the place of the one to complete, and whether bash cut it at `=`.
+
+    >>> joined_words(["sepset", "query", "asia", "--given", "xray", "=", "y"], 6)
+    (['sepset', 'query', 'asia', '--given', 'xray=y'], 4, True)
+    """
+    found: list[str] = []
+    is_cut = False
+    for k, word in enumerate(words[: place + 1]):
+        is_cut = k > 1 and (word == "=" or words[k - 1] == "=")
+        found = [*found[:-1], found[-1] + word] if is_cut else [*found, word]
+    return found, max(len(found) - 1, 0), is_cut
 
 
 def _model(ctx: typer.Context) -> Model | None:

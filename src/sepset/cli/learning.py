@@ -11,7 +11,7 @@ import typer
 
 from sepset.base.text import listing, nearest
 from sepset.cli.application import AsJson, File, MissingText, Seed, Target, app
-from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_place, require_rows_file, show
+from sepset.cli.shared import INTERRUPTED, load, require_model_file, require_place, require_rows_file, rows_file, show
 from sepset.errors import DataError, NotApplicable, ScopeError
 
 if TYPE_CHECKING:
@@ -83,7 +83,12 @@ class Filling(StrEnum):
 PART = 20_000
 """The number of rows imputed between two updates of the progress bar."""
 
-Rows = Annotated[Path, typer.Argument(help="A file of rows: .csv or .tsv (also .gz), or .parquet.")]
+Rows = Annotated[
+    Path,
+    typer.Argument(
+        parser=rows_file, metavar="data", help="A file of rows: .csv or .tsv (also .gz), or .parquet; - reads one."
+    ),
+]
 Method = Annotated[Estimator, typer.Option("--method", "-m", help="How parameters are learned.")]
 SampleSize = Annotated[
     float | None,
@@ -183,7 +188,7 @@ def fit(
         checkpoint=checkpoint,
     )
     write(found.model, out)
-    show(_fit_facts(found, out), as_json, found.__rich__)
+    show(_fit_facts(found, out), as_json, lambda: found)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
 
@@ -397,13 +402,13 @@ def evaluate(
     if folds is None:
         found = _evaluated(model, rows, losses, progress)
         facts["losses"] = {loss.name: _risk_json(risk) for loss, risk in found.items()}
-        views.append(found.__rich__())
+        views.append(found)
     else:
         chosen = estimator_of(method, sample_size, unseen, _bayesian(model), rows)
         tried = _validated(model, rows, losses, KFold(folds), chosen, seed, progress)
         facts["folds"] = folds
         facts["losses"] = {loss.name: _validated_json(risk) for loss, risk in tried.items()}
-        views.append(tried.__rich__())
+        views.append(tried)
     if target and folds is None:
         facts["calibration"] = _calibrated(model, rows, target, plot)
         views += [f"expected calibration error of {name}: {value:.4f}" for name, value in facts["calibration"].items()]

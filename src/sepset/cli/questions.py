@@ -11,6 +11,7 @@ from sepset.cli import answers
 from sepset.cli.answers import AssignmentMethod, MethodName, PictureFormat, PicturePlaces
 from sepset.cli.application import AsJson, File, Seed, Target, app
 from sepset.cli.completion import findings, variables
+from sepset.cli.shared import ROWS_OUT
 
 Given = Annotated[
     list[str] | None,
@@ -95,9 +96,7 @@ def sample(
     likelihood: LikelihoodText = None,
     soft: SoftText = None,
     seed: Seed = 0,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A .csv or .parquet file; by default a table on the terminal.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help=ROWS_OUT)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Independent draws from the model given the evidence."""

@@ -17,6 +17,7 @@ from sepset.errors import FileFormatError, ScopeError, SepsetError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from sepset.data.dataset import Dataset
     from sepset.models.model import Model
 
 IN_WORDS = {
@@ -98,8 +99,47 @@ def require_rows_file(path: Path) -> None:
     """Raise, before any work is done, if rows could not be written to the file."""
     from sepset.data.scan import file_format
 
-    require_place(path)
-    file_format(path)
+    if str(path) != "-":
+        require_place(path)
+        file_format(path)
+
+
+ROWS_OUT = "A .csv or .parquet file, or - for CSV on standard output; by default a table."
+"""The help of the option that says where rows go."""
+
+
+def rows_file(text: str) -> Path:
+    """The file with this name; for `-`, what standard input holds, in a file that is removed at the end."""
+    if text != "-":
+        return Path(text)
+    import atexit
+    import tempfile
+
+    content = sys.stdin.buffer.read()
+    suffix = next((kind for start, kind in STARTS.items() if content.startswith(start)), ".csv")
+    with tempfile.NamedTemporaryFile(suffix=suffix, delete=False) as file:
+        file.write(content)
+    atexit.register(os.unlink, file.name)
+    return Path(file.name)
+
+
+STARTS = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz"}
+"""The suffix of rows by their first bytes; others are CSV."""
+
+
+def write_rows(rows: Dataset, out: Path) -> None:
+    """Write rows to a file, or as CSV to standard output for `-`."""
+    import tempfile
+
+    from sepset.data.files import write_dataset
+
+    if str(out) != "-":
+        write_dataset(rows, out)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rows.csv"
+        write_dataset(rows, file)
+        sys.stdout.write(file.read_text(encoding="utf-8"))
 
 
 @contextmanager

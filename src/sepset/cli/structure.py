@@ -123,7 +123,7 @@ def learn(
         **options,
     )
     write(found.fit().model if method in UNDIRECTED else _fitted(found, rows, sample_size), out)
-    show(_facts(found, out, dropped), as_json, found.__rich__)
+    show(_facts(found, out, dropped), as_json, lambda: found)
     if found.status is Status.INTERRUPTED:
         raise typer.Exit(INTERRUPTED)
 

@@ -23,6 +23,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
+from sepset.factors.labels import name_of
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_codes, state_order
@@ -378,11 +379,11 @@ def _lookup(cpd: DeterministicCPD, mapping: Mapping[Any, State]) -> Callable[...
     def value(*states: State) -> State:
         key = states[0] if len(states) == 1 and states not in mapping else states
         if key not in mapping:
-            raise ModelError(f"{cpd!r} was given {len(mapping)} of {total} values; {key!r} is missing.")
+            raise ModelError(f"{name_of(cpd)} was given {len(mapping)} of {total} values; {key!r} is missing.")
         return mapping[key]
 
     if len(mapping) > total:
-        raise ModelError(f"{cpd!r} was given {len(mapping)} values; its parents have {total} joint states.")
+        raise ModelError(f"{name_of(cpd)} was given {len(mapping)} values; its parents have {total} joint states.")
     return value
 
 

@@ -32,6 +32,7 @@ from sepset.base.lazy import lazy
 from sepset.base.logarithms import log_sum
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
+from sepset.factors.labels import name_of
 from sepset.variables.variable import Discrete
 
 
@@ -120,7 +121,7 @@ class DirichletPosterior:
         silent = np.flatnonzero((self._sums == 0).any(axis=0))
         if silent.size:
             raise DataError(
-                f"{self.cpds[0]!r}: neither data nor imaginary data determine {len(silent)} contexts (first: "
+                f"{name_of(self.cpds[0])}: neither data nor imaginary data determine {len(silent)} contexts (first: "
                 f"{self.cells.describe_context(int(silent[0]))}). Use a prior with positive pseudo-counts."
             )
         return np.asarray(self.alphas / self._sums[:, self.groups])
@@ -129,7 +130,8 @@ class DirichletPosterior:
         """The log probability of the counted rows, with the parameters integrated out."""
         if not self.is_proper:
             raise ModelError(
-                f"{self.cpds[0]!r}: the prior has cells without pseudo-counts, so it is improper and gives the data no "
+                f"{name_of(self.cpds[0])}: the prior has cells without pseudo-counts, so it is improper and gives "
+                "the data no "
                 "probability. Use positive pseudo-counts."
             )
         logs = np.log(self.prior_weights) + log_evidence(self.prior, self.counts, self.groups)
@@ -146,7 +148,7 @@ class DirichletPosterior:
         if (left < 0).any():
             where = self.cells.describe_context(int(self.groups[left.argmin()]))
             context = f" in context {where}" if where != "()" else ""
-            raise DataError(f"{self.cpds[0]!r}: more rows are removed{context} than were seen there.")
+            raise DataError(f"{name_of(self.cpds[0])}: more rows are removed{context} than were seen there.")
         return replace(self, counts=left)
 
     def log_gain(self, counts: Floats) -> float:
@@ -207,7 +209,7 @@ class DirichletPosterior:
 
         if not (self.alphas > 0).all():
             raise ModelError(
-                f"{self.cpds[0]!r}: some cells have neither counts nor pseudo-counts, so there is no "
+                f"{name_of(self.cpds[0])}: some cells have neither counts nor pseudo-counts, so there is no "
                 "density. Use positive pseudo-counts."
             )
         masses = cpd.parameters.probabilities * self.cells.multiplicities
@@ -254,11 +256,11 @@ def _cell(cpd: Any, state: object, given: Mapping[Any, Any]) -> int:
     """The cell of a child's state, given the states of its parents."""
     for key in given:
         if find(cpd.parents, key) < 0:
-            raise ScopeError(f"{cpd!r} has no parent {key!r}. given= takes the states of its parents.")
+            raise ScopeError(f"{name_of(cpd)} has no parent {key!r}. given= takes the states of its parents.")
     fixed = cpd.fixed(given)
     absent = [p.name for p in cpd.parents if p not in fixed]
     if absent:
-        raise ScopeError(f"{cpd!r} needs the states of all parents in given=; {absent[0]!r} is missing.")
+        raise ScopeError(f"{name_of(cpd)} needs the states of all parents in given=; {absent[0]!r} is missing.")
     codes: Columns = {v: np.array([code]) for v, code in fixed.items()}
     codes[cpd.child] = np.array([cpd.child.code(state)])
     return int(cpd.parameters.cells(codes)[0])

@@ -269,7 +269,14 @@ class DiscreteCPD(Frozen, Tabulated):
         for i in range(num_rows):
             yield tuple(p.states[int(codes[p][i])] for p in self.parents), values[i]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The probabilities, with axes `(*parents, child)`."""
+        return np.array(self.to_table().values, dtype=dtype)
+
     def _shown(self) -> Shown:
+        """One row per joint state of the parents; without parents one per state, with its bar."""
+        if not self.parents:
+            return self.to_table().table._shown()._replace(title=self.label, head=(self.child.name, "probability"))
         cells = [(*map(str, states), *(f"{v:.6g}" for v in values)) for states, values in self._grid(MOST_SHOWN)]
         more = cut(num_entries(self.parents), "rows")
         return Shown(self._titles(), cells, self.label, more, words=len(self.parents))

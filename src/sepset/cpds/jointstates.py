@@ -27,6 +27,7 @@ from sepset.cpds.priors.dirichlet import RowPrior
 from sepset.errors import DataError, NotApplicable, TooLarge
 from sepset.factors.algebra import Columns, num_entries
 from sepset.factors.decomposition import Decomposition
+from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete
@@ -96,7 +97,7 @@ class DiscreteParameters(Parameters[D, S]):
         size = num_entries(self.cpd.scope)
         if size > LARGEST:
             raise TooLarge(
-                f"EM keeps an expected count for each of the {size:,} joint states of {self.cpd!r}; at most "
+                f"EM keeps an expected count for each of the {size:,} joint states of {name_of(self.cpd)}; at most "
                 f"{LARGEST:,} are allowed. Give it fewer parents, or make it a NoisyOr, which needs one count for each "
                 "parent's state."
             )
@@ -177,7 +178,7 @@ class JointStates(DiscreteParameters[D, Configurations]):
             return self.fitted(known, prior)
         if unseen not in ("raise", "uniform", "keep"):
             what = f"has no separate contexts; there unseen= is 'raise', 'uniform' or 'keep', not {unseen!r}"
-            raise NotApplicable(f"{self.cpd!r} {what}.")
+            raise NotApplicable(f"{name_of(self.cpd)} {what}.")
         silent = self.unseen_states(known)
         if unseen == "raise":
             self._refuse(silent)
@@ -212,7 +213,8 @@ class JointStates(DiscreteParameters[D, Configurations]):
         both = self.possible + self.aligned(other.possible)
         if len(both.counts) > LARGEST:
             raise TooLarge(
-                f"EM keeps an expected count for each joint state that the rows of {self.cpd!r} and of the CPDs it is "
+                f"EM keeps an expected count for each joint state that the rows of {name_of(self.cpd)} and of the "
+                "CPDs it is "
                 f"tied to allow, more than {LARGEST:,}. Give them their own blocks, or rows with fewer missing cells."
             )
         return replace(self, possible=both)

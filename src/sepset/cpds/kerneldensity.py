@@ -37,7 +37,7 @@ from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, S
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, Scope, find, num_entries
 from sepset.factors.coordinates import columns, entries, findings, matrix, places, states_of, width as coordinates
 from sepset.factors.decomposition import Decomposition
-from sepset.factors.labels import MOST_SHOWN, conditional
+from sepset.factors.labels import MOST_SHOWN, conditional, name_of
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.table import Table
 from sepset.semiring import SUM, Semiring
@@ -450,15 +450,17 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
         size, contexts = self.cpd.samples.size, len(self.cpd.samples.points)
         made = {name: np.array(array, dtype=np.float64, order="C") for name, array in arrays.items()}
         if made.keys() != self.arrays.keys() or not all(np.isfinite(array).all() for array in made.values()):
-            raise ModelError(f"{self.cpd!r} takes finite arrays {', '.join(self.arrays)}; found {', '.join(made)}.")
+            raise ModelError(
+                f"{name_of(self.cpd)} takes finite arrays {', '.join(self.arrays)}; found {', '.join(made)}."
+            )
         width, points, weights, rows = (made[name] for name in ("width", "points", "weights", "rows"))
         if points.shape != (len(weights), size) or rows.shape != (contexts,) or rows.sum() != len(weights):
             found = f"{points.shape} values, {weights.shape} weights and contexts of {rows.tolist()} rows"
-            raise ModelError(f"{self.cpd!r} takes {size} values and one weight per row; found {found}.")
+            raise ModelError(f"{name_of(self.cpd)} takes {size} values and one weight per row; found {found}.")
         if not ((weights > 0).all() and (rows >= 0).all() and (rows == rows.astype(np.int64)).all()):
-            raise ModelError(f"{self.cpd!r} takes weights > 0, and whole numbers of rows; found others.")
+            raise ModelError(f"{name_of(self.cpd)} takes weights > 0, and whole numbers of rows; found others.")
         if (len(width) == 0 and len(points)) or (len(width) and (width.shape != (size,) or not (width > 0).all())):
-            raise ModelError(f"{self.cpd!r} takes {size} widths > 0 for its rows; found {width.tolist()}.")
+            raise ModelError(f"{name_of(self.cpd)} takes {size} widths > 0 for its rows; found {width.tolist()}.")
         return self.from_arrays(made)
 
     def from_arrays(self, arrays: Mapping[str, Floats]) -> KernelCPD:
@@ -488,7 +490,9 @@ class KernelParameters(Parameters[KernelCPD, Samples]):
     ) -> KernelCPD:
         """The CPD on these rows."""
         if unseen not in ("raise", "keep"):
-            raise NotApplicable(f"{self.cpd!r} is made of rows; there unseen= is 'raise' or 'keep', not {unseen!r}.")
+            raise NotApplicable(
+                f"{name_of(self.cpd)} is made of rows; there unseen= is 'raise' or 'keep', not {unseen!r}."
+            )
         return self.cpd.from_statistics(stats, unseen="raise" if unseen == "raise" else "keep")
 
 

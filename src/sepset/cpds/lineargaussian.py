@@ -46,7 +46,7 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.decomposition import Decomposition
-from sepset.factors.labels import MOST_SHOWN, conditional, cut
+from sepset.factors.labels import MOST_SHOWN, conditional, cut, with_numbers
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
 from sepset.variables.matching import Match
@@ -54,6 +54,9 @@ from sepset.variables.variable import Discrete, Vector
 
 Shared: TypeAlias = Literal["covariance"] | None
 """The parameters that all contexts of a linear Gaussian have in common."""
+
+MOST_TERMS = 3
+"""The largest number of coefficients in an equation on one line."""
 
 
 @registered("linear_gaussian")
@@ -198,7 +201,7 @@ class LinearGaussian(Tabulated):
         if not good.all():
             where = states_of(self.by, int(np.argmin(good)))
             raise NotClosed(
-                f"{self!r} {complaint}: its covariance is singular{' where ' + where if where else ''}, which is a "
+                f"{self.label} {complaint}: its covariance is singular{' where ' + where if where else ''}, which is a "
                 "deterministic relation. Give it a positive variance, or use joint_gaussian, which works with moments."
             )
         return chol
@@ -213,7 +216,7 @@ class LinearGaussian(Tabulated):
         entry = joint_codes(rows, self.by, num_rows, self)
         missing = [v.name for v in self.given if v not in rows]
         if missing:
-            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+            raise DataError(f"{self.label} needs a column for {missing[0]}.")
         return entry, matrix(self.given, rows, num_rows)
 
     def log_probability(self, rows: Columns) -> Floats:
@@ -290,10 +293,10 @@ class LinearGaussian(Tabulated):
         share = checked_weights(weights, num_rows, self)
         missing = [v.name for v in self.given if v not in codes]
         if missing:
-            raise DataError(f"{self!r} needs a column for {missing[0]}.")
+            raise DataError(f"{self.label} needs a column for {missing[0]}.")
         rows = matrix((*self.given, self.child), codes, num_rows)
         names = [v.name for v in (*self.given, self.child) for _ in range(v.size)]
-        check_range(rows, names, f"{self!r} needs complete finite rows")
+        check_range(rows, names, f"{self.label} needs complete finite rows")
         return rows, entry, share
 
     def from_statistics(
@@ -323,14 +326,14 @@ class LinearGaussian(Tabulated):
         """
         if prior is not None and not isinstance(prior, WeightPrior):
             raise NotApplicable(
-                f"{self!r} takes no prior such as {prior!r}. Use NormalWeights or LaplaceWeights, or Bayes and "
+                f"{self.label} takes no prior such as {prior!r}. Use NormalWeights or LaplaceWeights, or Bayes and "
                 "PosteriorMode."
             )
         known = self.centered(stats)
         empty = np.flatnonzero(known.counts == 0)
         if empty.size and unseen == "raise":
             where = states_of(self.by, int(empty[0])) or "asked"
-            raise DataError(f"{self!r} has no data where {where}. Use unseen='keep'.")
+            raise DataError(f"{self.label} has no data where {where}. Use unseen='keep'.")
         return self._regressed(known, prior)
 
     def _regressed(self, known: Scatters, prior: WeightPrior | None) -> LinearGaussian:
@@ -370,7 +373,7 @@ class LinearGaussian(Tabulated):
         else:
             found = np.shape(stats)
         if found != expected:
-            raise DataError(f"{self!r} has statistics of shape {expected}; found {found}.")
+            raise DataError(f"{self.label} has statistics of shape {expected}; found {found}.")
         return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
 
     def with_parameters(self, intercept: Floats, coefficients: Floats, *, covariance: Floats) -> LinearGaussian:
@@ -427,7 +430,7 @@ class LinearGaussian(Tabulated):
         ]
         words = [*(v.name for v in self.by), *(["coordinate"] if len(names) > 1 else [])]
         head = (*words, "intercept", *coordinate_names(self.given), "deviation")
-        return Shown(head, rows, repr(self), cut(total, "rows"), words=len(words))
+        return Shown(head, rows, self.label, cut(total, "rows"), words=len(words))
 
     def _numbers(self, entry: int, place: int) -> list[float]:
         """The intercept, the coefficients and the deviation of a coordinate in a joint state."""
@@ -436,9 +439,20 @@ class LinearGaussian(Tabulated):
         deviation = math.sqrt(float(self.covariance.reshape(num, size, size)[entry, place, place]))
         return [float(a[entry, place]), *B[entry, place].tolist(), deviation]
 
-    def __repr__(self) -> str:
+    @property
+    def label(self) -> str:
+        """The kind of CPD with its child and parents, as in `LinearGaussian(y | x)`; errors name it so."""
         plain = conditional((self.child,), self.parents, "LinearGaussian")
         return f"{plain[:-1]}; shared covariance)" if self.shared else plain
+
+    def __repr__(self) -> str:
+        """With its equation, if there is one of few terms."""
+        if self.child.size > 1 or num_entries(self.by) > 1 or len(coordinate_names(self.given)) > MOST_TERMS:
+            return self.label
+        intercept, *coefficients, deviation = self._numbers(0, 0)
+        terms = zip(coefficients, coordinate_names(self.given), strict=True)
+        slopes = "".join(f" {'-' if b < 0 else '+'} {abs(b):.4g} {name}" for b, name in terms)
+        return with_numbers(self.label, f"{intercept:.4g}{slopes}, deviation {deviation:.4g}")
 
 
 def is_linear_gaussian(cpd: object) -> TypeGuard[LinearGaussian]:

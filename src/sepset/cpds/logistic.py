@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
+from sepset.base.text import joined
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
@@ -27,6 +29,7 @@ from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.labels import name_of, one_line
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -71,6 +74,21 @@ class LogisticCPD(DiscreteCPD):
         self._init(child, tuple(given), block)
         weights = tuple(_weights(self, parent, numbers) for parent, numbers in given.items())
         fill(self, bias=_bias(self, bias), weights=tuple(map(read_only, weights)))
+
+    def _shown(self) -> Shown:
+        """The table, and below it the log-odds of a binary child."""
+        table = super()._shown()
+        if self.child.num_states != 2:
+            return table
+        odds = [
+            f"{parent.name}={one_line(state)} {odds:+.4g}"
+            for parent, weights in zip(self.parents, self.weights, strict=True)
+            for state, odds in zip(parent.states, (weights[:, 1] - weights[:, 0]).tolist(), strict=True)
+            if odds
+        ]
+        first = f"{self.bias[1] - self.bias[0]:.4g}"
+        told = f"log-odds of {one_line(self.child.states[1])}: {', '.join(filter(None, (first, joined(odds))))}"
+        return table._replace(caption="; ".join(filter(None, (told, table.caption))))
 
     @property
     def num_parameters(self) -> int:
@@ -256,7 +274,8 @@ class Weights(JointStates[LogisticCPD]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found {prior!r}. For "
+            f"{name_of(self.cpd)} takes a prior such as NormalWeights, LaplaceWeights or ImaginaryData; found "
+            f"{prior!r}. For "
             "a mixed network give a list of priors."
         )
 
@@ -423,9 +442,11 @@ def _weights(cpd: LogisticCPD, parent: Discrete, given: ArrayLike) -> Floats:
 
 def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str) -> Floats:
     if numbers.shape != shape:
-        raise ModelError(f"{cpd!r}: the weights of {what} have the shape {numbers.shape}; expected {shape}.")
+        raise ModelError(f"{name_of(cpd)}: the weights of {what} have the shape {numbers.shape}; expected {shape}.")
     if not np.isfinite(numbers).all():
-        raise ModelError(f"{cpd!r}: the weights of {what} hold {numbers[~np.isfinite(numbers)][0]}; give finite ones.")
+        raise ModelError(
+            f"{name_of(cpd)}: the weights of {what} hold {numbers[~np.isfinite(numbers)][0]}; give finite ones."
+        )
     return numbers
 
 

@@ -40,6 +40,7 @@ from sepset.cpds.parameters import Contexts, PriorTerm, Varied, complete_rows
 from sepset.cpds.priors.dirichlet import K2, CellPrior, Dirichlet, DirichletMixture, FamilyPrior
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import Columns, num_entries
+from sepset.factors.labels import name_of
 
 LOWEST = -69.0
 """Logits this far below the largest of their group, a probability of about 1e-30, count as probability zero."""
@@ -158,7 +159,7 @@ class Multinomials(DiscreteParameters[D, Floats]):
             return np.asarray(prior.hyperparameters(cpds), dtype=np.float64).reshape(-1)
         if isinstance(prior, CellPrior):
             return self._spread(prior).reshape(-1)
-        raise NotApplicable(f"{self.cpd!r} takes a Dirichlet prior or None; found {prior!r}.")
+        raise NotApplicable(f"{name_of(self.cpd)} takes a Dirichlet prior or None; found {prior!r}.")
 
     def _spread(self, prior: CellPrior) -> Floats:
         """Pseudo-counts: one for all cells, one per cell, or those of the child's states that a cell stands for."""
@@ -203,11 +204,13 @@ class Multinomials(DiscreteParameters[D, Floats]):
             return self.pseudo_counts(unseen, cpds)
         states = self.child_states
         if (states.sum(axis=1) > 1).any():
-            raise NotApplicable(f"{self.cpd!r} has cells of several states; there unseen= is 'uniform' or a prior.")
+            raise NotApplicable(
+                f"{name_of(self.cpd)} has cells of several states; there unseen= is 'uniform' or a prior."
+            )
         marginal = counts @ states
         if not marginal.any():
             raise DataError(
-                f"{self.cpd!r} has no data at all, so the child's marginal is unknown. Use unseen='uniform'."
+                f"{name_of(self.cpd)} has no data at all, so the child's marginal is unknown. Use unseen='uniform'."
             )
         return np.asarray(marginal[states.argmax(axis=1)])
 
@@ -504,7 +507,8 @@ def exponents(alpha: Floats, is_theta: bool, cpd: object) -> Floats:
     """The exponents of the probabilities in the density whose mode is sought, for pseudo-counts `alpha`."""
     if is_theta and (alpha < 1).any():
         raise NotApplicable(
-            f"{cpd!r}: with pseudo-counts below one ({float(alpha.min()):g}) the density is unbounded at the border, "
+            f"{name_of(cpd)}: with pseudo-counts below one ({float(alpha.min()):g}) the density is unbounded at the "
+            "border, "
             "so with parameterization='theta' it has no mode. Use parameterization='softmax', larger pseudo-counts, or "
             "Bayes."
         )

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
+from sepset.base.text import joined
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -25,6 +27,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
 from sepset.factors.decomposition import Concave, Decomposition
+from sepset.factors.labels import name_of, one_line
 from sepset.semiring import SUM, Semiring
 from sepset.variables.matching import Match, state_codes
 from sepset.variables.variable import Discrete, State
@@ -163,6 +166,18 @@ class NoisyOr(NoisyCPD):
         leaks = _chances(self, np.array([leak], dtype=np.float64), "the leak")
         influences = Influences(leaks[0], effects, (1 - switch, switch))
         fill(self, influences=influences)
+
+    def _shown(self) -> Shown:
+        """The table, and below it the probabilities that it follows from."""
+        alone = [
+            f"{parent.name}={one_line(state)} {chance:.4g}"
+            for parent, chances in self.effects.items()
+            for state, chance in zip(parent.states, chances.tolist(), strict=True)
+            if chance
+        ]
+        table = super()._shown()
+        told = f"{self.child.name}={one_line(self.on)} by each cause alone: {joined(alone)}; leak {self.leak:.4g}"
+        return table._replace(caption="; ".join(filter(None, (told, table.caption))))
 
     @property
     def on(self) -> State:
@@ -333,7 +348,7 @@ class Contributions(JointStates[N]):
         levels = tuple(state_codes(self.cpd.child, child)[list(known.order)].tolist())
         if len(levels) > 2 and levels != tuple(range(len(levels))):
             raise ScopeError(
-                f"{self.cpd!r}: the order of the states of {child.name} is that of its levels; found {child!r}."
+                f"{name_of(self.cpd)}: the order of the states of {child.name} is that of its levels; found {child!r}."
             )
         return self.cpd._named((*parents, child), influences=Influences(known.leak, effects, levels))
 
@@ -358,13 +373,14 @@ class Contributions(JointStates[N]):
         if isinstance(prior, RowPrior):
             if is_theta:
                 raise NotApplicable(
-                    f"{self.cpd!r}: with parameterization='theta' {prior!r} has no mode, since its rows count no "
+                    f"{name_of(self.cpd)}: with parameterization='theta' {prior!r} has no mode, since its rows count "
+                    "no "
                     "contribution by itself. Use parameterization='softmax', or a Dirichlet prior."
                 )
             return PriorTerm(rows=ImaginaryRows(*prior.rows(cpds)))
         if not isinstance(prior, CellPrior):
             fitting = "pseudo-counts such as Dirichlet(1)" if isinstance(prior, FamilyPrior) else "a Dirichlet prior"
-            raise NotApplicable(f"{self.cpd!r} takes {fitting} or None; found {prior!r}.")
+            raise NotApplicable(f"{name_of(self.cpd)} takes {fitting} or None; found {prior!r}.")
         row = exponents(prior.pseudo_counts((1, self.cpd.child.num_states)), is_theta, self.cpd)
         return PriorTerm(counts=np.where(self.free[:, None], row, 0.0).reshape(-1))
 
@@ -387,7 +403,9 @@ class Contributions(JointStates[N]):
             return score, [np.concatenate(counts)]
 
         if expected([start])[0] == -np.inf:
-            raise DataError(f"{self.cpd!r}: the data hold joint states that its fixed parts forbid. Give it a leak.")
+            raise DataError(
+                f"{name_of(self.cpd)}: the data hold joint states that its fixed parts forbid. Give it a leak."
+            )
         return self.from_rows(maximize(expected, [start], [self.free], [alpha])[0])
 
     def keeping(self, made: N, unseen: Sequence[Bools]) -> N:
@@ -551,7 +569,8 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
         chances = np.array(effect, dtype=np.float64)
     if chances.shape != (parent.num_states,):
         raise ModelError(
-            f"{cpd!r} needs one probability, or one for each of the {parent.num_states} states of {parent.name}; "
+            f"{name_of(cpd)} needs one probability, or one for each of the {parent.num_states} states of "
+            f"{parent.name}; "
             f"found {chances.shape}."
         )
     return _chances(cpd, chances, parent.name)
@@ -560,7 +579,7 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
 def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
     bad = ~((chances >= 0) & (chances <= 1))
     if bad.any():
-        raise ModelError(f"{cpd!r}: the effect of {what} is {chances[bad][0]:g}. Probabilities lie in [0, 1].")
+        raise ModelError(f"{name_of(cpd)}: the effect of {what} is {chances[bad][0]:g}. Probabilities lie in [0, 1].")
     return np.stack([1.0 - chances, chances], axis=1)
 
 
@@ -570,7 +589,7 @@ def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> 
     shape = (1 if parent is None else parent.num_states, cpd.child.num_states)
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):
-        raise ModelError(f"{cpd!r}: the contribution of {what} has the shape {rows.shape}; expected {shape}.")
+        raise ModelError(f"{name_of(cpd)}: the contribution of {what} has the shape {rows.shape}; expected {shape}.")
     rows = rows.reshape(shape)
     check_rows(rows, cpd, lambda place: f"({what}={parent.states[place]!r})" if parent else f"({what})")
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))

@@ -27,6 +27,7 @@ from sepset.base.checks import one_of
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Scope
+from sepset.factors.labels import name_of
 from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Values(Generic[C]):
 
     def refusal(self, what: str, instead: str) -> NotApplicable:
         """The error for an operation that is not defined: which CPD, which operation, what to use instead."""
-        return NotApplicable(f"{self.cpd!r} {what}. {instead}")
+        return NotApplicable(f"{name_of(self.cpd)} {what}. {instead}")
 
     @property
     def form(self) -> dict[str, Any]:
@@ -157,10 +158,10 @@ class Values(Generic[C]):
         shapes = {name: array.shape for name, array in self.arrays.items()}
         found = {name: np.shape(array) for name, array in arrays.items()}
         if found != shapes:
-            raise ModelError(f"{self.cpd!r} takes arrays of the shapes {shapes}; found {found}.")
+            raise ModelError(f"{name_of(self.cpd)} takes arrays of the shapes {shapes}; found {found}.")
         made = {name: np.array(array, dtype=np.float64, order="C") for name, array in arrays.items()}
         if not all(np.isfinite(array).all() for array in made.values()):
-            raise ModelError(f"{self.cpd!r} takes finite parameters; found others.")
+            raise ModelError(f"{name_of(self.cpd)} takes finite parameters; found others.")
         self.check_arrays(made, tolerance)
         return self.from_arrays(made)
 
@@ -247,11 +248,11 @@ class CompleteRows(Values[C], Generic[C, S]):
 
     def from_counts(self, table: Floats) -> S:
         """The statistics of rows with these counts of joint states, in C order over the scope."""
-        raise NotApplicable(f"Counts of joint states say nothing about {self.cpd!r}. Give the rows.")
+        raise NotApplicable(f"Counts of joint states say nothing about {name_of(self.cpd)}. Give the rows.")
 
     def from_moments(self, moments: Moments) -> S:
         """The statistics of rows with these moments of the real variables in each discrete context."""
-        raise NotApplicable(f"Moments of real variables say nothing about {self.cpd!r}. Give the rows.")
+        raise NotApplicable(f"Moments of real variables say nothing about {name_of(self.cpd)}. Give the rows.")
 
     def aligned(self, stats: S) -> S:
         """The statistics of a tied CPD as if counted for this one."""

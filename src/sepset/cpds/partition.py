@@ -19,6 +19,7 @@ from sepset.cpds.multinomials import Rows
 from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Scope, check_size, num_entries
+from sepset.factors.labels import name_of
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -146,9 +147,13 @@ def _checked_parts(cpd: PartitionCPD, parts: ArrayLike | Mapping[Any, int], num_
     flat = _from_mapping(cpd, parts, total) if isinstance(parts, Mapping) else np.asarray(parts)
     shape = tuple(p.num_states for p in cpd.parents)
     if flat.shape not in (shape, (total,)) or (flat.size and flat.dtype.kind not in "iu"):
-        raise ModelError(f"{cpd!r} needs one integer per context, of shape {shape}; found {flat.dtype} {flat.shape}.")
+        raise ModelError(
+            f"{name_of(cpd)} needs one integer per context, of shape {shape}; found {flat.dtype} {flat.shape}."
+        )
     if flat.size and not (flat.min() >= 0 and flat.max() < num_parts):
-        raise ModelError(f"{cpd!r} has parts 0 to {num_parts - 1}; found {int(flat.max())} and {int(flat.min())}.")
+        raise ModelError(
+            f"{name_of(cpd)} has parts 0 to {num_parts - 1}; found {int(flat.max())} and {int(flat.min())}."
+        )
     return flat.reshape(-1).astype(np.int64)
 
 
@@ -157,11 +162,11 @@ def _from_mapping(cpd: PartitionCPD, parts: Mapping[Any, int], total: int) -> In
     for states, part in parts.items():
         listed = states if isinstance(states, tuple) else (states,)
         if len(listed) != len(cpd.parents):
-            raise ScopeError(f"{cpd!r} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
+            raise ScopeError(f"{name_of(cpd)} has {len(cpd.parents)} parents; found {len(listed)} states: {states!r}.")
         place = 0
         for parent, state in zip(cpd.parents, listed, strict=True):
             place = place * parent.num_states + parent.code(state)
         found[place] = part
     if (found < 0).any():
-        raise ModelError(f"{cpd!r}: the context {cpd.describe(int((found < 0).argmax()))} is in no part.")
+        raise ModelError(f"{name_of(cpd)}: the context {cpd.describe(int((found < 0).argmax()))} is in no part.")
     return found

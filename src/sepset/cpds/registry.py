@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 from sepset.base.arraytypes import Floats, Ints
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import Scope
+from sepset.factors.labels import name_of
 from sepset.variables.variable import Discrete, Vector
 
 KINDS: dict[str, type[Restorable]] = {}
@@ -91,7 +92,7 @@ def tag_of(cpd: object) -> str:
     for tag, kind in KINDS.items():
         if type(cpd) is kind:
             return tag
-    raise NotApplicable(f"Files have no form for {cpd!r}. Use `registered` on its class, or a TableCPD.")
+    raise NotApplicable(f"Files have no form for {name_of(cpd)}. Use `registered` on its class, or a TableCPD.")
 
 
 def kinds() -> dict[str, type[Restorable]]:

@@ -47,6 +47,7 @@ from sepset.data.scatter import Scatters
 from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Scope
 from sepset.factors.coordinates import matrix, states_of, width
+from sepset.factors.labels import name_of
 from sepset.factors.moments import check_covariances
 from sepset.factors.regression import Regression
 from sepset.variables.variable import Discrete
@@ -187,7 +188,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         found = self._conjugate(prior)
         if found is None:
             raise NotApplicable(
-                f"{self.cpd!r} takes {self._fitting}, or ImaginaryData; found {prior!r}. For a mixed network give "
+                f"{name_of(self.cpd)} takes {self._fitting}, or ImaginaryData; found {prior!r}. For a mixed network "
+                "give "
                 "a list of priors."
             )
         return found
@@ -217,7 +219,8 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         if isinstance(prior, WeightPrior):
             return PriorTerm(density=prior)
         raise NotApplicable(
-            f"{self.cpd!r} takes a prior such as NormalGamma, LinearNormalGamma, NormalWeights, LaplaceWeights or "
+            f"{name_of(self.cpd)} takes a prior such as NormalGamma, LinearNormalGamma, NormalWeights, "
+            "LaplaceWeights or "
             f"ImaginaryData; found {prior!r}. For a mixed network give a list of priors."
         )
 
@@ -270,7 +273,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
             return self._merged(empty, filling, self.cpd.from_statistics(known, prior, unseen="keep"))
         elif unseen not in ("raise", "keep"):
             what = "no regression is uniform; there unseen= is 'raise', 'marginal', 'keep' or a conjugate prior"
-            raise NotApplicable(f"{self.cpd!r}: {what}.")
+            raise NotApplicable(f"{name_of(self.cpd)}: {what}.")
         if empty.any() and unseen != "keep":
             remedy = "Give a prior such as NormalGamma(0, 1, 2, 1), or unseen='marginal'."
             where = np.flatnonzero(empty)
@@ -361,7 +364,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
     def _unbounded(self, where: str, count: float) -> DataError:
         """The error about a variance that is zero up to rounding."""
         return DataError(
-            f"{self.cpd!r}: the variance is zero{f' where {where}' if where else ''} ({count:g} rows), so the "
+            f"{name_of(self.cpd)}: the variance is zero{f' where {where}' if where else ''} ({count:g} rows), so the "
             "likelihood is unbounded: the child is constant or fitted perfectly. Use MLE(min_variance=...), or Bayes "
             "or PosteriorMode with NormalGamma(...)."
         )
@@ -438,7 +441,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         """The regression in the engine's coordinates; raises if it fits some rows exactly."""
         cpd, start = self.cpd, self._origin
         if not (cpd.covariance > 0).all():
-            raise NotClosed(f"{cpd!r} fits some rows exactly; {COLLAPSE}")
+            raise NotClosed(f"{name_of(cpd)} fits some rows exactly; {COLLAPSE}")
         moved = cpd.intercept + (cpd.coefficients @ start[:-1]) - start[-1]
         return [Regression.of(cpd.child, cpd.given, cpd.by, moved, cpd.coefficients, cpd.covariance)]
 
@@ -504,7 +507,7 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
         density = None if rest is None else rest.density
         keeps = isinstance(density, RegressionDensity) and not density.is_flat
         if not keeps and made.covariance.min() <= self.smallest:
-            raise NotClosed(f"{self.cpd!r} fits some rows exactly; {COLLAPSE}")
+            raise NotClosed(f"{name_of(self.cpd)} fits some rows exactly; {COLLAPSE}")
         return made
 
     def expected_contexts(self, stats: Floats) -> Contexts:

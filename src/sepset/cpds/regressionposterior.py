@@ -25,6 +25,7 @@ from sepset.data.scatter import Scatters
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, find
 from sepset.factors.coordinates import matrix, states_of, width
+from sepset.factors.labels import name_of
 from sepset.variables.variable import Vector
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ class RegressionPosterior:
             return post.expected_covariance()
         except ModelError as error:
             raise ModelError(
-                f"{self.cpds[0]!r}: with {post.degrees:g} degrees of freedom (twice the shape) the variance has no "
+                f"{name_of(self.cpds[0])}: with {post.degrees:g} degrees of freedom (twice the shape) the variance "
+                "has no "
                 "mean. Use a stronger prior, or PosteriorMode."
             ) from error
 
@@ -175,7 +177,7 @@ class RegressionPosterior:
         post = self.contexts[_context(cpd, given)]
         known, asked = parameter_places(cpd), getattr(parameter, "name", parameter)
         if not isinstance(asked, str) or asked not in known:
-            raise ScopeError(f"{cpd!r} has no parameter {asked!r}: {listing(known)}.{nearest(asked, known)}")
+            raise ScopeError(f"{name_of(cpd)} has no parameter {asked!r}: {listing(known)}.{nearest(asked, known)}")
         row, coordinate = known[asked]
         if isinstance(post, KnownPart):
             return post.marginal(row)
@@ -211,7 +213,7 @@ def imagined(cpd: LinearGaussian, stats: Scatters) -> tuple[RegressionPrior, ...
     if bad:
         where = f" where {states_of(cpd.by, bad[0])}" if cpd.by else ""
         raise ModelError(
-            f"{cpd!r}: {stats.counts[bad[0]]:g} imaginary rows{where} give no prior of a regression. It takes "
+            f"{name_of(cpd)}: {stats.counts[bad[0]]:g} imaginary rows{where} give no prior of a regression. It takes "
             f"more than {num + size - 1} rows, parents that are not collinear, and a child that they do not fit "
             "exactly. Add rows, or use NormalGamma(...); or PosteriorMode, which takes any rows."
         )
@@ -255,9 +257,11 @@ def _context(cpd: LinearGaussian, given: Mapping[Any, Any]) -> int:
     for key, state in given.items():
         axis = find(cpd.by, key)
         if axis < 0:
-            raise ScopeError(f"{cpd!r} has no discrete parent {key!r}. given= takes the states of those.")
+            raise ScopeError(f"{name_of(cpd)} has no discrete parent {key!r}. given= takes the states of those.")
         codes[cpd.by[axis]] = np.array([cpd.by[axis].code(state)])
     absent = [v.name for v in cpd.by if v not in codes]
     if absent:
-        raise ScopeError(f"{cpd!r} needs the states of all discrete parents in given=; {absent[0]!r} is missing.")
+        raise ScopeError(
+            f"{name_of(cpd)} needs the states of all discrete parents in given=; {absent[0]!r} is missing."
+        )
     return int(joint_codes(codes, cpd.by, 1, cpd)[0])

@@ -22,6 +22,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.cpds.tree import smallest_form
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, axis_of, num_entries
+from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match
 from sepset.variables.universe import Variables
@@ -327,7 +328,7 @@ class RuleCells(Multinomials[RuleCPD]):
             raise DataError(unseen_message(self.cpd, np.flatnonzero(empty), len(empty), self.cpd.partition.describe))
         if unseen not in ("raise", "uniform"):
             what = f"has no separate contexts; there unseen= is 'raise' or 'uniform', not {unseen!r}"
-            raise NotApplicable(f"{self.cpd!r} {what}.")
+            raise NotApplicable(f"{name_of(self.cpd)} {what}.")
         return self.from_probabilities(self.ratios(total))
 
     def estimate(self, stats: Floats, prior: PriorTerm | None = None) -> RuleCPD:
@@ -419,7 +420,7 @@ def _masks(cpd: RuleCPD, rules: list[Rule]) -> tuple[Bools, ...]:
             allowed = [cpd.scope[axis].code(s) for s in (states if isinstance(states, Set | tuple) else (states,))]
             masks[axis][place] = np.isin(np.arange(cpd.scope[axis].num_states), allowed)
             if not allowed:
-                raise ModelError(f"{cpd!r}: rule {place} allows no state of {cpd.scope[axis].name}.")
+                raise ModelError(f"{name_of(cpd)}: rule {place} allows no state of {cpd.scope[axis].name}.")
     return masks
 
 
@@ -432,7 +433,7 @@ def _grow(cpd: RuleCPD, masks: tuple[Bools, ...], root: Ints, leaves: list[Ints]
         if not any(mentions):
             leaves.append(_leaf(cpd, masks[-1], active, possible))
             if len(leaves) > MAX_LEAVES:
-                raise TooLarge(f"{cpd!r}: its rules induce more than {MAX_LEAVES} contexts of the parents.")
+                raise TooLarge(f"{name_of(cpd)}: its rules induce more than {MAX_LEAVES} contexts of the parents.")
             return len(leaves) - 1
         axis = int(np.argmax(mentions))
         route = [-1] * cpd.parents[axis].num_states
@@ -467,7 +468,7 @@ def _leaf(cpd: RuleCPD, allowed: Bools, active: Ints, possible: tuple[Bools, ...
             ]
             where = ", ".join(f"{v.name}={s!r}" for v, s in [*states, (cpd.child, cpd.child.states[code])])
             what = f"rules {', '.join(map(str, rules))} all apply" if len(rules) else "no rule applies"
-            raise ModelError(f"{cpd!r}: {what} at ({where}). Exactly one rule must apply everywhere.")
+            raise ModelError(f"{name_of(cpd)}: {what} at ({where}). Exactly one rule must apply everywhere.")
         chosen[code] = rules[0]
     return chosen
 

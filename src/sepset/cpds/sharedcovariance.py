@@ -32,6 +32,7 @@ from sepset.data.scatter import Scatters
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns
 from sepset.factors.coordinates import matrix, width
+from sepset.factors.labels import name_of
 from sepset.variables.variable import Vector
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def imagined_together(cpd: LinearGaussian, stats: Scatters) -> tuple[Any, ...]:
     squares = stats.products[:, range(-size, 0), range(-size, 0)].sum(axis=0)
     if found is None or not _is_definite(found.noise.scale, squares) or found.noise.degrees <= size - 1:
         raise ModelError(
-            f"{cpd!r}: {stats.counts.sum():g} imaginary rows give no prior of regressions that share one covariance. "
+            f"{name_of(cpd)}: {stats.counts.sum():g} imaginary rows give no prior of regressions that share one "
+            "covariance. "
             f"It takes {num} or more in each context, more than {num * contexts + size - 1} in all, parents that are "
             "not collinear, and a child that they do not fit exactly. Add rows, or use NormalGamma(...); or "
             "PosteriorMode, which takes any rows."

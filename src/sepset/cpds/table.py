@@ -135,6 +135,8 @@ class TableCPD(DiscreteCPD):
         """One less than the child's states, for each joint state of the parents."""
         return num_entries(self.parents) * (self.child.num_states - 1)
 
+    __iter__ = None  # type: ignore[assignment, unused-ignore]  # its rows are read by states, not in turn
+
     def __getitem__(self, states: object) -> Floats:
         """The row at the parents' states (a tuple, or one bare state for one parent)."""
         place = row_place(self, states)

@@ -22,6 +22,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, NotApplicable, ScopeError
 from sepset.factors.algebra import Columns, Factor, Scope, num_entries
 from sepset.factors.entries import row_of
+from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_order
 from sepset.variables.universe import Variables
@@ -252,7 +253,7 @@ def _written(cpd: TreeCPD, node: Node | int) -> Subtree:
 def _document(cpd: TreeCPD, node: Node, depth: int = 0) -> dict[str, Any]:
     """A test as plain values: the variable, and for each branch its codes and the test that follows, if any."""
     if depth > MAX_DEPTH:
-        raise NotApplicable(f"Files hold trees up to {MAX_DEPTH} tests deep; {cpd!r} is deeper.")
+        raise NotApplicable(f"Files hold trees up to {MAX_DEPTH} tests deep; {name_of(cpd)} is deeper.")
     branches: list[dict[str, Any]] = []
     for place, branch in enumerate(node.branches):
         codes = [code for code, route in enumerate(node.route) if route == place]
@@ -317,15 +318,21 @@ def _branches(cpd: TreeCPD, split: Split, possible: frozenset[int]) -> list[tupl
     for key, subtree in split.branches.items():
         codes = [variable.code(state) for state in (key if isinstance(key, tuple) else (key,))]
         if not codes or not left.issuperset(codes) or len(set(codes)) != len(codes):
-            raise ModelError(f"{cpd!r}: the branch {variable.name}={key!r} repeats a state or can never be reached.")
+            raise ModelError(
+                f"{name_of(cpd)}: the branch {variable.name}={key!r} repeats a state or can never be reached."
+            )
         left.difference_update(codes)
         found.append((codes, subtree))
     if left and split.otherwise is None:
         states = listing(variable.states[code] for code in sorted(left))
-        raise ModelError(f"{cpd!r}: the split on {variable.name} has no branch for {states}. Add it, or otherwise=.")
+        raise ModelError(
+            f"{name_of(cpd)}: the split on {variable.name} has no branch for {states}. Add it, or otherwise=."
+        )
     if split.otherwise is not None:
         if not left:
-            raise ModelError(f"{cpd!r}: every state of {variable.name} has a branch; otherwise= is never reached.")
+            raise ModelError(
+                f"{name_of(cpd)}: every state of {variable.name} has a branch; otherwise= is never reached."
+            )
         found.append((sorted(left), split.otherwise))
     return found
 

@@ -16,7 +16,7 @@ from sepset.base.checks import generator, one_of, row_weights
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made
-from sepset.base.text import listing
+from sepset.base.text import counted, listing
 from sepset.data.binding import REMEDY, bind_frame, missing_message
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
 from sepset.data.columns import Cells, Levels, absent, has_absent
@@ -37,8 +37,11 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-SHOWN_ROWS, SHOWN_COLUMNS = 8, 10
-"""How much of a dataset a display shows."""
+SHOWN_ROWS = 8
+"""The number of rows of a dataset that a display shows."""
+
+MISSING_CELL = "?"
+"""The text that stands for a cell without a value."""
 
 
 class Dataset(Frozen, Tabulated):
@@ -205,6 +208,22 @@ class Dataset(Frozen, Tabulated):
 
     def __len__(self) -> int:
         return self.num_rows
+
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns: `dict(dataset)` has the columns as arrays."""
+        return self.variables.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, key: object) -> bool:
+        return (key.name if isinstance(key, Discrete | Vector) else key) in self.variables.names
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The cells as `dataset[name]` gives them, one row per case and one column per variable."""
+        columns = [self[name] for name in self]
+        found = side_by_side(columns, self.num_rows, np.result_type(*columns) if columns else np.float64)
+        return found if dtype is None else found.astype(dtype)
 
     def column(self, variable: VariableLike) -> AnyInts | Floats:
         """The stored column, read-only: codes of a discrete variable, numbers of a real one."""
@@ -470,19 +489,18 @@ class Dataset(Frozen, Tabulated):
         return {v.name: Levels(c, v.states, True) if isinstance(v, Discrete) else Cells(c) for v, c in pairs}  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
-        rows, variables = _count(self.num_rows, "row"), _count(len(self.variables), "variable")
+        rows, variables = counted(self.num_rows, "row"), counted(len(self.variables), "variable")
         weight = "" if self.weights is None else f" of weight {self.total_weight:,.6g}"
         return f"Dataset({rows}{weight}, {variables}{_short_names(self.variables)})"
 
     def _shown(self) -> Shown:
         """The first rows and columns."""
-        names = self.variables.names[:SHOWN_COLUMNS]
-        more = ["..."] if len(self.variables) > SHOWN_COLUMNS else []
-        part = self.select(names).head(SHOWN_ROWS)
-        rows = [[*("" if cell is None else str(cell) for cell in row.values()), *more] for row in part.rows()]
-        head = [*names, *more]
+        head = self.variables.names
+        cells = [list(row.values()) for row in self.head(SHOWN_ROWS).rows()]
+        rows = [[MISSING_CELL if cell is None else str(cell) for cell in row] for row in cells]
         cut = f"first {SHOWN_ROWS} of {self.num_rows:,} rows" if head and self.num_rows > SHOWN_ROWS else ""
-        notes = "\n".join(filter(None, (cut, *self.notes)))
+        missing = f"{MISSING_CELL} is missing" if any(cell is None for row in cells for cell in row) else ""
+        notes = "\n".join(filter(None, ("; ".join(filter(None, (cut, missing))), *self.notes)))
         return Shown(head, rows if head else (), repr(self), notes, words=len(head))
 
 
@@ -498,10 +516,6 @@ def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTyp
         for place, column in enumerate(columns):
             out[start : start + block, place] = column[start : start + block]
     return out
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _short_names(variables: Variables, limit: int = 6) -> str:

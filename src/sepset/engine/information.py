@@ -13,15 +13,17 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.checks import number, whole
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
+from sepset.base.entries import Answers
 from sepset.base.frames import FrameKind, frame
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
+from sepset.inference.documents import about_document, findings_document
 from sepset.inference.method import dense
-from sepset.inference.result import Answers, Result
+from sepset.inference.result import Result
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.findings import NOTHING_FOUND, Findings
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from sepset.engine.engine import Engine
 
 Names = VariableLike | Iterable[VariableLike]
+
+NEGLIGIBLE = 1e-3
+"""The share of the largest reduction below which a candidate is left out of a chart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +107,12 @@ class InformationValues(Result, Answers[str, float], Report):
 
         Args:
             ax: matplotlib axes.
-            num_candidates: the number of candidates, the first of all.
+            num_candidates: the largest number of candidates; those that say next to nothing are left out.
         """
         axes = axes_of(ax)
-        shown = list(itertools.islice(self.per_cost.items(), whole("num_candidates", num_candidates, least=1)))
+        least = NEGLIGIBLE * max(filter(math.isfinite, self.per_cost.values()), default=0.0)
+        telling = [(name, value) for name, value in self.per_cost.items() if value >= least]
+        shown = telling[: whole("num_candidates", num_candidates, least=1)]
         lengths = [value if math.isfinite(value) else 0.0 for _, value in shown]
         axes.barh(range(len(shown)), lengths, color=BELOW)
         named_rows(axes, [name if math.isfinite(value) else f"{name} (free)" for name, value in shown])
@@ -113,6 +120,12 @@ class InformationValues(Result, Answers[str, float], Report):
         axes.set_xlabel(f"expected reduction of entropy ({unit})")
         entitle(axes, f"{self.title}: {self.entropy:.4g} nats unknown")
         return axes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The expected reductions in plain values, as `to_json` writes them."""
+        told = {"entropy": self.entropy, "reductions": self.reductions, "costs": self.costs}
+        asked = {"targets": list(self.targets), "given": findings_document(self.findings)}
+        return {**asked, **plain(told), **about_document(self)}
 
     def __getitem__(self, key: VariableLike) -> float:
         name = key.name if isinstance(key, Discrete | Vector) else key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,20 +10,25 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
 from sepset.base.frames import FrameKind
-from sepset.base.text import listing, nearest
+from sepset.base.text import joined, listing, nearest
 from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
 from sepset.engine.blanket import OnImpossible
 from sepset.engine.rows import most_probable
 from sepset.engine.uncertainrows import UncertainRows
 from sepset.errors import ImpossibleEvidence, ScopeError
+from sepset.factors.labels import FEW, one_line
 from sepset.inference.conflict import impossible
+from sepset.inference.documents import about_document
 from sepset.inference.evidencerows import RowMoments
 from sepset.inference.method import Prepared
 from sepset.inference.result import Result
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
+
+FIRST_ROWS, FEW_TARGETS = 8, 4
+"""The number of rows and targets that are shown."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +55,17 @@ class Prediction(Report, Result):
 
     def __len__(self) -> int:
         return len(self.log_probability)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The most probable state of each target, or its mean, row by row."""
+        return iter(self.dataset.rows())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The posterior of the only target, one row per row of data and one column per state."""
+        if len(self.targets) != 1:
+            names = listing([v.name for v in self.targets])
+            raise ScopeError(f"Predictions of {names} are several arrays. Use probabilities(target) or to_frame().")
+        return np.array(self.probabilities(self.targets[0]), dtype=dtype)
 
     def probabilities(self, target: VariableLike | tuple[VariableLike, ...]) -> Floats:
         """The posterior of a discrete target, one row per row of data and one column per state; NaN where impossible.
@@ -124,6 +140,13 @@ class Prediction(Report, Result):
         variables: list[Discrete | Vector] = [*self.targets, *map(Real, parts)]
         return Dataset.from_codes(variables, columns)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The rows of `to_frame` in plain values, with the log probability of each, as `to_json` writes them."""
+        rows = [plain(row) for row in self.to_dataset().rows()]
+        names = [v.name for v in self.targets]
+        logs = plain(self.log_probability)
+        return {"targets": names, "rows": rows, "log_probability": logs, **about_document(self)}
+
     def _target(self, target: VariableLike) -> Discrete | Vector:
         name = target.name if isinstance(target, Discrete | Vector) else target
         for variable in self.targets:
@@ -133,23 +156,46 @@ class Prediction(Report, Result):
         raise ScopeError(f"{name!r} was not predicted; targets are {listing(names)}.{nearest(name, names)}")
 
     def __repr__(self) -> str:
-        names = ", ".join(v.name for v in self.targets[:6]) + (", ..." if len(self.targets) > 6 else "")
-        return f"Prediction({len(self)} rows; {names})"
+        told = "; ".join(self._summary(v) for v in self.targets[:FEW_TARGETS])
+        return f"Prediction({len(self):,} rows; {told}{'; ...' if len(self.targets) > FEW_TARGETS else ''})"
 
     def _shown(self) -> Shown:
-        rows = [
-            (v.name, str(state), f"{count:,}")
-            for v in self.targets
-            if isinstance(v, Discrete)
-            for state, count in zip(v.states, self._counts(v), strict=True)
-        ]
-        rows += [(name, "mean", f"{np.nanmean(found.mean):.6g}") for name, found in self._moments.items()]
-        return Shown(("target", "most probable state", "rows"), rows, f"Prediction of {len(self):,} rows", words=2)
+        """The first rows: the most probable state of each target with its probability, or the mean and deviation."""
+        shown = self.targets[:FEW_TARGETS]
+        columns = [column for v in shown for column in self._columns(v)]
+        titles = [title for v in shown for title in (v.name, "probability" if isinstance(v, Discrete) else "deviation")]
+        more = f"first {FEW_TARGETS} of {len(self.targets)} targets" if len(self.targets) > FEW_TARGETS else ""
+        rows = f"first {FIRST_ROWS} of {len(self):,} rows" if len(self) > FIRST_ROWS else ""
+        counts = [self._summary(v) for v in shown if isinstance(v, Discrete)]
+        caption = "; ".join(filter(None, (rows, more, *counts)))
+        title = f"Prediction of {len(self):,} rows"
+        return Shown(titles, list(zip(*columns, strict=True)), title, caption, words=len(titles))
 
-    def _counts(self, target: Discrete) -> Ints:
-        """The number of rows in which each state is the most probable."""
+    def _columns(self, target: Discrete | Vector) -> Iterator[list[str]]:
+        """The first states and their probabilities, or means and deviations, as text."""
+        first = slice(FIRST_ROWS)
+        if not isinstance(target, Discrete):
+            moments = self._real(target)
+            yield [_rounded(mean) for mean in moments.mean[first]]
+            yield [_rounded(np.sqrt(variance)) for variance in moments.variance[first]]
+            return
+        codes, shares = self.codes(target)[first], self.probabilities(target)[first]
+        yield [str(target.states[code]) if code >= 0 else "impossible" for code in codes.tolist()]
+        yield [f"{row[code]:.4f}" if code >= 0 else "" for code, row in zip(codes.tolist(), shares, strict=True)]
+
+    def _summary(self, target: Discrete | Vector) -> str:
+        """How many rows have each state as the most probable; the mean of a real target over all rows."""
+        if not isinstance(target, Discrete):
+            return f"{target.name} {_rounded(np.nanmean(self.mean(target), axis=0))} in the mean"
         codes = self.codes(target)
-        return np.bincount(codes[codes >= 0], minlength=target.num_states)
+        counts = np.bincount(codes[codes >= 0], minlength=target.num_states).tolist()
+        pairs = (f"{one_line(state)} {count:,}" for state, count in zip(target.states, counts, strict=True))
+        return f"{target.name}: {joined(pairs, FEW)}"
+
+
+def _rounded(value: Any) -> str:
+    """A number, or those of a vector, with six digits."""
+    return " ".join(f"{number:.6g}" for number in np.atleast_1d(value).tolist())
 
 
 class Source(NamedTuple):

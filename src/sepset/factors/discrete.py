@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
 
+from sepset.base import axes as charts
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.base.axes import axes_of, is_crowded, named_columns, named_rows, plain
+from sepset.base.axes import axes_of, is_crowded, named_columns, named_rows
 from sepset.base.checks import fraction, generator
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown, plain
+from sepset.base.entries import Entries
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen
 from sepset.base.text import joined, listing
@@ -23,10 +26,14 @@ from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike, listed
 
 
-class DiscreteFactor(Frozen, Tabulated):
-    """A factor over discrete variables, whatever its storage: `Table` or `SparseTable`."""
+class DiscreteFactor(Entries, Frozen, Report):
+    """A factor over discrete variables, whatever its storage: `Table` or `SparseTable`.
+
+    Its keys are the states of its variable, or the joint states of several as tuples.
+    """
 
     __slots__ = ()
+    __array_ufunc__ = None  # so that a number of NumPy times a factor is a factor
     scope: tuple[Discrete, ...]
 
     @property
@@ -138,6 +145,30 @@ class DiscreteFactor(Frozen, Tabulated):
             "state of each in this order."
         )
 
+    def keys(self) -> tuple[Any, ...]:
+        """The states of one variable, or the joint states of several as tuples."""
+        return tuple(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        domains = [v.states for v in self.scope]
+        return iter(domains[0]) if len(domains) == 1 else itertools.product(*domains)
+
+    def __len__(self) -> int:
+        return num_entries(self.scope)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self._dense(), dtype=dtype, copy=True) if copy else np.asarray(self._dense(), dtype=dtype)
+
+    def _dense(self) -> Floats:
+        """All values, with one axis per variable."""
+        dense = np.zeros(self.shape)
+        codes, values = self.cells()
+        dense[tuple(codes.T)] = values
+        return dense
+
     def __float__(self) -> float:
         if num_entries(self.scope) != 1:
             raise TypeError(f"Only a table with one entry is a number; {self!r} has {num_entries(self.scope)}.")
@@ -228,9 +259,7 @@ class DiscreteFactor(Frozen, Tabulated):
         if len(self.scope) not in (1, 2):
             raise ScopeError(f"Only tables of one or two variables have a picture; {self!r} has {len(self.scope)}.")
         axes, last = axes_of(ax), self.scope[-1]
-        dense = np.zeros(self.shape)
-        codes, values = self.cells()
-        dense[tuple(codes.T)] = values
+        dense = self._dense()
         if len(self.scope) == 1:
             _bar_chart(axes, dense, last, grow=ax is None)
         else:
@@ -243,10 +272,28 @@ class DiscreteFactor(Frozen, Tabulated):
         columns: dict[str, list[Any]] = {
             v.name: [v.states[code] for code in codes[:, axis].tolist()] for axis, v in enumerate(self.scope)
         }
-        name = "value"
-        while name in columns:
-            name += "_"
-        return frame({**columns, name: values.tolist()}, kind)
+        return frame({**columns, self._title: values.tolist()}, kind)
+
+    @property
+    def _title(self) -> str:
+        """The title of the values, which no variable has."""
+        title = "value"
+        while any(v.name == title for v in self.scope):
+            title += "_"
+        return title
+
+    def to_dict(self) -> dict[str, Any]:
+        """The variables and a row for each stored entry, as `to_frame` has them.
+
+        >>> from sepset.factors.table import Table
+        >>> Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]).to_dict()["values"][0]
+        {'coin': 'head', 'value': 0.25}
+        """
+        names = [v.name for v in self.scope]
+        entries = (zip(names, states, strict=True) for states, _ in self._entries(self.size))
+        values = self.cells()[1].tolist()
+        rows = [plain({**dict(states), self._title: value}) for states, value in zip(entries, values, strict=True)]
+        return {"variables": names, "values": rows}
 
     def _entries(self, limit: int) -> Iterator[tuple[tuple[State, ...], float]]:
         """The first `limit` stored entries in C order, as (states, value)."""
@@ -286,11 +333,11 @@ def _bar_chart(axes: Any, values: Floats, variable: Discrete, *, grow: bool) -> 
     if not is_crowded(names):
         axes.bar(range(len(names)), values)
         named_columns(axes, names)
-        axes.set(xlabel=plain(variable.name), ylabel="value")
+        axes.set(xlabel=charts.plain(variable.name), ylabel="value")
     else:
         axes.barh(range(len(names)), values)
         named_rows(axes, names, grow=grow)
-        axes.set(ylabel=plain(variable.name), xlabel="value")
+        axes.set(ylabel=charts.plain(variable.name), xlabel="value")
 
 
 def _heat_map(axes: Any, dense: Floats, rows: Discrete, columns: Discrete) -> None:
@@ -298,7 +345,7 @@ def _heat_map(axes: Any, dense: Floats, rows: Discrete, columns: Discrete) -> No
     image = axes.imshow(dense, aspect="auto", cmap="Blues", vmin=min(0.0, float(dense.min(initial=0.0))))
     named_columns(axes, [str(state) for state in columns.states])
     named_rows(axes, [str(state) for state in rows.states])
-    axes.set(xlabel=plain(columns.name), ylabel=plain(rows.name), ylim=(rows.num_states - 0.5, -0.5))
+    axes.set(xlabel=charts.plain(columns.name), ylabel=charts.plain(rows.name), ylim=(rows.num_states - 0.5, -0.5))
     axes.figure.colorbar(image, ax=axes, label="value")
     if dense.size > MOST_NUMBERS:
         return

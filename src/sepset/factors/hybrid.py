@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,15 @@ from sepset.factors.coordinates import (
     width,
 )
 from sepset.factors.gaussian import CanonicalGaussian, GaussianConditional, check_definite, integrates, log_number
-from sepset.factors.labels import MOST_SHOWN, conditional, cut, moment_names, moment_numbers, one_line, short
+from sepset.factors.labels import (
+    MOST_SHOWN,
+    conditional,
+    cut,
+    moment_names,
+    moment_numbers,
+    one_line,
+    short,
+)
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import NUMBER, Table, TableConditional
 from sepset.semiring import SUM, Semiring
@@ -399,7 +407,7 @@ class CanonicalTable(Tabulated):
         """The titles and rows of a table: states, then probability and moments; constants of improper forms."""
         found, names = self._moments(), coordinate_names(self.continuous)
         if found is None:
-            titles, numbers = ["g"], self.forms.g[:, None]
+            titles, numbers = _parameters(self.forms, names)
         else:
             titles, numbers = ["probability", *moment_names(names)], np.column_stack(found)
         states = itertools.product(*(v.states for v in self.discrete))
@@ -466,6 +474,14 @@ class CanonicalTable(Tabulated):
 
     def __repr__(self) -> str:
         return short(self)
+
+
+def _parameters(forms: Forms, names: Sequence[str]) -> tuple[list[str], Floats]:
+    """The titles and numbers of canonical forms: the constant, the vector, and the upper half of the matrix."""
+    upper = np.triu_indices(len(names))
+    places = itertools.combinations_with_replacement(range(len(names)), 2)
+    pairs = [f"K {names[i]} {names[j]}" if i != j else f"K {names[i]}" for i, j in places]
+    return ["g", *(f"h {name}" for name in names), *pairs], np.column_stack([forms.g, forms.h, forms.K[:, *upper]])
 
 
 Factors = Table | CanonicalGaussian | CanonicalTable

@@ -17,7 +17,8 @@ def label(variable: Discrete | Vector) -> str:
     >>> label(Discrete("grade", "ABC"))
     'grade[3]'
     """
-    return f"{variable.name}[{variable.num_states}]" if isinstance(variable, Discrete) else variable.name
+    name = one_line(variable.name)
+    return f"{name}[{variable.num_states}]" if isinstance(variable, Discrete) else name
 
 
 def _labels(scope: Sequence[Discrete | Vector], limit: int = 8) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
 from sepset.base.checks import fraction, generator
-from sepset.base.display import Shown, Tabulated
+from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
@@ -45,7 +45,7 @@ MOST_CORRELATED = 6
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class Gaussian(Tabulated):
+class Gaussian(Report):
     r"""The normal distribution $N(\mu; \Sigma)$ over real variables; $\Sigma$ may be singular.
 
     Args:
@@ -203,6 +203,16 @@ class Gaussian(Tabulated):
         head = ("variable", "mean", "deviation", *(f"correlation with {name}" for name in joint))
         return Shown(head, rows[:MOST_SHOWN], short(self), cut(len(names), "coordinates"))
 
+    def to_dict(self) -> dict[str, Any]:
+        """The names of the variables, the mean and the covariance.
+
+        >>> from sepset.variables.variable import Real
+        >>> Gaussian(Real("x"), 1.5, covariance=4.0).to_dict()
+        {'variables': ['x'], 'mean': [1.5], 'covariance': [[4.0]]}
+        """
+        names = [v.name for v in self.scope]
+        return {"variables": names, "mean": self.mu.tolist(), "covariance": self.covariance.tolist()}
+
     def _as_mixture(self) -> GaussianMixture:
         return GaussianMixture(self.scope, [1.0], means=self.mu[None], covariances=self.covariance[None])
 
@@ -211,7 +221,7 @@ class Gaussian(Tabulated):
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class GaussianMixture(Tabulated):
+class GaussianMixture(Report):
     r"""The mixture $\sum_i w_i N(\mu_i; \Sigma_i)$ over real variables.
 
     Args:
@@ -419,9 +429,14 @@ class GaussianMixture(Tabulated):
         more = filter(None, (self.in_words(), cut(self.num_components, "components")))
         return Shown(head, rows, short(self), "; ".join(more), words=0)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The names of the variables, and the weight, mean and covariance of each component."""
+        names = [v.name for v in self.scope]
+        arrays = {"weights": self.weights, "means": self.means, "covariances": self.covariances}
+        return {"variables": names, **{name: array.tolist() for name, array in arrays.items()}}
+
     def __repr__(self) -> str:
-        names = short(self).removesuffix(")")
-        return f"{names}; {self.num_components} components)"
+        return with_numbers(short(self), f"{self.num_components} components, {self.in_words()}")
 
 
 def _moments_in_words(mean: Floats, covariance: Floats) -> str:

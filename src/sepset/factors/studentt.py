@@ -116,4 +116,5 @@ class StudentT(Worded):
         return np.asarray(drawn[:, 0] if size == 1 else drawn)
 
     def __repr__(self) -> str:
-        return f"StudentT({self.degrees:g} degrees, location {self.location.tolist()}, scale {self.scale.tolist()})"
+        location, scale = (", ".join(f"{x:.6g}" for x in part.tolist()) for part in (self.location, self.scale))
+        return f"StudentT({self.degrees:g} degrees of freedom, location {location}, scale {scale})"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sepset.base.display import html_text
 from sepset.base.frozen import fill
 from sepset.base.membership import without
-from sepset.base.text import listing
+from sepset.base.text import counted, listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import each, name_of
 from sepset.graphs.elimination import Cards, GraphElimination
@@ -197,7 +197,8 @@ class ClusterGraph(Sketched):
 
     def __repr__(self) -> str:
         largest = max(map(len, self.clusters), default=0)
-        return f"{type(self).__name__}({len(self)} clusters of up to {largest}, {len(self.edges)} edges)"
+        sizes = f"{counted(len(self), 'cluster')} of up to {largest}, {counted(len(self.edges), 'edge')}"
+        return f"{type(self).__name__}({sizes})"
 
     def _sketch(self) -> Sketch:
         """Clusters, and their sepsets on the edges between them."""

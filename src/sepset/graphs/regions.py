@@ -35,7 +35,7 @@ def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None
     0 - 1: A
     0 - 2: B
     """
-    large = [scope_of(scope) for scope in scopes]
+    large = _scopes(scopes)
     names = _names(large, variables)
     number = {name: len(large) + i for i, name in enumerate(names)}
     links = [(i, number[name], (name,)) for i, scope in enumerate(large) for name in scope]
@@ -64,7 +64,7 @@ def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) ->
     (True, False)
     """
     names = list(scope_of(list(order)))
-    large = [scope_of(scope) for scope in scopes]
+    large = _scopes(scopes)
     position = {name: i for i, name in enumerate(_names(large, names))}
     widest = max(large, key=len, default=())
     if bound < max(1, len(widest)):
@@ -169,7 +169,7 @@ def cluster_variation_graph(scopes: Iterable[Nodes], variables: Iterable[Node] |
     >>> print(*cluster_variation_graph([("A", "B", "C"), ("B", "C", "D")]).regions)
     ('A', 'B', 'C') ('B', 'C', 'D') ('B', 'C')
     """
-    given = [scope_of(scope) for scope in scopes]
+    given = _scopes(scopes)
     names = _names(given, variables)
     covered = {name for scope in given for name in scope}
     sets = [frozenset(scope) for scope in given if scope] + [frozenset((n,)) for n in names if n not in covered]
@@ -194,6 +194,16 @@ def _closed_under_intersection(sets: list[frozenset[str]]) -> list[frozenset[str
         fresh = [region for region in meets if region and region not in found]
         found.update(dict.fromkeys(fresh))
     return list(found)
+
+
+def _scopes(scopes: Iterable[Nodes]) -> list[Scope]:
+    """The scopes as names; a model is refused, whose variables are not its scopes."""
+    if hasattr(scopes, "problem"):
+        raise ScopeError(
+            f"Region graphs are made of scopes; found a {type(scopes).__name__}. Give those of its factors, such as "
+            "[cpd.scope for cpd in model.cpds]."
+        )
+    return [scope_of(scope) for scope in scopes]
 
 
 def _names(scopes: list[Scope], variables: Iterable[Node] | None) -> Scope:

@@ -21,6 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
 from sepset.base.cache import Cache
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.data.missingness import members
@@ -44,7 +45,6 @@ from sepset.inference.method import (
     elimination_settings,
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
-from sepset.inference.result import Answers
 from sepset.inference.rewriting import rewritten
 from sepset.inference.tangents import MOST_BRANCHES, Bounded, TangentSearch, branches
 from sepset.inference.values import Values

@@ -77,6 +77,7 @@ class Info(NamedTuple):
         status: the status of the run in that case.
         gap: how far the best found may be from the optimum, where a bound is known; from it the remaining time of a
             search is estimated.
+        rest: the share of its work that is left, of a method that counts its starts or sweeps.
     """
 
     objective: float
@@ -84,6 +85,7 @@ class Info(NamedTuple):
     is_done: bool = False
     status: Status = Status.CONVERGED
     gap: float | None = None
+    rest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,15 +375,17 @@ def run(
 class _Forecast:
     """The seconds that are left in a run, by the trend of what it is to bring to zero.
 
-    That is the gap of a search that has a bound, the relative change of what converges to a tolerance, and otherwise
-    the gain of an objective that never falls. Limits of steps and seconds may come first.
+    That is the rest of what counts its starts, the gap of a search that has a bound, the relative change of what
+    converges to a tolerance, and otherwise the gain of an objective that never falls. Limits of steps and seconds may
+    come first.
     """
 
     def __init__(self, rule: Until, keeper: _Keeper[Any]) -> None:
         self._rule, self._keeper = rule, keeper
         self._first = len(keeper.trace), keeper.seconds
-        self._trends = {"gap": Trend(0.0), "change": Trend(rule.tolerance or 0.0), "gain": Trend(0.0)}
-        self._kind, self._rises = "gain", True
+        goals = {"rest": 0.0, "gap": 0.0, "change": rule.tolerance or 0.0, "gain": 0.0}
+        self._trends = {kind: Trend(goal) for kind, goal in goals.items()}
+        self._kind, self._rises, self._rest = "gain", True, 1.0
 
     @property
     def total(self) -> int | None:
@@ -393,16 +397,19 @@ class _Forecast:
         trace = self._keeper.trace
         gain = trace[-1] - trace[-2] if len(trace) > 1 else np.inf
         self._rises = self._rises and gain >= 0
-        kinds = {"gap": info.gap, "change": info.change if self._rule.tolerance else None}
+        kinds = {"rest": info.rest, "gap": info.gap, "change": info.change if self._rule.tolerance else None}
         known = {kind: value for kind, value in {**kinds, "gain": gain}.items() if value is not None and value < np.inf}
         for kind, value in known.items():
-            self._trends[kind].add(self._keeper.seconds, value)
+            if kind != "rest" or value != self._rest:  # a start that goes on says nothing about the pace of starts
+                self._trends[kind].add(self._keeper.seconds, value)
+        self._rest = known.get("rest", 1.0)
         self._kind = next(iter(known), self._kind)
 
     def left(self) -> float | None:
         """The seconds until the trend or a limit ends the run; None if neither is known."""
         by_time = np.inf if self._rule.seconds is None else max(0.0, self._rule.seconds - self._keeper.seconds)
-        found = self._trends[self._kind].left() if self._kind != "gain" or self._rises else None
+        trend = self._trends[self._kind] if self._kind != "gain" or self._rises else None
+        found = None if trend is None else trend.left(self._keeper.seconds)
         left = by_time if found is None else min(found, by_time, self._by_steps())
         return left if left < np.inf else None
 

@@ -14,13 +14,14 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
+from sepset.base.entries import Answers
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import NotApplicable, NotClosed, ScopeError, SepsetError, TooLarge
 from sepset.inference.documents import about_document, findings_document, plain_state
-from sepset.inference.result import MOST_SHOWN, Answers, Result, exponential, states_of
+from sepset.inference.result import MOST_SHOWN, Result, exponential, states_of
 from sepset.variables.array import VariableArray
 from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.universe import Variables
@@ -97,8 +98,8 @@ class Assignment(Answers[str, Any]):
 
 
 @dataclass(frozen=True)
-class MapResult(Report, Result):
-    """The most probable assignments, best first.
+class MapResult(Report, Result, Answers[str, Any]):
+    """The most probable assignments, best first; as a mapping, the best one.
 
     Attributes:
         assignments: the k best, each from name to state.
@@ -114,7 +115,7 @@ class MapResult(Report, Result):
 
     >>> import sepset as ss
     >>> best = ss.map_assignment(ss.datasets.load("asia"), given={"dysp": "yes"})
-    >>> best.assignment["bronc"], round(best.log_value, 4)
+    >>> best["bronc"], round(best.log_value, 4)
     ('yes', -1.6039)
     """
 
@@ -174,6 +175,15 @@ class MapResult(Report, Result):
         if name not in self.assignment:
             raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
         return self.assignment[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.assignment)
+
+    def __len__(self) -> int:
+        return len(self.assignment)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __repr__(self) -> str:
         first = itertools.islice(self.assignment, 6)

@@ -15,13 +15,14 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import number
+from sepset.base.entries import Answers
 from sepset.errors import ArgumentError
 from sepset.factors.algebra import Factor
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
-from sepset.inference.result import Answers, Guarantee, Guarantees, Status
+from sepset.inference.result import Guarantee, Guarantees, Status
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence

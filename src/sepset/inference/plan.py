@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -115,6 +115,12 @@ class EliminationPlan(Report):
         yield "total", f"{_counted(self.total_size)} entries, {readable(ENTRY_BYTES * self.total_size)}"
         yield "memory", readable(self.memory)
         yield "cost", f"{_counted(self.cost)} multiplications"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in plain values, as `to_json` writes it: the order, the width, and the costs."""
+        costs = ("width", "largest", "total_size", "memory", "cost")
+        names = {"targets": list(self.targets), "observed": list(self.observed), "order": list(self.order)}
+        return {"num_variables": self.num_variables, **names, **{name: int(getattr(self, name)) for name in costs}}
 
     def _shown(self) -> Shown:
         own = int((self.relevant.places < self.num_variables).sum())

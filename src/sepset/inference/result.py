@@ -9,21 +9,21 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
-from sepset.base.entries import Entries
+from sepset.base.entries import Answers, Entries
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Scope
-from sepset.factors.labels import short, with_numbers
+from sepset.factors.labels import one_line, short, with_numbers
 from sepset.inference.comparison import Comparison, compared
 from sepset.inference.documents import answer_document, marginals_document
 from sepset.variables.array import VariableArray
@@ -187,7 +187,7 @@ class QueryResult(Entries, Result, Report):
     @property
     def title(self) -> str:
         """The question, as in `P(lung | xray=yes)`."""
-        names = ", ".join(v.name for v in self.scope)
+        names = ", ".join(one_line(v.name) for v in self.scope)
         return f"P({names} | {self.findings})" if self.findings.evidence else f"P({names})"
 
     @property
@@ -327,41 +327,6 @@ def states_of(variable: Any) -> tuple[State, ...]:
             f"{variable.name} is continuous and has no states to list. Use mean(), interval() or sample()."
         )
     return variable.states
-
-
-K = TypeVar("K")
-V = TypeVar("V", covariant=True)
-
-
-class Answers(Mapping[K, V]):
-    """A mapping whose error for a missing key names the nearest ones; `in` and `get` treat it as absence.
-
-    >>> class Weather(Answers[str, int]):
-    ...     def __getitem__(self, key):
-    ...         raise ScopeError(f"There is no {key!r}.")
-    ...     def __iter__(self):
-    ...         return iter(())
-    ...     def __len__(self):
-    ...         return 0
-    >>> "rain" in Weather(), Weather().get("rain", 3)
-    (False, 3)
-    """
-
-    __slots__ = ()
-
-    def __contains__(self, key: object) -> bool:
-        try:
-            self[key]  # type: ignore[index]  # of any kind, as for every mapping
-        except ScopeError:
-            return False
-        return True
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """The answer, or the default if there is none."""
-        try:
-            return self[key]
-        except ScopeError:
-            return default
 
 
 class MarginalsResult(Answers[str, Any], Report):
@@ -581,6 +546,9 @@ class LogProbabilityResult(Result, Worded, Plain):
 
     def __float__(self) -> float:
         return self.value
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(self.value, dtype=dtype)
 
     def __repr__(self) -> str:
         return f"LogProbabilityResult({self.value:.10g}; {self.guarantees['log_partition'].value})"

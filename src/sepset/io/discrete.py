@@ -11,6 +11,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
+from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.variables.variable import Discrete, Vector
@@ -64,7 +65,7 @@ def bayes_net(model: Model, format: str) -> BayesNet:
 def table_of(cpd: CPD, format: str) -> TableCPD:
     """The CPD as a table; its size is checked first."""
     if not isinstance(cpd, DiscreteCPD):
-        raise NotApplicable(f"{format} files store tables; {cpd!r} cannot be converted to one.")
+        raise NotApplicable(f"{format} files store tables; {name_of(cpd)} cannot be converted to one.")
     return cpd.to_table()
 
 

@@ -154,7 +154,7 @@ def read(
     ...     read(f"{folder}/coin.bif.gz")["coin"]
     Discrete('coin', ('head', 'tail'))
     >>> read(b"MARKOV 1 2 1 1 0 2 1.0 3.0")
-    MarkovNet(1 variables, 1 factors)
+    MarkovNet(1 variable, 1 factor)
     """
     data, name = _contents(source, max_bytes, format)
     codec = _codec(name if format is None else f"{name}.{format.removeprefix('.')}")

@@ -48,7 +48,7 @@ def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Mode
 
     >>> text = b'{"format": "sepset", "version": 1, "kind": "markov_net", "variables": [{"name": "a", "states": 2}]}'
     >>> parse(text)
-    MarkovNet(1 variables, 0 factors)
+    MarkovNet(1 variable, 0 factors)
     """
     root = _current(JsonSource(decode(data), file).root())
     kind = root["kind"].text()

@@ -21,6 +21,7 @@ from sepset.cpds.cpd import CPD, ParameterBlock, with_block
 from sepset.cpds.parameters import AnyParameters, PriorTerm
 from sepset.errors import ArgumentError, ModelError, NotApplicable
 from sepset.factors.algebra import Columns
+from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import VariableLike
 
@@ -111,12 +112,14 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
         names = [cpds[0].block.name, *(cpd.child.name for cpd in cpds)]
         found = next((prior[name] for name in names if name in prior), prior.get(...))
         if found is None:
-            raise ModelError(f"There is no prior for {cpds[0]!r}.{nearest(names[0], prior)} Use ... for all others.")
+            raise ModelError(
+                f"There is no prior for {name_of(cpds[0])}.{nearest(names[0], prior)} Use ... for all others."
+            )
         return prior_for(found, cpds)
     if isinstance(prior, list | tuple):
         fitting = next((p for p in prior if cpds[0].parameters.takes(p)), None)
         if fitting is None and cpds[0].num_parameters:
-            raise NotApplicable(f"None of {listing(prior)} is a prior for {cpds[0]!r}.")
+            raise NotApplicable(f"None of {listing(prior)} is a prior for {name_of(cpds[0])}.")
         return fitting
     if isinstance(prior, type):
         raise ArgumentError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Report, Shown
+from sepset.base.display import Plain, Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.cpds.counts import SHOWN
@@ -29,7 +30,7 @@ FEW = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockFragmentation:
+class BlockFragmentation(Plain):
     """The contexts of one parameter block.
 
     Attributes:
@@ -69,6 +70,12 @@ class BlockFragmentation:
         """The contexts with only a few rows, as text."""
         few = (self.context_counts > 0) & (self.context_counts < FEW)
         return tuple(self._describe(int(c)) for c in np.flatnonzero(few))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows of each context, by its description, and the number of cells without any."""
+        contexts = [self._describe(k) for k in range(self.num_contexts)]
+        rows = dict(zip(contexts, self.context_counts.tolist(), strict=True))
+        return {"name": self.name, "rows": rows, "zero_cells": self.zero_cells}
 
     def _describe(self, context: int) -> str:
         return self.cpds[0].parameters.describe_context(context)

@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Report, Shown
 from sepset.base.frozen import fill
-from sepset.base.text import listing, nearest
+from sepset.base.text import described, listing, nearest
 from sepset.data.counts import Counts
 from sepset.data.filerows import file_rows
 from sepset.data.frames import replayable
@@ -51,9 +51,10 @@ class FitResult(Report, IterativeResult):
 
     >>> from sepset.learning.estimation.estimators import MLE
     >>> found = fit(DAG.parse("coin"), {"coin": ["head", "tail", "tail", "tail"]}, MLE())
-    >>> found, found.model.cpd("coin").values
-    (FitResult(BayesNet(1 variables, 0 edges, 1 parameters); MLE(); log-likelihood -2.249341; completed), array([0.25,
-    0.75]))
+    >>> found
+    FitResult(BayesNet(1 variable, 0 edges, 1 parameter); MLE(); log-likelihood -2.249341; completed)
+    >>> found.model.cpd("coin").values
+    array([0.25, 0.75])
     """
 
     model: BayesNet
@@ -92,7 +93,7 @@ class FitResult(Report, IterativeResult):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "model", repr(self.model)
-        yield "method", repr(self.method)
+        yield "method", described(self.method)
         yield "status", self.status.value
         yield "rows", f"{self.num_rows:,.10g}"
         yield "log-likelihood", f"{self.log_likelihood:.10g}"
@@ -116,9 +117,8 @@ class FitResult(Report, IterativeResult):
             yield "note", note
 
     def __repr__(self) -> str:
-        return (
-            f"FitResult({self.model!r}; {self.method!r}; log-likelihood {self.log_likelihood:.7g}; {self.status.value})"
-        )
+        found = f"log-likelihood {self.log_likelihood:.7g}; {self.status.value}"
+        return f"FitResult({self.model!r}; {described(self.method)}; {found})"
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "FitResult")

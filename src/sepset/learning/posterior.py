@@ -9,6 +9,7 @@ Reference: Koller & Friedman, propositions 17.5 and 17.6, and section 17.5.3.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypeAlias
@@ -17,7 +18,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, number
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
@@ -26,6 +27,7 @@ from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.cpds.regressionposterior import RegressionPosterior
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ModelError, ScopeError
+from sepset.factors.labels import MOST_SHOWN, cut, name_of
 from sepset.learning.blocks import prior_for
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -206,17 +208,27 @@ class Posterior(Report):
             kind: the library of the frame.
             level: the probability that a parameter lies inside its interval.
         """
-        columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        rows = list(self._parameters(level))
+        return frame({name: [row[k] for row in rows] for k, name in enumerate(COLUMNS)}, kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows of `to_frame` in plain values, as `to_json` writes them."""
+        rows = [dict(zip(COLUMNS, plain(row), strict=True)) for row in self._parameters()]
+        return {"num_rows": self.num_rows, "parameters": rows}
+
+    def _parameters(self, level: float = 0.95) -> Iterator[tuple[Any, ...]]:
+        """Each parameter with its moments and its interval, as `to_frame` has them."""
         for part in self:
             for child, parameter, given in part.names():
                 context = ", ".join(f"{name}={state!r}" for name, state in given.items())
-                mean, deviation = self.moments(child, parameter, given=given)
-                low, high = self.interval(child, parameter, given=given, level=level)
-                for name, cell in zip(
-                    COLUMNS, (child.name, context, str(parameter), mean, deviation, low, high), strict=True
-                ):
-                    columns[name].append(cell)
-        return frame(columns, kind)
+                moments = self.moments(child, parameter, given=given)
+                yield (
+                    child.name,
+                    context,
+                    str(parameter),
+                    *moments,
+                    *self.interval(child, parameter, given=given, level=level),
+                )
 
     def log_predictive(self, data: object) -> Floats:
         r"""$\log P(\xi \mid \mathcal D)$ of each row on its own, exact, the parameters integrated out.
@@ -251,12 +263,14 @@ class Posterior(Report):
     def __repr__(self) -> str:
         return f"Posterior({len(self.blocks)} blocks, {self.num_rows:,.10g} rows)"
 
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
-        for block, part in self.blocks.items():
-            yield block.name, part.kind, str(part.num_contexts)
-
     def _shown(self) -> Shown:
-        return Shown(("parameters", "distribution", "contexts"), list(self._rows()), repr(self), words=2)
+        """The first parameters with their means, deviations and 95% intervals."""
+        first = [(*row[:3], *(f"{x:.4g}" for x in row[3:])) for row in itertools.islice(self._parameters(), MOST_SHOWN)]
+        count = sum(1 for part in self for _ in part.names())
+        kinds = " and ".join(dict.fromkeys(part.kind for part in self))
+        ends = "low and high end the 95% interval" if first else ""
+        told = "; ".join(filter(None, (kinds, ends, cut(count, "parameters"))))
+        return Shown(COLUMNS, first, repr(self), told, words=3)
 
 
 def _states(given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
@@ -272,6 +286,6 @@ def _has_posterior(cpd: CPD, prior: object) -> bool:
 
 def _posterior(cpds: tuple[CPD, ...], prior: Any, total: Any) -> BlockPosterior:
     if prior is None:
-        raise ModelError(f"Bayes needs a prior for {cpds[0]!r}, such as BDeu(10). Without one, use MLE.")
+        raise ModelError(f"Bayes needs a prior for {name_of(cpds[0])}, such as BDeu(10). Without one, use MLE.")
     found: BlockPosterior = cpds[0].parameters.posterior(prior, cpds, total)
     return found

@@ -18,6 +18,7 @@ from sepset.data.moments import Moments
 from sepset.data.sources import Weights
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Columns
+from sepset.factors.labels import name_of
 from sepset.learning.blocks import blocks_of
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -147,7 +148,7 @@ def counted_families(cpds: Iterable[CPD], counts: Counts) -> dict[CPD, Any]:
 
 def _counted_family(cpd: CPD, counts: Counts) -> Any:
     if not cpd.child.is_discrete:
-        raise NotApplicable(f"Counts of joint states say nothing about {cpd!r}. Give the rows.")
+        raise NotApplicable(f"Counts of joint states say nothing about {name_of(cpd)}. Give the rows.")
     known = {v.name: v for family in counts.families for v in family}
     strange = [v for v in cpd.scope if not has_states_of(known.get(v.name, v), v)]
     if strange:

@@ -8,6 +8,7 @@ from operator import is_
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.errors import ModelError, ScopeError
+from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
@@ -69,11 +70,14 @@ def like(cpd: CPD, other: CPD, role: str) -> CPD:
             f"{listing(sorted(mine)) or 'none'}. Give it the same families."
         )
     if type(cpd) is not type(other):
-        raise ModelError(f"The {role} has {other!r} where the network has {cpd!r}. Give it CPDs of the same form.")
+        raise ModelError(
+            f"The {role} has {other!r} where the network has {name_of(cpd)}. Give it CPDs of the same form."
+        )
     made: CPD = other.parameters.over(cpd.scope)
     if made.parameters.form != cpd.parameters.form or made.parameters.key != cpd.parameters.key:
         raise ModelError(
-            f"The {role} has another form of {cpd!r}: the same kind of CPD, and other contexts, tests or rules. Give "
+            f"The {role} has another form of {name_of(cpd)}: the same kind of CPD, and other contexts, tests or "
+            "rules. Give "
             "it the same."
         )
     return made

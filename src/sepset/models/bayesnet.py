@@ -61,7 +61,7 @@ class BayesNet(NamedModel):
     >>> rain, wet = Discrete("rain", (False, True)), Discrete("wet", (False, True))
     >>> net = BayesNet(TableCPD(rain, [0.8, 0.2]), TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], given=rain))
     >>> net, net.dag, round(float(np.exp(net.log_probability({"rain": True, "wet": True})[0])), 3)
-    (BayesNet(2 variables, 1 edges, 3 parameters), DAG(rain -> wet), 0.16)
+    (BayesNet(2 variables, 1 edge, 3 parameters), DAG(rain -> wet), 0.16)
     """
 
     _CONTENTS = ("cpds",)
@@ -108,7 +108,7 @@ class BayesNet(NamedModel):
             variables: the children in order, where they are at hand.
 
         >>> BayesNet.over(DAG(["coin"]), [TableCPD(Discrete("coin"), [0.5, 0.5])])
-        BayesNet(1 variables, 0 edges, 1 parameters)
+        BayesNet(1 variable, 0 edges, 1 parameter)
         """
         own = tuple(cpds)
         by_name = dict(zip(dag.nodes, own, strict=True))

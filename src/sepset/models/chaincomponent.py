@@ -21,6 +21,7 @@ from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
+from sepset.factors.labels import name_of
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph, connected_components
@@ -66,7 +67,7 @@ class ChainComponent(Frozen):
     def of_cpd(cls, cpd: CPD) -> ChainComponent:
         """The component of one variable with this CPD, which is already normalized."""
         if not isinstance(cpd.child, Discrete) or not all(isinstance(p, Discrete) for p in cpd.parents):
-            raise ModelError(f"Chain graphs here are discrete; {cpd!r} is not.")
+            raise ModelError(f"Chain graphs here are discrete; {name_of(cpd)} is not.")
         factors = (cpd.to_table().table,) if cpd.auxiliaries else cpd.factors()  # type: ignore[attr-defined]
         return fill(cls(cpd.child, *factors, given=cpd.parents), is_normalized=True)  # type: ignore[arg-type]
 

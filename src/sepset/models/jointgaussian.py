@@ -10,6 +10,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import axis_of, check_scope
 from sepset.factors.coordinates import places, width
+from sepset.factors.labels import name_of
 from sepset.factors.moments import Gaussian
 from sepset.variables.variable import Vector
 
@@ -48,7 +49,9 @@ def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:
 def _topological(waiting: list[LinearGaussian]) -> list[LinearGaussian]:
     for cpd in waiting:
         if cpd.by:
-            raise NotApplicable(f"{cpd!r} has discrete parents, so the joint is a mixture. Condition on them first.")
+            raise NotApplicable(
+                f"{name_of(cpd)} has discrete parents, so the joint is a mixture. Condition on them first."
+            )
         for parent in cpd.given:
             axis_of([c.child for c in waiting], parent)
     order: list[LinearGaussian] = []

@@ -64,7 +64,7 @@ class MarkovNet(NamedModel):
     >>> a, b = Discrete("a", 2), Discrete("b", 2)
     >>> net = MarkovNet(Table((a, b), [[30, 5], [1, 10]]))
     >>> net, net.log_value({"a": [0, 1], "b": [0, 0]}).round(4).tolist()
-    (MarkovNet(2 variables, 1 factors), [3.4012, 0.0])
+    (MarkovNet(2 variables, 1 factor), [3.4012, 0.0])
     """
 
     _CONTENTS = ("blocks", "auxiliaries", "features", "weights")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sepset.base.display import Shown, Tabulated, html_table, shortened
@@ -14,11 +15,15 @@ from sepset.base.equality import same_value
 from sepset.base.foreign import Hinting
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
+from sepset.base.text import counted
 from sepset.errors import ModelError
 from sepset.graphs.pictures.sketch import Sketched
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
+
+FIRST_NAMES = 8
+"""The number of variables that a summary of a model names."""
 
 
 @runtime_checkable
@@ -146,14 +151,16 @@ class NamedModel(Frozen, Sketched, Tabulated, Hinting):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}: " if self.name else ""
-        return f"{type(self).__name__}({title}{', '.join(f'{value} {what}' for what, value in self._counts())})"
+        return f"{type(self).__name__}({title}{', '.join(starmap(counted, self._counts()))})"
 
-    def _counts(self) -> Iterator[tuple[str, str]]:
-        return (pair for pair in self._facts() if pair[1].isdigit())
+    def _counts(self) -> Iterator[tuple[int, str]]:
+        return ((int(number), what.removesuffix("s")) for what, number in self._facts() if number.isdigit())
 
     def _shown(self) -> Shown:
-        facts = (("kind", type(self).__name__), *self._facts(), *(("note", note) for note in self.notes))
-        return Shown((), facts, self.name)
+        names = [v.name for v in self.variables[:FIRST_NAMES]]
+        told = ", ".join([*names, *(["..."] if len(self) > FIRST_NAMES else [])])
+        facts = (("kind", type(self).__name__), *self._facts(), *([("names", told)] if names else []))
+        return Shown((), (*facts, *(("note", note) for note in self.notes)), self.name)
 
     def _repr_html_(self) -> str:
         from sepset.graphs.pictures.picture import with_picture

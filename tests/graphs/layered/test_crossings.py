@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.graphs.layered.crossings import Orders, _changes, _product, ordered
+from sepset.graphs.layered.crossings import Orders, _changes, ordered
 
 
 def counted(joins, orders):
@@ -36,7 +36,7 @@ def test_counts_and_moves_against_pairs(seed):
     for item, to in itertools.product(range(5), repeat=2):
         moved = orders[1].tolist()
         moved.insert(to, moved.pop(item))
-        assert change[item, to] == counted(joins, [orders[0], moved, orders[2]]) - before
+        assert change[item, to + (to > item)] == counted(joins, [orders[0], moved, orders[2]]) - before
     assert state.sift(1) == before - state.crossings()
     state.drift(1)
     assert state.crossings() <= before
@@ -56,11 +56,3 @@ def test_small_layers_have_the_fewest_crossings(seed):
 def test_layers_without_edges():
     assert [order.tolist() for order in ordered([np.zeros((2, 1))], [[np.arange(2), np.arange(1)]])] == [[0, 1], [0]]
     assert [order.tolist() for order in ordered([], [[np.arange(2)]])] == [[0, 1]]
-
-
-def test_large_products_leave_out_zeros():
-    rng = np.random.default_rng(0)
-    few, left = (rng.random((90, 80)) < 0.03) * 2.0, rng.random((90, 80))
-    few[3] = 0.0
-    assert _product(few, left) == pytest.approx(few @ left.T)
-    assert not _product(np.zeros((90, 80)), left).any()

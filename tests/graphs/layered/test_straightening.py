@@ -44,4 +44,5 @@ def test_edges_become_shorter_and_distances_hold(seed):
     ],
 )
 def test_medians(points, at, expected):
-    assert _median(points, at) == expected
+    places = [x for x, _ in points]
+    assert _median(places, [(k, weight) for k, (_, weight) in enumerate(points)], at) == expected

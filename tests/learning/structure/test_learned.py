@@ -45,6 +45,22 @@ def test_parameters_of_the_learned_structure(found: ss.structure.Learned[ss.DAG]
     assert found.fit(ss.Bayes(ss.BDeu(1.0))).posterior is not None
 
 
+def test_contexts_without_rows_and_missing_cells_are_fitted() -> None:
+    rows = {"a": ["x", "x", "y", "y", "x"], "b": ["u", "v", "u", "u", "u"], "c": ["p", "q", "q", "p", "p"]}
+    graph = ss.DAG("abc", [("a", "c"), ("b", "c")])
+    learned = ss.learn_structure(
+        rows, method=ss.structure.KnownOrder("abc"), constraints=ss.structure.Constraints(required=graph.edges)
+    )
+    fitted = learned.fit().model.cpd("c")
+    assert fitted.values[fitted.parents[0].code("y"), fitted.parents[1].code("v")] == pytest.approx([0.5, 0.5])
+    rows["c"][0] = None
+    learned = ss.learn_structure(
+        rows, missing="available", constraints=ss.structure.Constraints(required=[("a", "c")], max_parents=1)
+    )
+    value = learned.fit().model.cpd("c").values[0]  # of the two rows with x and c, one is p and one is q
+    assert value == pytest.approx([0.5, 0.5], abs=1e-3)
+
+
 def test_no_bound_means_no_gap(found: ss.structure.Learned[ss.DAG]) -> None:
     assert found.bound == np.inf == found.gap
 

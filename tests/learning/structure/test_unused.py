@@ -118,3 +118,16 @@ def test_constraints_and_priors_are_what_they_are_called() -> None:
             ss.learn_structure(DATA, method=ss.HillClimb(), structure_prior=prior)  # type: ignore[arg-type]
         with pytest.raises(ArgumentError, match="structure_prior= takes"):
             ss.structure_posterior(DATA, method=ST.TianHe(), structure_prior=prior)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", [ss.OrderMCMC(), ss.structure.BestStructures(3), "hc", ss.EM(), ss.HillClimb])
+def test_what_learns_no_structure_is_refused(method):
+    with pytest.raises(ArgumentError, match=r"learn_structure takes a method such as HillClimb\(\)") as error:
+        ss.learn_structure(DATA, method=method)
+    assert ("structure_posterior" in str(error.value)) == hasattr(method, "average")
+    assert ("call it" in str(error.value)) == isinstance(method, type)
+
+
+def test_what_averages_nothing_is_refused():
+    with pytest.raises(ArgumentError, match=r"found HillClimb\(\). It is a method of learn_structure"):
+        ss.structure_posterior(DATA, method=ss.HillClimb())

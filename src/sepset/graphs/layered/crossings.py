@@ -13,17 +13,15 @@ Reference: Sugiyama, Tagawa & Toda (1981); Matuszewski, Schönfeld & Molitor (19
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Floats, Floats32, Ints
 
 WORK = 120_000
 """Squares of the sizes of layers, times starts, above which fewer starts are made."""
-
-SMALL_PRODUCT = 200_000
-"""The multiplications of a dense product up to which it is not worth looking for zeros."""
 
 PER_MOVE = 4
 """The comparisons that moving an item past another takes, in addition to comparing them all at once."""
@@ -35,6 +33,30 @@ PATIENCE = 4
 """The sweeps without a gain after which a start is given up."""
 
 
+class Side:
+    """The edges of a layer to one of its neighbors.
+
+    Attributes:
+        joins: how many edges join each item of the neighbor (rows) with each item of the layer (columns).
+        degrees: the edges of each item of the layer.
+    """
+
+    def __init__(self, joins: Floats) -> None:
+        self.joins: Floats32 = np.ascontiguousarray(joins, dtype=np.float32)
+        self.degrees = self.joins.sum(axis=0)
+
+    def costs(self, order: Ints) -> Floats32:
+        """The crossings of two items' edges if one is left of the other, for an order of the neighbor.
+
+        >>> Side(np.eye(2)).costs(np.array([1, 0]))
+        array([[0., 1.],
+               [0., 0.]], dtype=float32)
+        """
+        placed = self.joins[order]
+        before: Floats32 = placed.cumsum(axis=0) - placed
+        return placed.T @ before
+
+
 class Orders:
     """The orders of all layers, while they are improved.
 
@@ -44,10 +66,15 @@ class Orders:
         work: the comparisons of items so far.
     """
 
-    def __init__(self, joins: Sequence[Floats], orders: Sequence[Ints], work: int = 0) -> None:
-        self.joins = joins
+    def __init__(self, joins: Sequence[Floats], orders: Sequence[Ints]) -> None:
+        self.above: list[Side | None] = [None, *map(Side, joins)]
+        self.below: list[Side | None] = [*(Side(join.T) for join in joins), None]
+        self.work = 0
+        self.start(orders)
+
+    def start(self, orders: Sequence[Ints]) -> None:
+        """Begin again with other orders."""
         self.orders = [np.array(order) for order in orders]
-        self.work = work
 
     def copy(self) -> list[Ints]:
         """The orders as they are now."""
@@ -55,59 +82,57 @@ class Orders:
 
     def crossings(self) -> int:
         """The number of crossings of all edges."""
-        return sum(self._between(k) for k in range(len(self.joins)))
+        return sum(self._over(k) for k in range(1, len(self.orders)))
 
-    def _between(self, k: int) -> int:
-        m = self.joins[k][np.ix_(self.orders[k], self.orders[k + 1])]
-        left = np.cumsum(m, axis=1) - m
-        return round(float((m * (left[::-1].cumsum(axis=0)[::-1] - left)).sum()))
+    def _over(self, k: int) -> int:
+        """The crossings between a layer and the one above."""
+        side = self.above[k]
+        assert side is not None
+        m = side.joins[self.orders[k - 1]][:, self.orders[k]]
+        left = m.cumsum(axis=1) - m
+        return round(float((m * (left.sum(axis=0) - left.cumsum(axis=0))).sum()))
 
-    def _sides(self, k: int, above: bool, below: bool) -> Iterator[Floats]:
-        """How many edges join each item of a layer with each place of the layer above, and below."""
-        if above and k > 0:
-            yield self.joins[k - 1][self.orders[k - 1]].T
-        if below and k < len(self.joins):
-            yield self.joins[k][:, self.orders[k + 1]]
+    def _sides(self, k: int) -> Iterator[tuple[Side, Ints]]:
+        """The edges of a layer above and below, with the order there."""
+        above, below = self.above[k], self.below[k]
+        if above is not None:
+            yield above, self.orders[k - 1]
+        if below is not None:
+            yield below, self.orders[k + 1]
 
     def barycenter(self, k: int, *, above: bool, flip: bool) -> None:
         """Sort a layer by the mean places of neighbors on one side; items without any keep their places."""
-        order = self.orders[k]
-        for side in self._sides(k, above, not above):
-            degree = side.sum(axis=1)
-            sums = side @ np.arange(side.shape[1], dtype=np.float64)
-            joined = degree[order] > 0
-            which = order[joined]
-            means = sums[which] / degree[which]
-            ranked = (
-                which[::-1][np.argsort(means[::-1], kind="stable")] if flip else which[np.argsort(means, kind="stable")]
-            )
-            order[joined] = ranked
+        side, order = (self.above if above else self.below)[k], self.orders[k]
+        if side is None:
+            return
+        near = self.orders[k - 1 if above else k + 1]
+        sums = np.arange(len(near), dtype=np.float64) @ side.joins[near]
+        joined = side.degrees[order] > 0
+        which = order[joined][::-1] if flip else order[joined]
+        order[joined] = which[np.argsort(sums[which] / side.degrees[which], kind="stable")]
 
-    def _gains(self, k: int) -> Floats:
+    def _gains(self, k: int) -> Floats32:
         """The crossings that go when an item of a layer, left of another, comes to be right of it; by places."""
         order = self.orders[k]
         self.work += len(order) ** 2
-        cost = np.zeros((len(order), len(order)))
-        for side in self._sides(k, True, True):
-            placed = side[order]
-            cost += _product(placed, placed.cumsum(axis=1) - placed)
-        return cost - cost.T
+        cost: Floats32 = np.zeros((len(order), len(order)), dtype=np.float32)
+        for side, near in self._sides(k):
+            cost += side.costs(near)
+        return (cost - cost.T)[order][:, order]
 
     def sift(self, k: int) -> int:
         """Move items of a layer to their best places, until none gains; the crossings that went."""
-        order, saved = self.orders[k], 0.0
         if self.work >= MOST_WORK:
             return 0
-        gain = self._gains(k)
-        while gain.any() and self.work < MOST_WORK:
+        order, saved, gain = self.orders[k], 0.0, self._gains(k)
+        while self.work < MOST_WORK:
             best = _changes(gain).min(axis=1)
-            found = list(range(len(order)))
-            moving = [item for item in np.argsort(best, kind="stable").tolist() if best[item] < 0]
+            moving = np.argsort(best, kind="stable")[: np.count_nonzero(best)].tolist()
             self.work += len(order) * (len(order) + PER_MOVE * len(moving))
-            gone = sum(_moved(gain, found, item) for item in moving)
-            if not gone:
+            if not moving:
                 break
-            saved += gone
+            found = list(range(len(order)))
+            saved += sum([_moved(gain, found, item) for item in moving])
             order, gain = order[found], gain[found][:, found]
         self.orders[k] = order
         return round(saved)
@@ -135,45 +160,26 @@ class Orders:
                 return
 
 
-def _product(few: Floats, left: Floats) -> Floats:
-    """The product of a matrix with few entries and the transpose of another.
-
-    >>> _product(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
-    array([[1., 3.],
-           [2., 4.]])
-    """
-    if few.size * len(few) < SMALL_PRODUCT:
-        return few @ left.T
-    rows, columns = np.nonzero(few)
-    found = np.zeros((len(few), len(left)))
-    first = np.flatnonzero(np.diff(rows, prepend=-1))
-    if len(rows):
-        found[rows[first]] = np.add.reduceat(left.T[columns] * few[rows, columns][:, None], first)
-    return found
-
-
-def _moved(gain: Floats, found: list[int], item: int) -> float:
+def _moved(gain: Floats32, found: list[int], item: int) -> float:
     """Move an item to the first of its best places in an order; the crossings that went."""
     place = found.index(item)
-    steps = gain[item, found]
-    change = np.concatenate([steps[:place][::-1].cumsum()[::-1], [0.0], -steps[place + 1 :].cumsum()])
-    best = int(change.argmin())
-    found.insert(best, found.pop(place))
-    return -float(change[best])
+    sums: list[float] = [0.0, *itertools.accumulate(gain[item, found].tolist())]
+    most = max(sums)
+    gone, best = most - sums[place], sums.index(most)
+    found.insert(best - (best > place), found.pop(place))
+    return gone
 
 
-def _changes(gain: Floats) -> Floats:
-    """The change of crossings if the item at each place moves to each other place.
+def _changes(gain: Floats32) -> Floats32:
+    """The change of crossings if the item at each place moves before each item, and behind the last.
 
     >>> _changes(np.array([[0.0, 2.0], [-2.0, 0.0]]))
-    array([[ 0., -2.],
-           [-2.,  0.]])
+    array([[ 0.,  0., -2.],
+           [-2.,  0.,  0.]])
     """
-    count = len(gain)
-    sums = np.zeros((count, count + 1))
-    np.cumsum(gain, axis=1, out=sums[:, 1:])
-    here = sums.diagonal()[:, None]
-    return np.where(np.tri(count, k=-1, dtype=bool), here - sums[:, :-1], here - sums[:, 1:])
+    sums = np.zeros((len(gain), len(gain) + 1), dtype=gain.dtype)
+    gain.cumsum(axis=1, out=sums[:, 1:])
+    return sums.diagonal()[:, None] - sums
 
 
 def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[Ints]:
@@ -184,9 +190,10 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
     [[0, 1], [1, 0]]
     """
     work = sum(len(order) ** 2 for order in starts[0])
-    best, fewest, spent = [np.array(order) for order in starts[0]], -1, 0
+    state, best, fewest = Orders(joins, starts[0]), list(starts[0]), -1
     for start in starts[: max(2, min(len(starts), WORK // max(1, work)))]:
-        state, idle, sweep, own = Orders(joins, start, spent), 0, 0, -1
+        state.start(start)
+        idle, sweep, own = 0, 0, -1
         while idle < PATIENCE and state.work < MOST_WORK:
             _sweep(state, down=sweep % 2 == 0, flip=sweep % 4 >= 2)
             if sweep % 3 == 2:
@@ -200,7 +207,6 @@ def ordered(joins: Sequence[Floats], starts: Sequence[Sequence[Ints]]) -> list[I
                 best, fewest = state.copy(), count
             if not fewest:
                 return best
-        spent = state.work
     return best
 
 

@@ -171,20 +171,20 @@ def _exchange(pairs: Ints, rank: Ints, tree: list[int], net: np.ndarray) -> bool
 
     The edges into the lower side less those out of it, which is the sum of `net` on one side, is the gain.
     """
-    order, parent, last = _rooted(pairs, tree, len(rank))
-    sums = net.copy()
+    order, edge, parent, size = _rooted(pairs, tree, len(rank))
+    gains = net.tolist()
     for node in reversed(order[1:]):
-        sums[pairs[parent[node]].sum() - node] += sums[node]
-    place = np.empty(len(rank), dtype=np.int64)
-    place[order] = np.arange(len(rank))
+        gains[parent[node]] += gains[node]
     nodes = np.array(order[1:])
-    upper = pairs[[parent[node] for node in order[1:]], 0] == nodes
-    cuts = np.where(upper, sums[nodes], -sums[nodes])
+    upper = pairs[[edge[node] for node in order[1:]], 0] == nodes
+    sums = np.array(gains)[nodes]
+    cuts = np.where(upper, sums, -sums)
     worst = int(np.argmin(cuts))
     if cuts[worst] >= 0:
         return False
     node = order[1 + worst]
-    below = (place >= place[node]) & (place <= last[node])
+    below = np.zeros(len(rank), dtype=bool)
+    below[order[1 + worst : 1 + worst + size[node]]] = True
     tails, heads = (
         (below[pairs[:, 0]], below[pairs[:, 1]]) if upper[worst] else (~below[pairs[:, 0]], ~below[pairs[:, 1]])
     )
@@ -192,30 +192,27 @@ def _exchange(pairs: Ints, rank: Ints, tree: list[int], net: np.ndarray) -> bool
     slack = rank[pairs[entering, 1]] - rank[pairs[entering, 0]] - 1
     chosen = int(np.argmin(slack))
     rank[below if upper[worst] else ~below] -= slack[chosen]
-    tree[tree.index(parent[node])] = int(entering[chosen])
+    tree[tree.index(edge[node])] = int(entering[chosen])
     return True
 
 
-def _rooted(pairs: Ints, tree: Sequence[int], count: int) -> tuple[list[int], list[int], list[int]]:
-    """The nodes of a tree in preorder, the edge to the parent of each, and the last place of its subtree."""
+def _rooted(pairs: Ints, tree: Sequence[int], count: int) -> tuple[list[int], list[int], list[int], list[int]]:
+    """The nodes of a tree in preorder; of each, the edge to its parent, its parent, and the size of its subtree."""
     joined: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-    for edge, (a, b) in zip(tree, pairs[tree].tolist(), strict=True):
-        joined[a].append((b, edge))
-        joined[b].append((a, edge))
-    order, parent, last, stack = list[int](), [-1] * count, [0] * count, [(0, -1)]
+    for number, (a, b) in zip(tree, pairs[tree].tolist(), strict=True):
+        joined[a].append((b, number))
+        joined[b].append((a, number))
+    order, edge, parent, size, stack = list[int](), [-1] * count, [-1] * count, [1] * count, [0]
     while stack:
-        node, edge = stack.pop()
-        parent[node] = edge
+        node = stack.pop()
         order.append(node)
-        stack += [found for found in joined[node] if found[1] != edge]
-    size = [1] * count
-    for place in range(count - 1, 0, -1):
-        node = order[place]
-        a, b = pairs[parent[node]].tolist()
-        size[a + b - node] += size[node]
-    for place, node in enumerate(order):
-        last[node] = place + size[node] - 1
-    return order, parent, last
+        for other, number in joined[node]:
+            if number != edge[node]:
+                edge[other], parent[other] = number, node
+                stack.append(other)
+    for node in reversed(order[1:]):
+        size[parent[node]] += size[node]
+    return order, edge, parent, size
 
 
 def _balance(pairs: Ints, rank: Ints, net: np.ndarray) -> None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 Rows = Sequence[Sequence[int]]
+Near = Sequence[tuple[int, float]]
 MEAN_SWEEPS, MEDIAN_SWEEPS = 12, 6
 
 
@@ -51,35 +52,44 @@ class Blocks:
     def sweep(self, *, median: bool) -> None:
         """Move each block once to the right and once to the left, as far as it is drawn and has room."""
         goal = _median if median else _mean
+        at = self.at
         for rightward in (True, False):
-            for block in sorted(self.near, key=lambda b: (self.at[b], b), reverse=rightward):
+            for block in sorted(self.near, key=lambda b: (at[b], b), reverse=rightward):
                 if self.near[block]:
-                    self._move(
-                        block, goal([(self.at[other], weight) for other, weight in self.near[block]], self.at[block])
-                    )
+                    self._move(block, goal(at, self.near[block], at[block]))
 
     def _move(self, block: int, to: float) -> None:
-        low = max((self.at[other] + wide for other, wide in self.left[block]), default=-math.inf)
-        high = min((self.at[other] - wide for other, wide in self.right[block]), default=math.inf)
+        at, low, high = self.at, -math.inf, math.inf
+        for other, wide in self.left[block]:
+            low = max(low, at[other] + wide)
+        for other, wide in self.right[block]:
+            high = min(high, at[other] - wide)
         if low <= high:
-            self.at[block] = min(max(to, low), high)
+            at[block] = min(max(to, low), high)
 
 
-def _mean(points: Sequence[tuple[float, float]], at: float) -> float:
-    return sum(x * weight for x, weight in points) / sum(weight for _, weight in points)
+def _mean(at: Sequence[float], near: Near, here: float) -> float:
+    total = weights = 0.0
+    for other, weight in near:
+        total += at[other] * weight
+        weights += weight
+    return total / weights
 
 
-def _median(points: Sequence[tuple[float, float]], at: float) -> float:
+def _median(at: Sequence[float], near: Near, here: float) -> float:
     """The nearest weighted median to where the block is."""
-    half = sum(weight for _, weight in points) / 2.0
+    if len(near) == 1:
+        return at[near[0][0]]
+    points = sorted([(at[other], weight) for other, weight in near])
+    half = sum([weight for _, weight in points]) / 2.0
     total, low = 0.0, None
-    for x, weight in sorted(points):
+    for x, weight in points:
         total += weight
         if low is not None or total > half + 1e-9:
-            return x if low is None else min(max(at, low), x)
+            return x if low is None else min(max(here, low), x)
         if abs(total - half) <= 1e-9:
             low = x
-    return at
+    return here
 
 
 def straightened(

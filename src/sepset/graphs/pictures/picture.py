@@ -10,18 +10,17 @@ from sepset.base.axes import axes_of
 from sepset.base.extras import require
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.text import nearest
+from sepset.base.text import counted, nearest, page_width
 from sepset.errors import FileFormatError, TooLarge
-from sepset.graphs.pictures.axes import draw_scene
-from sepset.graphs.pictures.dot import dot
-from sepset.graphs.pictures.mermaid import mermaid
 from sepset.graphs.pictures.scene import MARGIN, Scene, scene
 from sepset.graphs.pictures.sketch import Sketch, Sketched
 from sepset.graphs.pictures.svg import quoted, svg
-from sepset.graphs.pictures.terminal import terminal
 
 LARGEST = 400
 """The number of boxes up to which notebooks show a picture by themselves."""
+
+PAGE = 100
+"""The number of characters in a line of a picture that is not printed to a terminal."""
 
 FORMATS = (".svg", ".png", ".pdf", ".dot", ".mmd", ".txt")
 """The suffixes of files that a picture can be written to."""
@@ -63,14 +62,20 @@ class Picture(Frozen):
 
     def to_dot(self) -> str:
         """The picture in the language of Graphviz."""
+        from sepset.graphs.pictures.dot import dot
+
         return dot(self.sketch)
 
     def to_mermaid(self) -> str:
         """The picture as a Mermaid flowchart, which Markdown viewers draw."""
+        from sepset.graphs.pictures.mermaid import mermaid
+
         return mermaid(self.sketch)
 
-    def to_text(self, width: int = 100) -> str:
+    def to_text(self, width: int = PAGE) -> str:
         """The picture in characters; where that is wider than `width`, a list of nodes with what they are joined to."""
+        from sepset.graphs.pictures.terminal import terminal
+
         return terminal(self.sketch, width)
 
     def plot(self, ax: Any = None) -> Any:
@@ -79,6 +84,8 @@ class Picture(Frozen):
         Args:
             ax: the axes to draw on; the current ones by default.
         """
+        from sepset.graphs.pictures.axes import draw_scene
+
         return draw_scene(self._scene, axes_of(ax))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -113,7 +120,7 @@ class Picture(Frozen):
 
     @property
     def _counts(self) -> str:
-        return f"{_number(len(self.sketch.boxes), 'node')}, {_number(len(self.sketch.links), 'edge')}"
+        return f"{counted(len(self.sketch.boxes), 'node')}, {counted(len(self.sketch.links), 'edge')}"
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -122,7 +129,7 @@ class Picture(Frozen):
         return f'<div style="overflow-x:auto">{svg(self._scene, page=False, label=self._label)}</div>'
 
     def __str__(self) -> str:
-        return self.to_text()
+        return self.to_text(page_width(PAGE))
 
     def __repr__(self) -> str:
         return f"Picture({self._counts})"
@@ -148,10 +155,6 @@ def require_format(path: str | os.PathLike[str]) -> str:
         known = f"use {', '.join(FORMATS)}.{nearest(suffix, FORMATS)}"
         raise FileFormatError(f"the suffix {suffix!r} is not a known format of pictures; {known}", file=os.fspath(path))
     return suffix
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def with_picture(facts: str, count: int, drawn: Sketched) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sepset.graphs.layered.layout import Layout, Spacing, layered
 from sepset.graphs.layered.routes import Curve, Point
+from sepset.graphs.pictures.linklabels import label_places
 from sepset.graphs.pictures.positions import positioned
 from sepset.graphs.pictures.sketch import COLORS, GROUP_COLORS, Box, End, Kind, Link, Row, Sketch
 from sepset.graphs.pictures.textsize import cut, percent, text_width
@@ -103,7 +104,10 @@ def scene(sketch: Sketch) -> Scene:
     (3, True)
     """
     layout = in_place(sketch) or placed(sketch)
-    groups = [_edge(sketch, link, points) for link, points in zip(sketch.links, layout.curves, strict=True)]
+    boxes = [(*center, *box_size(box)) for center, box in zip(layout.centers, sketch.boxes, strict=True)]
+    texts = [cut(link.label) for link in sketch.links]
+    pairs = zip(sketch.links, layout.curves, label_places(texts, layout.curves, boxes, size=ROW_SIZE), strict=True)
+    groups = [_edge(sketch, link, points, place) for link, points, place in pairs]
     groups += [_node(box, center) for box, center in zip(sketch.boxes, layout.centers, strict=True)]
     below = layout.height + (MARGIN if sketch.boxes else 0.0)
     notes = list(_notes(sketch, below))
@@ -219,16 +223,15 @@ def _row(row: Row, x: float, y: float, width: float) -> Iterator[Shape]:
         yield Text(x + width - PADDING - 40.0 * (columns - 1 - k), base, percent(share), ROW_SIZE, "end", opacity=ink)
 
 
-def _edge(sketch: Sketch, link: Link, points: Curve) -> Group:
+def _edge(sketch: Sketch, link: Link, points: Curve, label: Point | None) -> Group:
     stroke = COLORS.get(link.color, link.color) or INK
     start, end = _trimmed(points, link)
     shapes: list[Shape] = [Line([start, *points[1:-1], end], link.width, stroke, link.dashed)]
     for mark, at, near in ((link.tail, points[0], points[1]), (link.head, points[-1], points[-2])):
         shapes += _mark(mark, at, near, stroke, link.width)
-    if link.label:
-        x, y = _middle(points)
+    if label is not None:
         ink = FAINT if stroke == GRAY else 1.0
-        shapes.append(Text(x + 4.0, y + 3.5, cut(link.label), ROW_SIZE, "start", opacity=ink))
+        shapes.append(Text(*label, cut(link.label), ROW_SIZE, "start", opacity=ink))
     names = sketch.boxes[link.source].name, sketch.boxes[link.target].name
     return Group(link.title or f"{names[0]} {link.notation()} {names[1]}", shapes)
 
@@ -266,13 +269,6 @@ def _mark(mark: End, at: Point, near: Point, stroke: str, width: float) -> Itera
         side = 0.26 + 0.05 * width
         one, two = (back[0] - dy * side, back[1] + dx * side), (back[0] + dy * side, back[1] - dx * side)
         yield Polygon((at, one, two), stroke)
-
-
-def _middle(points: Curve) -> Point:
-    """A point of the curve, about in its middle."""
-    k = (len(points) - 1) // 3 // 2 * 3
-    p, c, d, q = points[k : k + 4]
-    return (p[0] + 3 * c[0] + 3 * d[0] + q[0]) / 8.0, (p[1] + 3 * c[1] + 3 * d[1] + q[1]) / 8.0
 
 
 def _num_notes(sketch: Sketch) -> int:

@@ -14,6 +14,9 @@ PAGE = (
 )
 """The colors of a file of its own, light or dark as the reader prefers."""
 
+LEAST = 0.6
+"""The share of its size to which a picture shrinks in a narrow page before it scrolls."""
+
 DASHES = ' stroke-dasharray="5 4"'
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 
@@ -30,12 +33,22 @@ def svg(scene: Scene, *, page: bool, label: str = "") -> str:
     '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="3'
     """
     width, height = scene.width + 2.0 * MARGIN, scene.height + 2.0 * MARGIN
+    style = "" if page else f'style="{fitting(width)}" '
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
         f'viewBox="{_n(-MARGIN)} {_n(-MARGIN)} {_n(width)} {_n(height)}" font-family="{FONT}" '
-        f'fill="none" role="img" aria-label="{quoted(label)}">'
+        f'{style}fill="none" role="img" aria-label="{quoted(label)}">'
     )
     return f"{head}{PAGE if page else ''}{''.join(map(_group, scene.groups))}</svg>"
+
+
+def fitting(width: float) -> str:
+    """The style of a picture of this width within a page: it shrinks with a narrow page, but not beyond reading.
+
+    >>> fitting(500.0)
+    'max-width:100%;min-width:300px;height:auto'
+    """
+    return f"max-width:100%;min-width:{_n(LEAST * width)}px;height:auto"
 
 
 def quoted(text: str) -> str:

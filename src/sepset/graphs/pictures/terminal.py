@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
+from sepset.base.text import num_columns, padded
 from sepset.errors import TooLarge
 from sepset.graphs.layered.layout import Spacing, components, layered
 from sepset.graphs.layered.routes import Curve, sampled
@@ -15,6 +16,8 @@ UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 LINES = " ╵╷│╴┘┐┤╶└┌├─┴┬┼"
 """The character with strokes in each set of directions."""
 PLAIN, DOUBLE = "┌─┐│└┘", "╔═╗║╚╝"
+TAKEN = "\0"
+"""The second column of a wide character."""
 BAR = 10
 MOST_BOXES = 200
 """The number of boxes above which a list is shown; so many do not fit a terminal."""
@@ -74,12 +77,12 @@ def _side_by_side(parts: Sequence[list[str]], width: int) -> Iterator[str]:
 
 
 def _wide(lines: Sequence[str]) -> int:
-    return max(map(len, lines), default=0)
+    return max(map(num_columns, lines), default=0)
 
 
 def _joined(row: Sequence[list[str]]) -> Iterator[str]:
     for k in range(max(map(len, row), default=0)):
-        yield "   ".join((part[k] if k < len(part) else "").ljust(_wide(part)) for part in row).rstrip()
+        yield "   ".join(padded(part[k] if k < len(part) else "", _wide(part)) for part in row).rstrip()
 
 
 def _listed(sketch: Sketch) -> Iterator[str]:
@@ -102,7 +105,7 @@ def _first(link: Link) -> int:
 
 def _rows(box: Box) -> list[str]:
     """The rows of a box: a label, a bar and a number for each state."""
-    wide = max((len(cut(row.label, 14)) for row in box.rows if row.shares), default=0)
+    wide = max((num_columns(cut(row.label, 14)) for row in box.rows if row.shares), default=0)
     found = []
     for row in box.rows:
         if not row.shares:
@@ -110,7 +113,7 @@ def _rows(box: Box) -> list[str]:
             continue
         bar = "█" * round(BAR * min(1.0, max(0.0, row.shares[-1])))
         numbers = " ".join(f"{percent(share):>6}" for share in row.shares)
-        found.append(f"{cut(row.label, 14):<{wide}} {bar:<{BAR}} {numbers}")
+        found.append(f"{padded(cut(row.label, 14), wide)} {bar:<{BAR}} {numbers}")
     return found
 
 
@@ -132,7 +135,7 @@ class _Drawn:
         self.texts = [_rows(box) for box in sketch.boxes]
         names = [cut(box.name) for box in sketch.boxes]
         ends = _most_ends(sketch)
-        widths = [max(len(x) + 4 for x in [name, *rows]) for name, rows in zip(names, self.texts, strict=True)]
+        widths = [max(num_columns(x) + 4 for x in [name, *rows]) for name, rows in zip(names, self.texts, strict=True)]
         widths = [max(width, 3 * most) for width, most in zip(widths, ends, strict=True)]
         self.sizes = [(float(w), float(3 + len(rows))) for w, rows in zip(widths, self.texts, strict=True)]
         flip = [link.points_back for link in sketch.links]
@@ -190,8 +193,11 @@ class _Drawn:
         wide = int(self.sizes[node][0]) - 2
         corner = DOUBLE if box.observed else PLAIN
         grid.write(left, top, corner[0] + corner[1] * wide + corner[2])
-        for k, text in enumerate([cut(box.name).center(wide), *(f" {row}" for row in self.texts[node])], 1):
-            grid.write(left, top + k, f"{corner[3]}{text:<{wide}}{corner[3]}")
+        name = cut(box.name)
+        free = wide - num_columns(name)
+        middle = " " * ((free + free * wide % 2) // 2) + name
+        for k, text in enumerate([middle, *(f" {row}" for row in self.texts[node])], 1):
+            grid.write(left, top + k, f"{corner[3]}{padded(text, wide)}{corner[3]}")
         grid.write(left, top + 1 + len(self.texts[node]) + 1, corner[4] + corner[1] * wide + corner[5])
 
     def _ends(
@@ -260,14 +266,21 @@ class _Grid:
                 self.strokes[turn][column] |= LEFT | RIGHT
 
     def write(self, column: int, row: int, text: str) -> None:
-        """Characters in place of lines."""
-        for k, character in enumerate(text):
-            if 0 <= column + k < len(self.texts[row]):
-                self.texts[row][column + k] = character
+        """Characters in place of lines; a wide one also takes the next column, an accent that of its letter."""
+        for character in text:
+            size = num_columns(character)
+            if not size and 0 < column <= len(self.texts[row]):
+                self.texts[row][column - 1] += character
+            for k in range(column, min(column + size, len(self.texts[row]))):
+                self.texts[row][k] = character if k == column else TAKEN
+            column += size
 
     def lines(self) -> list[str]:
         """The rows, without spaces at their ends."""
-        return [
-            "".join(text or LINES[stroke] for text, stroke in zip(texts, strokes, strict=True)).rstrip()
-            for texts, strokes in zip(self.texts, self.strokes, strict=True)
-        ]
+        rows = zip(self.texts, self.strokes, strict=True)
+        lines = ("".join(map(_character, texts, strokes)) for texts, strokes in rows)
+        return [line.replace(TAKEN, "").rstrip() for line in lines]
+
+
+def _character(text: str, stroke: int) -> str:
+    return text or LINES[stroke]

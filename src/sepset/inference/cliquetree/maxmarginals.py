@@ -19,15 +19,17 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
+from sepset.inference.documents import about_document
 from sepset.inference.exact.messages import homes, smallest_home
 from sepset.inference.method import Calibrated, Calibrates, Prepared, Rewrites, can, dense
-from sepset.inference.result import MOST_SHOWN, Answers, Result
+from sepset.inference.result import MOST_SHOWN, Result
 from sepset.problem import Problem
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
@@ -172,6 +174,21 @@ class MaxMarginalsResult(Answers[str, Table], Report, Result, ABC):
             if self.variables[name].code(named.get(name, state)) != self.variables[name].code(state):
                 raise ScopeError(f"{name!r} was observed to be {state!r}; the assignment has {named[name]!r}.")
         return {name: self.variables[name].states[self.variables[name].code(s)] for name, s in named.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The logarithm of every max-marginal by variable and state, the best states and their margins."""
+        logs = {name: zip(self[name].scope[0].states, self[name].log_values.tolist(), strict=True) for name in self}
+        return {
+            "log_value": plain(self.log_value),
+            "observed": plain(self.observed),
+            "max_marginals": {
+                name: [{"state": plain(state), "log_value": plain(value)} for state, value in pairs]
+                for name, pairs in logs.items()
+            },
+            "best_states": plain(self.best_states),
+            "margins": plain(self.margins),
+            **about_document(self),
+        }
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={self._in_words(name)}" for name in itertools.islice(self, FEW))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.factors.table import Table
 from sepset.inference.compiled.domains import Zeros
@@ -16,7 +17,6 @@ from sepset.inference.compiled.planner import Settings
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
-from sepset.inference.result import Answers
 from sepset.problem import Problem
 from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence

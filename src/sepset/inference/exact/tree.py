@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray
 from sepset.base.cache import Cache
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.factors.moments import GaussianMixture
@@ -19,7 +20,7 @@ from sepset.inference.exact.messages import Calibration, Pass, is_hybrid, plan_t
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
-from sepset.inference.result import EVERYTHING_EXACT, Answers, Guarantee, Guarantees
+from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
 from sepset.inference.treequery.joints import MergePlan, TreeJoints
 from sepset.inference.treequery.pairs import AskedPairs
 from sepset.problem import Problem

@@ -100,12 +100,13 @@ class Annealing:
         heat = self._temperature(state)
         interruptible(lambda cancel: heat_bath(*model, codes, draws, heat, room, cancel))
         found = replace(state, codes=codes, sweeps=state.sweeps + 1)
+        rest = 1.0 - found.sweeps / (self.sweeps * (self.restarts + 1))
         if found.sweeps % self.sweeps:
-            return found, Info(wiring.log_value(codes), np.inf)
+            return found, Info(wiring.log_value(codes), np.inf, rest=rest)
         best, value = best_of([improved(wiring, state.best), improved(wiring, codes)], wiring)
         if found.sweeps >= self.sweeps * (self.restarts + 1):
             return replace(found, codes=best, best=best), Info(value, 0.0, is_done=True)
-        return replace(found, codes=_random(wiring, rng), best=best), Info(value, np.inf)
+        return replace(found, codes=_random(wiring, rng), best=best), Info(value, np.inf, rest=rest)
 
     def _temperature(self, state: Annealed) -> float:
         cold = COLD * state.hot if self.cold is None else min(self.cold, state.hot)

@@ -90,14 +90,14 @@ class ICM:
         wiring, codes = task.wiring, state.codes.copy()
         order, room = np.arange(wiring.num_variables), np.empty(wiring.plugs.cards.max(initial=1))
         goes_on = swept(wiring, codes, order, room, count=state.sweeps)
-        value = wiring.log_value(codes)
+        value, rest = wiring.log_value(codes), 1.0 - state.starts / (self.restarts + 1) if self.restarts else None
         if goes_on:
-            return Ascent(codes, state.best, state.starts, state.sweeps + 1), Info(value, np.inf)
+            return Ascent(codes, state.best, state.starts, state.sweeps + 1), Info(value, np.inf, rest=rest)
         best = self._better(task, state.best, codes)
         if state.starts >= self.restarts:
             return Ascent(codes, best, state.starts + 1), Info(wiring.log_value(best), 0.0, is_done=True)
         fresh = (rng.random(wiring.num_variables) * wiring.wires.cards).astype(np.int64)
-        return Ascent(fresh, best, state.starts + 1), Info(value, np.inf)
+        return Ascent(fresh, best, state.starts + 1), Info(value, np.inf, rest=rest)
 
     def _better(self, task: AssignmentTask, one: Ints, other: Ints) -> Ints:
         return other if task.wiring.log_value(other) > task.wiring.log_value(one) else one

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sepset.base.cache import Cache
-from sepset.base.display import rich_text
+from sepset.base.display import Worded
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import NotApplicable, TooLarge
@@ -35,7 +35,7 @@ __all__ = ["ManyJoints", "MergePlan", "TreeJoints", "joint_plan"]
 
 
 @dataclass(frozen=True)
-class MergePlan:
+class MergePlan(Worded):
     """The plan of a joint from a calibrated tree: by merging cliques, or by an elimination if that is cheaper.
 
     Attributes:
@@ -85,9 +85,6 @@ class MergePlan:
                 f"  elimination   {self.elimination.cost:,} multiplications",
             ]
         )
-
-    def __rich__(self) -> Any:
-        return rich_text(str(self))
 
 
 def joint_plan(

@@ -16,6 +16,7 @@ import numpy as np
 
 from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
+from sepset.base.text import counted
 from sepset.base.threads import NEVER
 from sepset.errors import ModelError
 from sepset.graphs.graph import UndirectedGraph
@@ -110,7 +111,7 @@ class MergeOrder(Worded, Plain):
         return "\n".join([f"{self.name} order: {self.cost:,} multiplications", *lines, *more])
 
     def __repr__(self) -> str:
-        return f"MergeOrder({self.name}, {len(self.edges)} edges, cost {self.cost:,})"
+        return f"MergeOrder({self.name}, {counted(len(self.edges), 'edge')}, cost {self.cost:,})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.entries import Answers
 from sepset.base.membership import among, without
 from sepset.base.text import nearest, readable
 from sepset.errors import ScopeError, TooLarge
@@ -28,7 +29,7 @@ from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
 from sepset.inference.method import dense
 from sepset.inference.plan import ENTRY_BYTES
-from sepset.inference.result import Answers, MarginalsResult
+from sepset.inference.result import MarginalsResult
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 __all__ = ["PairSweep", "Pairs", "PairwiseMarginals"]

@@ -9,6 +9,7 @@ import numpy as np
 from sepset.base.checks import whole
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable
+from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_cpd
 from sepset.variables.universe import Variables
@@ -40,7 +41,7 @@ def latent_class(
     >>> from sepset.variables.variable import Real
     >>> net = latent_class([Real("x")], 2)
     >>> net, net.cpd("x")
-    (BayesNet(2 variables, 1 edges, 5 parameters), LinearGaussian(x | class[2]))
+    (BayesNet(2 variables, 1 edge, 5 parameters), LinearGaussian(x | class[2]))
     >>> found = fit(net, {"x": [0.0, 0.3, -0.2, 9.0, 9.5, 8.7]}, EM()).model
     >>> sorted(found.cpd("x").intercept.ravel().round(1).tolist())
     [0.0, 9.1]
@@ -91,6 +92,6 @@ def ordered_states(model: BayesNet, hidden: VariableLike) -> BayesNet:
     for name in model.children(variable):
         questions = model.cpd(name).parameters
         if not questions.relabels(variable):
-            raise NotApplicable(f"The states of {variable.name!r} cannot be ordered below {questions.cpd!r}.")
+            raise NotApplicable(f"The states of {variable.name!r} cannot be ordered below {name_of(questions.cpd)}.")
         changed.append(questions.relabeled(variable, order))
     return model.with_cpds(*changed)

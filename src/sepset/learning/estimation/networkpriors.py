@@ -18,6 +18,7 @@ from sepset.engine.expectedcounts import part_marginals
 from sepset.engine.kept import engine_for
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
+from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.models.rows import complete
@@ -134,7 +135,8 @@ class BDe:
         mass = own.expected(part_marginals(engine_for(self._over(cpd.scope)), cpd.decomposition()))
         if not (mass > 0).all():
             raise ModelError(
-                f"The prior network of BDe gives a cell of {cpd!r} probability zero: {own.names[int(mass.argmin())]}. "
+                f"The prior network of BDe gives a cell of {name_of(cpd)} probability zero: "
+                f"{own.names[int(mass.argmin())]}. "
                 "It must be positive."
             )
         return np.asarray(self.sample_size * mass)

@@ -35,7 +35,7 @@ Statistic: TypeAlias = Callable[[Any, Dataset], float]
 """A number from a model and rows."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GoodnessOfFitResult(Assessment):
     """A statistic of the data, and the same statistic on datasets that the model drew.
 
@@ -78,6 +78,9 @@ class GoodnessOfFitResult(Assessment):
         axes.set(xlabel=self.what, ylabel="datasets")
         axes.legend()
         return axes
+
+    def __repr__(self) -> str:
+        return f"GoodnessOfFitResult({self.what} {self.statistic:.6g}; p = {self.p_value:.3g})"
 
     def _shown(self) -> Shown:
         low, high = np.quantile(self.draws, [0.025, 0.975]).tolist()

@@ -14,7 +14,7 @@ from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.progress import Bar
-from sepset.base.text import nearest
+from sepset.base.text import joined, nearest
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.engine.default import DEFAULT_METHOD
@@ -36,7 +36,7 @@ WIDE = 5.0
 """Means whose largest is this many times the smallest are drawn on a logarithmic scale."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearningCurveResult(Assessment):
     """A measure of what each procedure learned, for each number of rows and each repeat.
 
@@ -106,10 +106,20 @@ class LearningCurveResult(Assessment):
         axes.legend()
         return axes
 
+    def __repr__(self) -> str:
+        last = [f"{name} {self.mean(name)[-1]:.4g}" for name in self.values] if self.sizes else []
+        of = f" at {self.sizes[-1]:,} rows: {joined(last, 4)}" if last else ""
+        return f"LearningCurveResult({self.measure}{of})"
+
     def _shown(self) -> Shown:
-        means = [self.mean(name) for name in self.values]
-        rows = [(f"{size:,}", *(f"{mean[k]:.4g}" for mean in means)) for k, size in enumerate(self.sizes)]
+        """The means, with one standard deviation where there are several repeats."""
+        cells = [[*map(_told, self.mean(name), self.spread(name))] for name in self.values]
+        rows = [(f"{size:,}", *(column[k] for column in cells)) for k, size in enumerate(self.sizes)]
         return Shown(("rows", *self.values), rows, self.measure)
+
+
+def _told(mean: float, spread: float) -> str:
+    return f"{mean:.4g} ± {spread:.2g}" if spread == spread else f"{mean:.4g}"
 
 
 @translated

@@ -17,6 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.checks import one_of
 from sepset.base.display import Plain, Shown, Worded
+from sepset.base.entries import Answers
 from sepset.base.frozen import fill, read_only
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
@@ -27,7 +28,6 @@ from sepset.engine.rowquestions import Names
 from sepset.engine.rows import most_probable, refuse_missing, true_codes
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.method import Method
-from sepset.inference.result import Answers
 from sepset.learning.assessment import Assessment, computed
 from sepset.learning.evaluation.resampling import BootstrapResult, bootstrap_mean
 from sepset.models.model import Model

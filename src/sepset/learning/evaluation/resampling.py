@@ -28,7 +28,7 @@ CHUNK = 1 << 22
 """How many cells of resampled rows are held at once."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BootstrapResult(Assessment):
     r"""A statistic on resampled rows: its spread says how far it would be off on other data of that size.
 
@@ -52,6 +52,10 @@ class BootstrapResult(Assessment):
     def standard_error(self) -> float:
         """The standard deviation of the draws."""
         return float(self.draws.std(ddof=1))
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        return f"BootstrapResult({self.estimate:.6g}; 95% interval {low:.6g} to {high:.6g})"
 
     def _shown(self) -> Shown:
         low, high = self.interval()
@@ -188,7 +192,7 @@ def _ratio(top: Any, bottom: Any) -> Any:
         return np.divide(top, bottom)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairedComparisonResult(Assessment):
     r"""The mean difference of two losses row by row, against the chance that signs are random.
 
@@ -211,6 +215,9 @@ class PairedComparisonResult(Assessment):
     def mean(self) -> float:
         """The mean difference."""
         return float(self.differences.mean())
+
+    def __repr__(self) -> str:
+        return f"PairedComparisonResult(mean difference {self.mean:.6g}; p = {self.p_value:.3g})"
 
     def _shown(self) -> Shown:
         low, high = self.interval()
@@ -296,7 +303,7 @@ def _random_subsets(d: Floats, num_draws: int, rng: np.random.Generator) -> tupl
     return sums, sizes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PermutationTestResult(Assessment):
     """A statistic compared with the same statistic on permuted data.
 
@@ -315,6 +322,9 @@ class PermutationTestResult(Assessment):
     def p_value(self) -> float:
         """How often chance gives at least as much, the data itself counted."""
         return float((1 + (self.draws >= self.statistic).sum()) / (1 + len(self.draws)))
+
+    def __repr__(self) -> str:
+        return f"PermutationTestResult({self.statistic:.6g}; p = {self.p_value:.3g})"
 
     def _shown(self) -> Shown:
         low, high = self.interval()

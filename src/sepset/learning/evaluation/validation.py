@@ -16,6 +16,7 @@ from sepset.base.checks import generator
 from sepset.base.display import Plain, Shown, Worded
 from sepset.base.foreign import translated
 from sepset.base.progress import Bar
+from sepset.base.text import counted
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import ArgumentError, ModelError
@@ -277,7 +278,7 @@ def train_and_test(
     return evaluate(learned(procedure, as_dataset(train)), test, *losses, method=method)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection(Assessment):
     """The procedure that did best in validation, and its model of all rows.
 
@@ -303,6 +304,10 @@ class Selection(Assessment):
     def score(self) -> float:
         """The pooled risk of the best candidate: optimistic."""
         return self.validations[self.name].risk.pooled_mean
+
+    def __repr__(self) -> str:
+        count = counted(len(self.validations), "candidate")
+        return f"Selection({self.name}; pooled risk {self.score:.6g} of {count}; {self.model!r})"
 
     def _shown(self) -> Shown:
         risks = {name: found.risk for name, found in self.validations.items()}
@@ -388,7 +393,9 @@ class NestedValidation(Assessment):
         rounds = zip(self.selections, self.risk.tested, strict=True)
         rows = [(str(k), s.name, f"{s.score:.6g}", f"{t.mean:.6g}") for k, (s, t) in enumerate(rounds, start=1)]
         rows.append(("all", "", f"{self.inner_score:.6g}", f"{self.risk.pooled_mean:.6g}"))
-        return Shown(("round", "chosen", "its own score", "risk on rows that neither saw"), rows, self.risk.name)
+        return Shown(
+            ("round", "chosen", "its own score", "risk on rows that neither saw"), rows, self.risk.name, words=2
+        )
 
 
 def nested_cross_validate(

@@ -14,6 +14,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.registry import tag_of as tag_of_cpd
 from sepset.data.dataset import Dataset
 from sepset.errors import DataError, NotApplicable
+from sepset.factors.labels import name_of
 from sepset.inference.checkpoint import tag_of, tagged_class
 from sepset.learning.blocks import Blocks
 from sepset.learning.task import Task
@@ -40,8 +41,8 @@ def about(method: object, task: Task, terms: object = ()) -> str:
     >>> from sepset.models.bayesnet import BayesNet
     >>> from sepset.variables.variable import Discrete
     >>> coin = Task(BayesNet(TableCPD(Discrete("coin"), [0.5, 0.5])), {"coin": [0, 1, None]})
-    >>> about("a method", coin)[:66]
-    'str of BayesNet(1 variables, 0 edges, 1 parameters) on 3 rows (set'
+    >>> about("a method", coin)[:59]
+    'str of BayesNet(1 variable, 0 edges, 1 parameter) on 3 rows'
     """
     prints = {
         "settings": fingerprint((type(method).__name__, tuple(_settings(method, task)), terms)),
@@ -201,7 +202,7 @@ class IterateCodec:
         """The CPDs of a network, after checking that their kinds are those of the template."""
         for cpd, own in zip(model.cpds, self.blocks.template.cpds, strict=True):
             if type(cpd) is not type(own) or cpd.scope != own.scope:
-                raise NotApplicable(f"A checkpoint keeps the arrays of {own!r}; found {cpd!r} in its place.")
+                raise NotApplicable(f"A checkpoint keeps the arrays of {own!r}; found {name_of(cpd)} in its place.")
         return model.cpds
 
     def _unpacked(self, content: Any) -> Any:
@@ -226,6 +227,6 @@ def _restored(cpd: CPD, arrays: dict[str, Any]) -> CPD:
     """The CPD with the arrays of a checkpoint, which are those of its kind."""
     tag = arrays.pop(KIND)
     if tag != tag_of_cpd(cpd):
-        raise DataError(f"It holds a CPD of the kind {tag!r} in place of {cpd!r}.")
+        raise DataError(f"It holds a CPD of the kind {tag!r} in place of {name_of(cpd)}.")
     made: CPD = cpd.parameters.with_arrays(arrays)
     return made

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sepset.base.checks import whole
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import listing, settings
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
 from sepset.inference.checkpoint import tagged
@@ -247,26 +247,6 @@ class IterativeEstimator:
 
 def _better(best: Iterate | None, found: Iterate) -> Iterate:
     return found if best is None or found.objective > best.objective else best
-
-
-def settings(method: Any) -> str:
-    """The method as text: its name, and the settings that are not the default.
-
-    >>> @dataclass(frozen=True, repr=False)
-    ... class Some:
-    ...     prior: object = None
-    ...     restarts: int = 1
-    >>> settings(Some(restarts=3))
-    'Some(restarts=3)'
-    """
-    shown = [(f.name, getattr(method, f.name)) for f in fields(method) if getattr(method, f.name) is not f.default]
-    return f"{type(method).__name__}({', '.join(f'{name}={_brief(value)}' for name, value in shown)})"
-
-
-def _brief(value: object) -> str:
-    """A setting as text; frames and mappings of columns only by their type."""
-    text = repr(value)
-    return text if len(text) <= 80 and "\n" not in text else f"<{type(value).__name__}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.display import Report, Shown
+from sepset.base.entries import Answers
 from sepset.base.foreign import translated
 from sepset.base.text import nearest
 from sepset.errors import ScopeError, TooLarge
 from sepset.factors.labels import MOST_SHOWN, in_rows
 from sepset.inference.method import Method
-from sepset.inference.result import Answers, Guarantee, Result
+from sepset.inference.result import Guarantee, Result
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.optimize.vector import ParameterVector
 from sepset.learning.task import Task

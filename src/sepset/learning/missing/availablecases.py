@@ -16,6 +16,7 @@ from sepset.data.sources import as_dataset
 from sepset.engine.kept import engine_for
 from sepset.errors import DataError
 from sepset.factors.algebra import Columns
+from sepset.factors.labels import name_of
 from sepset.inference.result import Guarantee
 from sepset.learning.blocks import blocks_of
 from sepset.learning.estimation.estimators import shown
@@ -100,7 +101,8 @@ class AvailableCases:
         used[cpd.child.name] = len(rows)
         if not len(rows):
             raise DataError(
-                f"No row observes all of {', '.join(names)}, so that {cpd!r} has no available case. Use EM; where two "
+                f"No row observes all of {', '.join(names)}, so that {name_of(cpd)} has no available case. Use EM; "
+                "where two "
                 "columns are never seen together, nothing but a prior tells how they depend on each other."
             )
         columns: Columns = {v: data.column(v)[rows] for v in cpd.scope}

@@ -29,6 +29,7 @@ from sepset.data.missingness import MissingPatternsResult
 from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable, TooLarge
 from sepset.factors.algebra import num_entries
+from sepset.factors.labels import name_of
 from sepset.learning.blocks import blocks_of, with_shared
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
@@ -174,7 +175,8 @@ class FreeParameters:
             size = num_entries(cpd.scope)
             if size > ENTRIES:
                 raise TooLarge(
-                    f"The derivative by the parameters of {cpd!r} goes through a table of {float(size):.3g} entries; "
+                    f"The derivative by the parameters of {name_of(cpd)} goes through a table of {float(size):.3g} "
+                    "entries; "
                     f"at most {ENTRIES:,} are allowed. Give it fewer parents."
                 )
         tables = BayesNet(*(cpd.to_table() for cpd in self.model.cpds))  # type: ignore[attr-defined]  # discrete

@@ -29,6 +29,7 @@ from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import AnyVariable, check_size
+from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.graphs.graph import DAG
 from sepset.graphs.separation import d_separated
@@ -228,7 +229,7 @@ def _product(model: BayesNet) -> Table:
 
 def _table(cpd: object) -> Table:
     if not is_discrete(cpd):
-        raise NotApplicable(f"{cpd!r} is continuous; only discrete models are enumerated. Say by='separation'.")
+        raise NotApplicable(f"{name_of(cpd)} is continuous; only discrete models are enumerated. Say by='separation'.")
     return cpd.to_table().table
 
 

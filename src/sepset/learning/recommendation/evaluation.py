@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator, number, whole
 from sepset.base.display import Report, Shown
+from sepset.base.text import described
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.protocols import AllButOne, HidingProtocol
@@ -71,7 +72,7 @@ class RankingScores(Report, Result, Mapping[str, float]):
     def _shown(self) -> Shown:
         rows = [(name, f"{value:.4f}", f"{self.errors[name]:.4f}") for name, value in self.means.items()]
         return Shown(
-            ("score", "mean", "standard error"), rows, f"{self.num_users} users, k={self.k}", repr(self.method)
+            ("score", "mean", "standard error"), rows, f"{self.num_users} users, k={self.k}", described(self.method)
         )
 
 

@@ -15,7 +15,7 @@ from sepset.base.checks import whole
 from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import Frozen
-from sepset.base.text import listing
+from sepset.base.text import described, listing
 from sepset.errors import ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.baskets import Baskets
@@ -80,7 +80,7 @@ class Recommendations(Report, Result):
     def _shown(self) -> Shown:
         rows = [(str(self.users[k]), self._line(k)) for k in range(min(len(self), MOST_SHOWN))]
         more = f"first {MOST_SHOWN} of {len(self)} users" if len(self) > MOST_SHOWN else ""
-        return Shown(("user", "items"), rows, repr(self.method), more, words=2)
+        return Shown(("user", "items"), rows, described(self.method), more, words=2)
 
 
 class Recommender(Frozen, ABC):

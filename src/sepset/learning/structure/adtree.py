@@ -27,20 +27,21 @@ class ADTree:
     20,000 rows, and 60 of 70,000. So searches count rows; the tree is for single tables that are asked again.
 
     Args:
-        columns: the coded rows; discrete, without missing cells, with weights that are whole numbers.
+        columns: rows, as `learn_structure` takes them: discrete, without missing cells, with whole weights.
         leaf_rows: nodes of up to so many rows keep a list of rows.
 
     Reference: Moore & Lee (1998); Komarek & Moore (2000) for growing it on demand.
     Guarantee: exact counts.
     Tested by: learning/structure/test_adtree.py::test_counts_against_direct_counting
 
-    >>> tree = ADTree(Columns.of({"a": [0, 0, 1, 1], "b": ["x", "y", "y", "y"]}))
+    >>> tree = ADTree({"a": [0, 0, 1, 1], "b": ["x", "y", "y", "y"]})
     >>> tree.counts((1, 0)).tolist()
     [[1.0, 0.0], [1.0, 2.0]]
     """
 
-    def __init__(self, columns: Columns, *, leaf_rows: int = 16) -> None:
+    def __init__(self, columns: object, *, leaf_rows: int = 16) -> None:
         whole("ADTree(leaf_rows=)", leaf_rows)
+        columns = columns if isinstance(columns, Columns) else Columns.of(columns)
         if columns.is_real.any() or not columns.is_complete or columns.weights.dtype.kind not in "iu":
             raise NotApplicable(
                 "ADTree() counts discrete columns without missing cells or interventions, with weights that are whole "

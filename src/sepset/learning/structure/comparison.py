@@ -52,7 +52,7 @@ class Overlap(NamedTuple):
         return 2 * self.right / total if total else 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Recovery(Report):
     """How a learned graph compares with the true one; I-equivalent graphs count as equal.
 
@@ -70,6 +70,10 @@ class Recovery(Report):
     immoralities: Overlap
     _: KW_ONLY
     distance: int
+
+    def __repr__(self) -> str:
+        skeleton, immoralities = f"skeleton F1 {self.skeleton.f1:.4g}", f"immoralities F1 {self.immoralities.f1:.4g}"
+        return f"Recovery(distance {self.distance}; {skeleton}; {immoralities})"
 
     def _shown(self) -> Shown:
         parts = (("skeleton", self.skeleton), ("immoralities", self.immoralities))

@@ -29,7 +29,7 @@ class RatedEdges(Protocol):
         """The probability of the edge from each row to each column."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EdgeRecoveryResult(Report):
     r"""How well probabilities of edges agree with a true graph.
 
@@ -47,6 +47,10 @@ class EdgeRecoveryResult(Report):
     _: KW_ONLY
     brier: float
     calibration: CalibrationResult
+
+    def __repr__(self) -> str:
+        rated = f"area {self.area:.4g}, average precision {self.precision:.4g}, Brier score {self.brier:.4g}"
+        return f"EdgeRecoveryResult({rated})"
 
     def _shown(self) -> Shown:
         rows = [

@@ -18,7 +18,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
 from sepset.base.display import Report, Shown
+from sepset.base.entries import Answers
 from sepset.base.frozen import fixed
+from sepset.base.text import described
 from sepset.base.threads import NEVER, interruptible, require_time
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
@@ -436,7 +438,7 @@ def check_missing(score: FamilyScore, columns: Columns) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FamilyScores(Report, Result, Mapping[str, float]):
+class FamilyScores(Report, Result, Answers[str, float]):
     """The score of a structure, family by family.
 
     Attributes:
@@ -447,7 +449,7 @@ class FamilyScores(Report, Result, Mapping[str, float]):
     >>> import sepset as ss
     >>> found = ss.structure.score(ss.DAG.parse("a -> b"), {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1]})
     >>> found, round(found["b"], 4)
-    (FamilyScores(-4.85203 of 2 families; BIC(penalty=1.0)), -1.3863)
+    (FamilyScores(-4.85203 of 2 families; BIC()), -1.3863)
     """
 
     families: Mapping[str, float] = field(default_factory=dict)
@@ -466,8 +468,10 @@ class FamilyScores(Report, Result, Mapping[str, float]):
         return len(self.families)
 
     def __repr__(self) -> str:
-        return f"FamilyScores({self.total:.7g} of {len(self)} families; {self.method!r})"
+        return f"FamilyScores({self.total:.7g} of {len(self)} families; {described(self.method)})"
 
     def _shown(self) -> Shown:
         rows = [(name, ", ".join(self.parents[name]), f"{value:.6g}") for name, value in self.families.items()]
-        return Shown(("variable", "parents", "score"), rows, f"score {self.total:.10g}", repr(self.method), words=2)
+        return Shown(
+            ("variable", "parents", "score"), rows, f"score {self.total:.10g}", described(self.method), words=2
+        )

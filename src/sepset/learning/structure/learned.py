@@ -13,7 +13,7 @@ import numpy as np
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import described, listing
 from sepset.base.threads import ending_at, require_time
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
@@ -280,15 +280,18 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
         CPDs are tables and linear Gaussians, unless the score is one of families of another form: then those.
 
         Args:
-            method: how to estimate them; maximum likelihood by default.
+            method: how to estimate them; by default maximum likelihood, with uniform distributions in contexts without
+                rows, by EM where cells are missing. `Bayes(BDeu(10))` has posterior means, and no zeros.
             options: as `fit` takes them: seed, until, progress, checkpoint.
         """
         from sepset.learning.estimation.estimators import MLE
+        from sepset.learning.incomplete.em import EM
 
+        default = EM() if self.columns.has_missing else MLE(unseen="uniform")
         found: FitResult = fit_parameters(
             self.template,
             self.columns.dataset,
-            MLE() if method is None else method,
+            default if method is None else method,
             is_set=self.columns.is_set,
             **options,
         )
@@ -316,7 +319,7 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "structure", repr(self.graph)
-        yield "method", repr(self.method)
+        yield "method", described(self.method)
         yield "status", self.status.value
         yield "rows", f"{self.columns.total:,.10g}"
         if not math.isnan(self.score):
@@ -336,7 +339,7 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
 
     def __repr__(self) -> str:
         score = "" if math.isnan(self.score) else f"; score {self.score:.7g}"
-        return f"Learned({self.graph!r}; {self.method!r}{score}; {self.status.value})"
+        return f"Learned({self.graph!r}; {described(self.method)}{score}; {self.status.value})"
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "Learned")

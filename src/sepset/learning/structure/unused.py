@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Protocol, runtime_checkable
 
-from sepset.errors import NotApplicable
+from sepset.base.text import described
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.learning.structure.learned import StructureTask
 
 KEEPERS = "HillClimb(), GES(), BOSS() and StructuralEM() keep one"
@@ -76,6 +77,28 @@ def check_start(task: StructureTask, method: object) -> None:
     if isinstance(method, IgnoresStart) and method.ignores_start:
         raise NotApplicable(f"{type(method).__name__}() finds the same from any start. Leave start= out.")
     task.start_parents()
+
+
+KINDS = {
+    "learn": ("learn_structure", "HillClimb(), GES() or PC()"),
+    "average": ("structure_posterior", "OrderMCMC(), TianHe() or BestStructures(10)"),
+}
+"""The function that takes methods which learn, or average, and some of them."""
+
+
+def check_kind(method: object, does: str) -> None:
+    """Raise unless a method of learning structures does what is asked, and name the function that takes it.
+
+    Args:
+        method: as it was given; None for the default.
+        does: "learn" a structure, or "average" over structures.
+    """
+    if method is None or (hasattr(method, does) and not isinstance(method, type)):
+        return
+    own = next((function for other, (function, _) in KINDS.items() if hasattr(method, other)), None)
+    made = " It is a class: call it." if isinstance(method, type) else ""
+    advice = f" It is a method of {own}." if own is not None and not made else made
+    raise ArgumentError(f"{KINDS[does][0]} takes a method such as {KINDS[does][1]}; found {described(method)}.{advice}")
 
 
 def check_checkpoint(checkpoint: str | os.PathLike[str] | None, method: object, *, keepers: str = KEEPERS) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.text import described
 from sepset.factors.gaussian import CanonicalGaussian
 from sepset.learning.fit import FitResult
 from sepset.models.markovnet import MarkovNet
@@ -27,7 +28,7 @@ class MarkovFitResult(FitResult):
 
     def __repr__(self) -> str:
         return (
-            f"MarkovFitResult({self.model!r}; {self.method!r}; log-likelihood {self.log_likelihood:.7g}; "
+            f"MarkovFitResult({self.model!r}; {described(self.method)}; log-likelihood {self.log_likelihood:.7g}; "
             f"{self.status.value})"
         )
 

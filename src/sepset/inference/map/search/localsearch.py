@@ -134,14 +134,15 @@ class _Walks:
         wiring = task.wiring
         made, is_done = self._walked(wiring, state, rng)
         best, top = wiring.log_value(made.best), wiring.log_value(state.top)
+        rest = 1.0 - state.starts / (self.method.restarts + 1) if self.method.restarts else None
         if not is_done:
-            return made, Info(max(best, top), np.inf)
+            return made, Info(max(best, top), np.inf, rest=rest)
         highest = made.best if best > top else state.top
         if state.starts >= self.method.restarts:
             return replace(made, top=highest, starts=made.starts + 1), Info(max(best, top), 0.0, is_done=True)
         fresh = (rng.random(wiring.num_variables) * wiring.plugs.cards).astype(np.int64)
         begun = self._begun(wiring, fresh, highest)
-        return replace(begun, total=made.total, starts=made.starts + 1), Info(max(best, top), np.inf)
+        return replace(begun, total=made.total, starts=made.starts + 1), Info(max(best, top), np.inf, rest=rest)
 
     def _begun(self, wiring: Wiring, codes: Ints, top: Ints) -> Walked:
         """A start; at least one variable that could change is always allowed to."""

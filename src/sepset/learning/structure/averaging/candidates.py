@@ -33,6 +33,10 @@ MOST = 8
 """The largest number of candidates of a column, where not all are."""
 
 
+KnownBlocks = dict[tuple[int, ...], tuple[Floats, Floats]]
+"""The part of a column in a table, by the column and its candidates."""
+
+
 @dataclass(frozen=True)
 class CandidateTable:
     """The scores of the parent sets that chains visit.
@@ -79,8 +83,14 @@ class CandidateTable:
         return cls(cands, np.zeros((n, 0), np.int64), scores.reshape(-1), sums.reshape(1, -1), starts)
 
     @classmethod
-    def of(cls, scorer: Scorer, allowed: Allowed, candidates: Sequence[Sequence[int]]) -> CandidateTable:
-        """The table of given candidates of each column, plus one."""
+    def of(
+        cls, scorer: Scorer, allowed: Allowed, candidates: Sequence[Sequence[int]], *, known: KnownBlocks | None = None
+    ) -> CandidateTable:
+        """The table of given candidates of each column, plus one.
+
+        Args:
+            known: the parts of columns with the same candidates, which are not computed again; others are added.
+        """
         n = scorer.n
         lists = [sorted(c) for c in candidates]
         others = [_others(allowed, v, lists[v]) for v in range(n)]
@@ -90,9 +100,13 @@ class CandidateTable:
                 f"A table of {sum(sizes):,} parent sets takes {readable(28 * sum(sizes))}; the limit is "
                 f"{readable(MOST_BYTES)}. Use fewer candidates."
             )
-        blocks = [_blocks(scorer, allowed, v, lists[v], others[v]) for v in range(n)]
+        kept = {} if known is None else known
+        for v in range(n):
+            if (v, *lists[v]) not in kept:
+                kept[v, *lists[v]] = summed_block(_blocks(scorer, allowed, v, lists[v], others[v]))
+        blocks = [kept[v, *lists[v]] for v in range(n)]
         starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        scores, sums = (np.concatenate(parts, axis=-1) for parts in zip(*map(summed_block, blocks), strict=True))
+        scores, sums = (np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
         return cls(_padded(lists), _padded(others), scores, sums, starts)
 
 

@@ -19,6 +19,7 @@ from sepset.inference.result import Guarantee, Status
 from sepset.learning.structure.averaging.candidates import (
     ALL_COLUMNS,
     CandidateTable,
+    KnownBlocks,
     climbed,
     expanded,
     first_candidates,
@@ -169,8 +170,9 @@ class Chains:
             chosen = with_parents(first_candidates(scorer, allowed), task.start_parents())
         else:
             chosen = first_candidates(scorer, allowed, self.candidates)
+        known: KnownBlocks = {}
         for _ in range(EXPANSION_ROUNDS):
-            table = CandidateTable.of(scorer, allowed, chosen)
+            table = CandidateTable.of(scorer, allowed, chosen, known=known)
             half = EXPANSION_SAMPLES // 2
             thin = min(self._steps(task), 10 * len(task.columns))
             short = replace(self, num_samples=EXPANSION_SAMPLES, thin=thin, burn_in=half, num_chains=1, _table=table)
@@ -180,7 +182,7 @@ class Chains:
             if more == chosen:
                 return table, None
             chosen = more
-        return CandidateTable.of(scorer, allowed, chosen), None
+        return CandidateTable.of(scorer, allowed, chosen, known=known), None
 
     @property
     def table(self) -> CandidateTable:

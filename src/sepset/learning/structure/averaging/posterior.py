@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bytes, Floats
-from sepset.base.display import Report, Shown
+from sepset.base.display import Report, Shown, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.base.lazy import lazy
-from sepset.base.text import nearest
+from sepset.base.text import described, nearest
 from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.inference.result import IterativeResult
@@ -192,7 +192,9 @@ class StructurePosteriorResult(Report, IterativeResult):
         from sepset.learning.structure.averaging.prediction import extended_task
 
         if math.isnan(self.log_evidence):
-            raise NotApplicable(f"{self.method!r} does not know the evidence. Use an exact method, or `predict`.")
+            raise NotApplicable(
+                f"{described(self.method)} does not know the evidence. Use an exact method, or `predict`."
+            )
         method: StructureAveraging = self.method  # type: ignore[assignment]  # made by one
         return method.average(extended_task(self.task, data)).log_evidence - self.log_evidence
 
@@ -205,6 +207,13 @@ class StructurePosteriorResult(Report, IterativeResult):
         rows = list(self._ranked())
         columns = zip(*rows, strict=True) if rows else ((), (), ())
         return frame({n: list(c) for n, c in zip(("source", "target", "probability"), columns, strict=True)}, kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The names and the probabilities of edges in plain values, as `to_json` writes them."""
+        edges = [dict(zip(("source", "target", "probability"), row, strict=True)) for row in self._ranked()]
+        about = {"log_evidence": self.log_evidence, "diagnostics": self.diagnostics, "method": self.method}
+        ends = {"guarantees": self.guarantees, "status": self.status, "warnings": self.warnings}
+        return {"names": list(self.names), "edges": edges, **plain({**about, **ends})}
 
     def _ranked(self) -> Iterator[tuple[str, str, float]]:
         order = np.argsort(-self.edges, axis=None, kind="stable")
@@ -220,7 +229,7 @@ class StructurePosteriorResult(Report, IterativeResult):
     def _shown(self) -> Shown:
         rows = [(a, b, f"{p:.4f}") for a, b, p in list(self._ranked())[:MOST_SHOWN]]
         caption = "\n".join(self.warnings)
-        return Shown(("source", "target", "probability"), rows, repr(self.method), caption, words=2)
+        return Shown(("source", "target", "probability"), rows, described(self.method), caption, words=2)
 
 
 def reachability(graphs: Bytes) -> Floats:

@@ -256,7 +256,8 @@ class _Sampler:
         after = GibbsState(
             codes, np.concatenate([state.sums, sums[None] / num]), np.concatenate([state.counts, counts[None]])
         )
-        return after, Info(float(len(after.sums)), math.inf, is_done=len(after.sums) >= NUM_BLOCKS)
+        rest = 1.0 - len(after.sums) / NUM_BLOCKS
+        return after, Info(float(len(after.sums)), math.inf, is_done=rest <= 0, rest=rest)
 
     def read(self, task: Question, state: GibbsState) -> Chains:
         """The estimates so far."""

@@ -10,6 +10,7 @@ import numpy as np
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.progress import Bar
+from sepset.base.text import described
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.factors.algebra import AnyVariable
@@ -41,12 +42,12 @@ class LearnedDependencyNet(Report, Result):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "model", repr(self.model)
-        yield "learner", repr(self.method)
+        yield "learner", described(self.method)
         yield "rows", f"{self.num_rows:,.10g}"
         yield "score", f"{sum(self.scores.values()):.10g}"
 
     def __repr__(self) -> str:
-        return f"LearnedDependencyNet({self.model!r}; {self.method!r}; score {sum(self.scores.values()):.7g})"
+        return f"LearnedDependencyNet({self.model!r}; {described(self.method)}; score {sum(self.scores.values()):.7g})"
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "LearnedDependencyNet")

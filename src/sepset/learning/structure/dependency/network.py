@@ -17,7 +17,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.equality import same_value
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.text import brief, listing
+from sepset.base.text import brief, counted, listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -239,7 +239,7 @@ class DependencyNet(Frozen, Tabulated):
 
     def __repr__(self) -> str:
         title = f"{self.name!r}: " if self.name else ""
-        return f"DependencyNet({title}{len(self)} variables, {len(self.edges)} edges)"
+        return f"DependencyNet({title}{counted(len(self), 'variable')}, {counted(len(self.edges), 'edge')})"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "kind", "DependencyNet"

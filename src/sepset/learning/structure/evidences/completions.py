@@ -22,6 +22,7 @@ from sepset.base.checks import whole
 from sepset.base.logarithms import log_sum
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.errors import DataError, NotApplicable, TooLarge
+from sepset.factors.labels import name_of
 from sepset.inference.result import Guarantee
 from sepset.learning.blocks import Blocks, prior_for
 from sepset.learning.structure.evidences.logevidence import EvidenceTask, LogEvidenceResult
@@ -88,7 +89,7 @@ class _Cells:
         blocks = Blocks.of(template, {})
         for cpd in template.cpds:
             if not cpd.num_parameters and not cpd.parameters.is_table:
-                raise NotApplicable(f"CompletionSum is for CPDs with parameters; found {cpd!r}.")
+                raise NotApplicable(f"CompletionSum is for CPDs with parameters; found {name_of(cpd)}.")
         sizes = [len(own.zero) for own in blocks.firsts(template)]
         return cls(blocks, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 

@@ -21,11 +21,13 @@ from sepset.base.checks import generator
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
+from sepset.base.text import described
 from sepset.cpds.parameters import AnyParameters, Parameterization
 from sepset.data.dataset import Dataset
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable
+from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Until, as_until
 from sepset.inference.result import Result, Status
@@ -115,7 +117,8 @@ class EvidenceTask:
         for cpd in self.template.cpds:
             if cpd.num_parameters and not (cpd.parameters.is_conjugate and cpd.parameters.is_counted):
                 raise NotApplicable(
-                    f"{what} is for CPDs made of probabilities of states, such as tables and trees; found {cpd!r}. "
+                    f"{what} is for CPDs made of probabilities of states, such as tables and trees; found "
+                    f"{name_of(cpd)}. "
                     'Use ObservedBIC(dimension="parameters").'
                 )
 
@@ -167,11 +170,11 @@ class LogEvidenceResult(Report, Result):
         return self.value
 
     def __repr__(self) -> str:
-        return f"LogEvidenceResult({self.value:.7g}; {self.method!r}; {self.guarantees['log_evidence'].value})"
+        return f"LogEvidenceResult({self.value:.7g}; {described(self.method)}; {self.guarantees['log_evidence'].value})"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "log evidence", f"{self.value:.10g}"
-        yield "method", repr(self.method)
+        yield "method", described(self.method)
         yield "guarantee", self.guarantees["log_evidence"].value
         yield from ((name, f"{value:.10g}") for name, value in self.terms.items())
         yield "dimension", str(self.dimension)
@@ -248,7 +251,7 @@ def log_evidence(
 
     >>> rows = {"x": ["a", "a", "b", None], "y": ["c", "d", "d", "d"]}
     >>> log_evidence(DAG.parse("x -> y"), rows)
-    LogEvidenceResult(-6.616048; CheesemanStutz(prior=BDeu(sample_size=1.0), parameterization='softmax'); lower bound)
+    LogEvidenceResult(-6.616048; CheesemanStutz(); lower bound)
     """
     chosen = evidence_method(method)
     task = evidence_task(

@@ -10,6 +10,7 @@ from typing import Any
 from sepset.base.checks import whole
 from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
+from sepset.base.text import described
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, Graph
 from sepset.inference.result import Guarantee, Guarantees
@@ -76,7 +77,7 @@ class SearchCertificate(Report):
 
     def _shown(self) -> Shown:
         rows = [(name, f"{value:.7g}", f"{above:+.4g}") for name, value, above in self._rows()]
-        return Shown(("structure", "score", "above"), rows, repr(self.score_method), words=1)
+        return Shown(("structure", "score", "above"), rows, described(self.score_method), words=1)
 
 
 def certify(

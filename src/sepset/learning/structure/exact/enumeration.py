@@ -74,6 +74,8 @@ def all_dags(nodes: Iterable[str]) -> Iterator[DAG]:
     >>> [str(g) for g in all_dags(["a", "b"])]
     ['a; b', 'a -> b', 'b -> a']
     """
+    if not isinstance(nodes, Iterable):
+        raise ArgumentError(f"all_dags takes the names of the nodes, such as 'abc'; found {nodes!r}.")
     names = tuple(nodes)
     if len(set(names)) != len(names):
         raise ArgumentError("Nodes have different names; some name is there twice.")

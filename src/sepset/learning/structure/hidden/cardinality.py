@@ -20,7 +20,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.progress import Bar
-from sepset.base.text import listing, nearest
+from sepset.base.text import described, listing, nearest
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ScopeError
 from sepset.factors.algebra import AnyVariable
@@ -101,7 +101,7 @@ class CardinalityResult(Report, Result):
         axes = axes_of(ax)
         sizes = [one.num_states for one in self.candidates]
         axes.plot(sizes, [one.log_likelihood for one in self.candidates], marker=".", label="log-likelihood")
-        axes.plot(sizes, [one.score for one in self.candidates], marker="o", label=repr(self.method))
+        axes.plot(sizes, [one.score for one in self.candidates], marker="o", label=described(self.method))
         axes.axvline(self.num_states, linestyle=":")
         axes.set(xlabel=f"states of {self.hidden}", ylabel="nats", xticks=sizes)
         axes.legend()
@@ -122,7 +122,7 @@ class CardinalityResult(Report, Result):
             for one in self.candidates
         ]
         head = ("states", "log-likelihood", "dimension", "score")
-        return Shown(head, rows, f"States of {self.hidden}", f"{self.method!r}; {self.status.value}")
+        return Shown(head, rows, f"States of {self.hidden}", f"{described(self.method)}; {self.status.value}")
 
 
 @translated

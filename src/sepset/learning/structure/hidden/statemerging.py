@@ -24,6 +24,7 @@ from sepset.base.arraytypes import Floats
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import NotApplicable
+from sepset.factors.labels import name_of
 from sepset.learning.structure.evidences.logevidence import Mode
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_cpd
@@ -44,7 +45,7 @@ def with_states(template: BayesNet, hidden: str, num_states: int) -> BayesNet:
             made.append(cpd)
             continue
         if not cpd.parameters.is_table:
-            raise NotApplicable(f"The states of {hidden!r} can be changed in tables; found {cpd!r}.")
+            raise NotApplicable(f"The states of {hidden!r} can be changed in tables; found {name_of(cpd)}.")
         scope = tuple(new if v.name == hidden else v for v in cpd.scope)
         made.append(default_cpd(scope[-1], scope[:-1]))
     return BayesNet(*made, name=template.name)
@@ -81,7 +82,9 @@ def _tables(mode: Mode, hidden: str) -> dict[str, Floats]:
         if hidden not in names:
             continue
         if not cpd.parameters.is_table or len(members) > 1:
-            raise NotApplicable(f"States of {hidden!r} can be merged where its families are tables; found {cpd!r}.")
+            raise NotApplicable(
+                f"States of {hidden!r} can be merged where its families are tables; found {name_of(cpd)}."
+            )
         shape = [v.num_states for v in cpd.scope if isinstance(v, Discrete)]
         found[cpd.child.name] = np.moveaxis(statistics.reshape(shape), names.index(hidden), 0)
     return found

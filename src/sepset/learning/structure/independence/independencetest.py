@@ -8,7 +8,7 @@ from typing import Any
 
 from sepset.base.checks import fraction
 from sepset.base.display import Report, Shown
-from sepset.base.text import listing, nearest
+from sepset.base.text import described, listing, nearest
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ScopeError
 from sepset.factors.algebra import AnyVariable
@@ -64,7 +64,7 @@ class IndependenceTestResult(Report):
     def _shown(self) -> Shown:
         independence, said = self._said
         numbers = (f"{self.statistic:.5g}", f"{self.degrees_of_freedom:g}", f"{self.p_value:.4g}")
-        notes = [f"{said} at level {self.level:g} by {self.test}", *self.warnings]
+        notes = [f"{said} at level {self.level:g} by {described(self.test)}", *self.warnings]
         head = ("independence", "statistic", "degrees", "p")
         return Shown(head, [(independence, *numbers)], "\n".join(notes))
 

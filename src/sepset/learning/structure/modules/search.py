@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.checks import whole
 from sepset.base.display import Shown
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import described, listing
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
@@ -75,7 +75,7 @@ class LearnedModules(Learned[DAG]):
 
     def _shown(self) -> Shown:
         rows = [(listing(m.members), listing(m.parents) if m.parents else "", f"{m.score:.7g}") for m in self.modules]
-        caption = f"score {self.score:.10g}; {self.method!r}; {self.status.value}"
+        caption = f"score {self.score:.10g}; {described(self.method)}; {self.status.value}"
         return Shown(("members", "parents", "score"), rows, "LearnedModules", caption, words=2)
 
 

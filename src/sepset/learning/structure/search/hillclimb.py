@@ -142,7 +142,11 @@ class HillClimb:
             moved = replace(moved, best=moved.edges, best_score=found, since=0)
         else:
             moved = replace(moved, since=state.since + 1)
-        return moved, Info(moved.best_score, math.inf)
+        return moved, Info(moved.best_score, math.inf, rest=self._rest(state))
+
+    def _rest(self, state: State) -> float | None:
+        """The share of the restarts that are left."""
+        return 1.0 - state.restarts / (self.restarts + 1) if self.restarts else None
 
     def _ended(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
         """The end of the search, or a restart from the perturbed best graph."""
@@ -154,7 +158,7 @@ class HillClimb:
             if move is not None:
                 graph.make(move)
         again = replace(state, edges=graph.edges.copy(), graph=graph, recent=(), since=0, restarts=state.restarts + 1)
-        return again, Info(state.best_score, math.inf)
+        return again, Info(state.best_score, math.inf, rest=self._rest(again))
 
     def read(self, task: StructureTask, state: State) -> Learned[DAG]:
         """The best graph so far."""

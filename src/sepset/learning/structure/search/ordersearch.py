@@ -127,7 +127,7 @@ class OrderSearch:
         state = replace(state, families=families)
         moved = self.moved(state, rng) if self.num_starts else None
         if moved is not None:
-            return moved, Info(max(moved.score, moved.best_score), math.inf)
+            return moved, Info(max(moved.score, moved.best_score), math.inf, rest=self._rest(state))
         return self._ended(task, at_peak(state), families, rng)
 
     def moved(self, state: OrderState, rng: np.random.Generator) -> OrderState | None:
@@ -150,7 +150,11 @@ class OrderSearch:
             return ended, Info(state.best_score, 0.0, is_done=True)
         order = random_order(task, rng)
         again = replace(ended, order=order, score=order_score(families, order), turn=0, idle=0)
-        return again, Info(state.best_score, math.inf)
+        return again, Info(state.best_score, math.inf, rest=self._rest(again))
+
+    def _rest(self, state: OrderState) -> float | None:
+        """The share of the starts that are left."""
+        return 1.0 - state.starts / self.num_starts if self.num_starts > 1 else None
 
     def read(self, task: StructureTask, state: OrderState) -> Learned[DAG]:
         """The best graph so far."""

@@ -235,5 +235,10 @@ class MMHC:
             own = replace(own, until=replace(until, seconds=max(0.0, ends - time.monotonic())))
         learned = self.search.learn(own)
         status = found.status if is_cut else learned.status
-        over = {"bound over": "DAGs among the edges of the skeleton"} if learned.bound < math.inf else {}
-        return replace(learned, method=self, num_tests=found.num_tests, status=status, info={**learned.info, **over})
+        return replace(
+            learned,
+            method=self,
+            num_tests=found.num_tests,
+            status=status,
+            info={**learned.info, "among": "the edges of the skeleton"},
+        )

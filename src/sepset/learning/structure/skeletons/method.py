@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic
 
 from sepset.base.checks import fraction, one_of, whole
 from sepset.base.progress import Bar
-from sepset.base.text import listing
+from sepset.base.text import described, listing
 from sepset.errors import NotApplicable
 from sepset.graphs.graph import MixedGraph, UndirectedGraph
 from sepset.inference.iterate import Until, as_until, was_interrupted
@@ -54,7 +54,7 @@ class Discovered(Learned[G]):
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         if self.columns is None:  # an oracle was asked
-            yield from (("structure", repr(self.graph)), ("method", repr(self.method)))
+            yield from (("structure", repr(self.graph)), ("method", described(self.method)))
             yield "independence tests", f"{self.num_tests:,}"
         else:
             yield from super()._facts()
