@@ -323,7 +323,7 @@ def _row_error(
 
 
 def wrong_sum(child: str, parents: Sequence[Discrete], row: int, total: float) -> str:
-    """What is wrong with a row that does not sum to one; no tolerance makes a distribution of zeros.
+    """The message about a row that does not sum to one; no tolerance makes a distribution of zeros.
 
     >>> wrong_sum("a", (), 0, 0.9)
     'the row of a sums to 0.9; it should sum to one (read(..., tolerance=) allows more)'
