@@ -14,7 +14,7 @@ from sepset.base.checks import fraction, generator
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
-from sepset.base.text import counted, brief, listing, nearest
+from sepset.base.text import brief, counted, listing, nearest
 from sepset.data.frames import opened_frame
 from sepset.errors import DataError, ScopeError
 from sepset.models.model import offers
