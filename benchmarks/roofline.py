@@ -22,6 +22,7 @@ SHORT = 5e-6  # seconds of a step below which starting it is what is measured
 STREAMED = 2**23  # entries of a vector that no cache holds
 SIDE = 1_000  # of the matrices multiplied
 RUNS = 3
+CALLS = 20  # without any step, of which the shortest is not counted as a step's time
 TIME = 300.0  # seconds for one program
 GOAL = "50%"
 QUICK = 1e8  # multiplications of a program in a quick run
@@ -102,7 +103,8 @@ def steps(name: str) -> Steps:
     machine = rates()
     question, engine, evidence = _question(name)
     with _Opened(question, engine, evidence) as timed:
-        whole, times = timed.whole(), np.array([timed.step(i) for i in range(len(question.program.ops))])
+        whole, start = timed.whole(), min(timed.nothing() for _ in range(CALLS))
+        times = np.array([max(0.0, timed.step(i) - start) for i in range(len(question.program.ops))])
     sizes, rows = question.contraction.sizes, question.contraction.rows
     entries = sizes[rows].sum(axis=1) - (rows[:, 2] == 0)
     products = _products(question)
@@ -124,7 +126,7 @@ def _products(question: Any) -> Any:
     """The multiplications of every step."""
     import numpy as np
 
-    from sepset.kernels.compiled.contraction import COUNT, FIRST
+    from sepset.kernels.compiled.instructions import COUNT, FIRST
 
     program = question.program
     logs = np.concatenate([[0.0], np.cumsum(np.log(program.groups[:, 0]))])
@@ -158,27 +160,35 @@ class _Opened:
 
         return _best(lambda: run_divided(self._question.program, NO_STEPS, self._call(), 1, NEVER))
 
+    def nothing(self) -> float:
+        """Seconds of a call without any step."""
+        return self._steps(self._question.program.ops[:0])
+
+    def _steps(self, ops: Any) -> float:
+        """Seconds of a call for some steps."""
+        from sepset.base.threads import NEVER
+        from sepset.kernels.compiled.contraction import run
+
+        def again() -> None:
+            values, stored, (rows, *others), exponents, flags, spans, maximize, *ends = self._call()
+            state = ops, self._question.program.groups, exponents, flags, spans, maximize, NEVER
+            run(values, stored, rows[:0], *others, *state, *ends)
+
+        return _best(again, RUNS - 1)
+
     def step(self, number: int) -> float:
         """Seconds of one step; by slices, with the step before."""
         from sepset.base.threads import NEVER
-        from sepset.kernels.compiled.contraction import run
         from sepset.kernels.compiled.slices import SLICED_PARTS, run_slices
 
         program = self._question.program
         if any(number == each.first for each in program.slices):
             return 0.0
         found = next((each for each in program.slices if number == each.second), None)
-        if found is not None:
-            parts = *found[2:], 1.0, found.num, 0, SLICED_PARTS
-            return _best(lambda: run_slices(self._space.values, *parts, NEVER), RUNS - 1)
-        ops = program.ops[number : number + 1]
-
-        def again() -> None:
-            values, stored, (rows, *others), exponents, flags, spans, maximize, *ends = self._call()
-            state = ops, program.groups, exponents, flags, spans, maximize, NEVER
-            run(values, stored, rows[:0], *others, *state, *ends)
-
-        return _best(again, RUNS - 1)
+        if found is None:
+            return self._steps(program.ops[number : number + 1])
+        parts = *found[2:], 1.0, found.num, 0, SLICED_PARTS
+        return _best(lambda: run_slices(self._space.values, *parts, NEVER), RUNS - 1)
 
     def _call(self) -> Any:
         """The arguments of a run in which everything has changed."""

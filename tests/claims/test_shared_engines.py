@@ -131,7 +131,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(costs, "WORK_OF_A_SHORT_RUN", -1)
-    monkeypatch.setattr(costs, "WORK_ON_ANY_BLAS", -1)
+    monkeypatch.setattr(costs, "WORK_UNDIVIDED", -1)
     monkeypatch.setattr(costs, "WORK_UNINTERRUPTED", -1)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:

@@ -37,13 +37,13 @@ def test_questions_need_no_other_signatures():
         ss.fit(ss.DAG.parse("a -> b"), {"a": [0, 1, None], "b": [0, None, 1]}, ss.EM(ss.BDeu(1)))
         from sepset.inference import costs
         from sepset.inference.compiled import dense
-        costs.NANOSECONDS_FOR_THREADS, costs.WORK_OF_A_SHORT_RUN, costs.WORK_ON_ANY_BLAS = 0.0, -1, -1
+        costs.NANOSECONDS_FOR_THREADS, costs.WORK_OF_A_SHORT_RUN, costs.WORK_UNDIVIDED = 0.0, -1, -1
         dense.is_ready = lambda: True
         a, b = ss.Discrete("a", 20), ss.Discrete("b", 20)
         pair = ss.MarkovNet(ss.Table([a, b], [[1.0] * 20] * 20), ss.Table(b, [1.0] * 20))
         ss.query(pair, [a, b], method=ss.CliqueTree(threads=2))
         costs.FACTORS_AT_ONCE, costs.ENTRIES_SLICED, costs.ENTRIES_OF_A_SLICE = -1, 8, 20
-        costs.NANOSECONDS_PER_PRODUCT = costs.NANOSECONDS_PER_PACKED_ENTRY = 0.0
+        costs.NANOSECONDS_PER_PRODUCT = costs.NANOSECONDS_PER_ENTRY = 0.0
         several = [ss.Discrete(f"x{i}", 3) for i in range(6)]
         pairs = (ss.Table([x, y], [[1.0] * 3] * 3) for i, x in enumerate(several) for y in several[:i])
         ss.marginals(ss.MarkovNet(*pairs), method=ss.CliqueTree(threads=2))["x0"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.kernels.compiled import contraction, planning
+from sepset.kernels.compiled import contraction, instructions as columns, planning
 
 NONE = np.zeros(0, np.int64)
 NEVER = np.zeros(1, np.uint8)
@@ -26,7 +26,7 @@ def run(w, *, store=None, rows=(), copies=(), fixed=(), codes=(), old=None, dirt
         np.array(codes, dtype=np.int64),
         np.array(codes if old is None else old, dtype=np.int64),
         np.ones(max(16, 0 if exponents is None else len(exponents)), np.uint8) if dirty is None else dirty,
-        _matrix(ops, contraction.WIDTH),
+        _matrix(ops, columns.WIDTH),
         _matrix(groups, 4),
         np.zeros(8, np.int64) if exponents is None else exponents,
         np.zeros(2, np.int64) if flags is None else flags,

@@ -49,6 +49,10 @@ HASTY_ORDER_PASSES, ENTRIES_FOR_HASTE = 0.1, 100_000
 """The same for the first plan of a program that is planned again after repeated questions, and the entries of all
 tables of a greedy order from which that is likely: a longer search gained less than it took."""
 
+NANOSECONDS_BEFORE_SEARCH = 100_000.0
+"""Time that a search for an order takes beyond its orders, in calls from Python: a shorter search is not begun. On the
+networks of `benchmarks/` with such small tables, later runs took as long with the first greedy order."""
+
 PATIENT_FACTOR = 64
 """Ratio of the largest table to the memory up to which a question that is too large gets the longer search at once."""
 
@@ -60,12 +64,12 @@ HOPELESS_FACTOR = 1024
 ENTRIES_BEFORE_TREE_SEARCH = 500_000
 """Entries that all steps read and write (about a millisecond) up to which their tree is left as it is."""
 
-NANOSECONDS_PER_PRODUCT, NANOSECONDS_PER_MAXIMIZED_PRODUCT = 0.08, 0.4
-"""Time of a multiplication in a step: in matrix products, or in loops that maximize."""
+NANOSECONDS_PER_PRODUCT, NANOSECONDS_PER_MAXIMIZED_PRODUCT = 0.05, 0.07
+"""Time of a multiplication in a step by panels: summed, or maximized."""
 
-NANOSECONDS_PER_PACKED_ENTRY, NANOSECONDS_PER_STREAMED_ENTRY = 3.0, 0.6
-"""Time of an entry that a step reads or writes: packed for a matrix product, or passed once if one of the step's
-tensors has all variables. Both include its share of rescaling the results."""
+NANOSECONDS_PER_ENTRY, NANOSECONDS_PER_STREAMED_ENTRY = 1.2, 0.7
+"""Time of an entry that a step reads or writes: by panels, or passed once if one of the step's tensors has all
+variables. Both include its share of rescaling the results."""
 
 NANOSECONDS_PER_STEP = 1000.0
 """Time of any step."""
@@ -80,7 +84,7 @@ GAIN_BEFORE_ANNEALING = 0.99
 """The estimated time after the rotations downhill, relative to that before, from which a first plan is not annealed:
 such trees hardly ever improve."""
 
-SHARE_OF_TREE_SEARCH, LATER_SHARE_OF_TREE_SEARCH = 0.25, 1.0
+SHARE_OF_TREE_SEARCH, LATER_SHARE_OF_TREE_SEARCH = 0.35, 1.4
 """The time of annealing a tree, as a share of the estimated time of its steps: at first, and after repeated
 questions."""
 
@@ -106,17 +110,17 @@ WORK_OF_A_SHORT_RUN = 60_000
 """Multiplications (about 50 microseconds) up to which other threads wait for a run: to get the GIL back from one of
 them takes as long."""
 
-WORK_ON_ANY_BLAS = 1_000_000
-"""Multiplications up to which a run has no matrix products that BLAS threads could slow down."""
+WORK_UNDIVIDED = 1_000_000
+"""Multiplications up to which a run has no steps that are worth several threads."""
 
 FACTORS_UNINTERRUPTED = 2_000
 """Factors up to which a contraction is planned without checks for interrupts."""
 
 ENTRIES_FOR_FREE_AXES = 2_500_000
 """Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
-cache, where packing for matrix products takes little time."""
+cache, where axes in any order take little time."""
 
-ENTRIES_SLICED, ENTRIES_OF_A_SLICE = 2**22, 3 * 2**16
+ENTRIES_SLICED, ENTRIES_OF_A_SLICE = 2**23, 3 * 2**16
 """Entries of a result from which it is made and read by slices, and of a slice: no cache holds the one, and the
 second-level cache holds the other."""
 

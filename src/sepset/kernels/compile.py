@@ -26,6 +26,7 @@ from numba.core import caching, config, serialize
 from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 
+from sepset.kernels import vectorcode
 from sepset.kernels.diskcache import Lock, SealedFiles
 from sepset.kernels.forms import OneForm
 from sepset.kernels.kernel import Kernel, compiled_form
@@ -62,7 +63,7 @@ def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
 def source_hash(path: Path) -> str:
     """A hash of a kernel file, of the kernel files it imports, and of the versions of Python and Numba."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for source in sorted(_sources(path, {Path(__file__)})):
+    for source in sorted(_sources(path, {Path(__file__), Path(vectorcode.__file__)})):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Programs: the instructions do what the steps say, as loops and as matrix products, summing and maximizing."""
+"""Programs: the instructions do what the steps say, as loops and by panels, summing and maximizing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sepset.inference.compiled.program import Workspace, WorkspacePool
-from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled import instructions as columns
+from sepset.kernels.compiled.costs import ALIGNED_ENTRIES, LINE_ENTRIES
 from support.kernel_calls import run as kernel_run
 from support.random_contractions import assembled, contracted, product_sum, random_network, summed
 
@@ -42,9 +43,9 @@ def test_every_instruction_is_its_step(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_wide_tables_run_as_matrix_products_with_the_same_numbers(seed):
+def test_wide_tables_run_by_panels_with_the_same_numbers(seed):
     rng = np.random.default_rng(seed)
-    made, network = contracted(random_network(rng, num=5, largest=14, num_factors=5, arity=4), targets=True)
+    made, network = contracted(random_network(rng, num=6, largest=24, num_factors=5, arity=4), targets=True)
     program = assembled(made)
     read = run(program, network.tables)
     for result, first, second in made.steps:
@@ -53,14 +54,14 @@ def test_wide_tables_run_as_matrix_products_with_the_same_numbers(seed):
         np.testing.assert_allclose(read(result), truth, rtol=1e-12)
 
 
-def test_some_of_the_wide_ones_are_matrix_products():
+def test_some_of_the_wide_ones_run_by_panels():
     kinds = set()
     for seed in range(12):
         made, _ = contracted(
-            random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
+            random_network(np.random.default_rng(seed), num=6, largest=24, num_factors=5, arity=4), targets=True
         )
-        kinds |= set(assembled(made).ops[:, kernels.KIND].tolist())
-    assert kinds == {kernels.LOOPS, kernels.MATRIX}
+        kinds |= set(assembled(made).ops[:, columns.KIND].tolist())
+    assert {columns.LOOPS, columns.PANELS} <= kinds
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -71,14 +72,17 @@ def test_maximizing_gives_the_largest_product(seed):
     np.testing.assert_allclose(best, summed(network, (), largest=True), rtol=1e-12)
 
 
-def test_tensors_lie_end_to_end_and_scratch_comes_behind():
+def test_tensors_lie_end_to_end_large_ones_at_a_line_and_scratch_comes_behind():
     made, _ = contracted(random_network(np.random.default_rng(3), num=5, largest=12, num_factors=6, arity=4))
     program = assembled(made)
     ends = program.offsets + made.sizes.astype(int)
+    gaps, is_large = program.offsets[1:] - ends[:-1], made.sizes[1:] >= ALIGNED_ENTRIES
     assert program.offsets[0] == 0
-    assert (program.offsets[1:] == ends[:-1]).all()
+    assert (gaps[~is_large] == 0).all()
+    assert ((gaps >= 0) & (gaps < LINE_ENTRIES)).all()
+    assert (program.offsets[1:][is_large] % LINE_ENTRIES == 0).all()
     assert program.size >= ends[-1]
-    assert (program.ops[:, kernels.SCRATCH] == ends[-1]).all()
+    assert (program.ops[:, columns.SCRATCH] == ends[-1]).all()
     assert program.nbytes == 8 * program.size
 
 

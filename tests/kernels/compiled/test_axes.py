@@ -1,4 +1,4 @@
-"""Orders of axes: every tensor is laid out once, matrix products read operands as they are, and roots are by rank."""
+"""Orders of axes: every tensor is laid out once, panels read operands by lines, and roots are by rank."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled import instructions as columns
 from sepset.kernels.compiled.axes import axis_strides
 from sepset.kernels.compiled.layout import assemble
 from support.random_contractions import contracted, random_network
@@ -56,14 +56,24 @@ def interleaved_product():
     return cards, bounds, pool, sizes, np.array([[3, 1, 2]], dtype=np.int64)
 
 
-def test_operands_of_a_matrix_product_are_not_packed():
+def test_neighbors_are_of_one_product_of_panels():
     parts = interleaved_product()
     none = np.zeros(0, np.int64)
     nothing = np.zeros(1, np.int64), *(none,) * 9
-    packed = [
-        assemble(*parts, axis_strides(*parts, 1, np.array([3]), is_free), *nothing)[0][0] for is_free in (False, True)
-    ]
-    columns = [kernels.COUNT_A, kernels.COUNT_B]
-    assert all(op[kernels.KIND] == kernels.MATRIX for op in packed)
-    assert (packed[0][columns] > 0).all()
-    assert (packed[1][columns] == 0).all()
+    op, groups = assemble(*parts, axis_strides(*parts, 1, np.array([3]), True), *nothing)[:2]
+    assert op[0, columns.KIND] == columns.PANELS
+    batch = groups[op[0, columns.ROLES] :][: op[0, columns.NUM_BATCH]]
+    assert (batch[:, 1:] > 1).all()
+
+
+def test_the_last_axis_is_no_batch_in_either_step():
+    """A tensor (0 1 2) is a product with batch 0, and an operand with batch 2: its last axis is 1."""
+    cards = np.full(6, 16.0)
+    scopes = [(), (0, 1, 3), (0, 2, 3), (0, 1, 2), (2, 4, 5, 0), (1, 2, 4, 5)]
+    scopes = [tuple(sorted(scope)) for scope in scopes]
+    bounds = np.cumsum([0, *map(len, scopes)])
+    pool = np.array([r for scope in scopes for r in scope], dtype=np.int64)
+    sizes = np.array([16.0 ** len(scope) for scope in scopes])
+    steps = np.array([[3, 1, 2], [5, 3, 4]], dtype=np.int64)
+    found = axis_strides(cards, bounds, pool, sizes, steps, 2, np.array([5]), True)
+    assert dict(zip(scopes[3], found[bounds[3] : bounds[4]].tolist(), strict=True))[1] == 1

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled import contraction as kernels, instructions as columns
 from support.kernel_calls import run
 
 
@@ -15,10 +15,10 @@ def product(a, b, **changed):
     """One instruction that multiplies two vectors entry by entry, and what it leaves."""
     n = len(a)
     w = np.concatenate([a, b, np.full(n, np.nan)])
-    op = np.zeros((1, kernels.WIDTH), np.int64)
-    op[0, kernels.B], op[0, kernels.DST], op[0, kernels.SIZE] = n, 2 * n, n
-    op[0, kernels.TENSOR_A], op[0, kernels.TENSOR_B], op[0, kernels.TENSOR_D] = 0, 1, 2
-    op[0, kernels.COUNT] = 2
+    op = np.zeros((1, columns.WIDTH), np.int64)
+    op[0, columns.B], op[0, columns.DST], op[0, columns.SIZE] = n, 2 * n, n
+    op[0, columns.TENSOR_A], op[0, columns.TENSOR_B], op[0, columns.TENSOR_D] = 0, 1, 2
+    op[0, columns.COUNT] = 2
     groups = np.array([[1, 0, 0, 0], [n, 1, 1, 1]], dtype=np.int64)
     exponents, flags = np.array([3, 4, 0]), np.zeros(2, np.int64)
     cancel = np.array([changed.get("cancel", 0)], np.uint8)

@@ -11,5 +11,11 @@ def test_every_constant_is_positive_and_says_what_it_decides():
 
 
 def test_longer_steps_cost_more():
-    assert costs.STEP_TO_NEIGHBOR < costs.STEP_IN_LINE < costs.STEP_BEYOND_LINE
-    assert costs.INNER_LOOP < costs.THREE_LOOPS < costs.MATRIX_CALL
+    assert (
+        costs.STEP_TO_NEIGHBOR
+        < costs.STEP_IN_LINE
+        < costs.STEP_BEYOND_LINE
+        < costs.STEP_TO_MEMORY
+        < costs.TILED_PRODUCT
+    )
+    assert costs.INNER_LOOP < costs.THREE_LOOPS < costs.PANEL < costs.BATCH_STATE < costs.PANELS_CALL

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled import instructions as columns
 from support.random_contractions import assembled, contracted, random_network
 
 
@@ -17,7 +17,7 @@ def test_loops_visit_every_state_of_the_union_once(seed, largest):
     made, _ = contracted(random_network(np.random.default_rng(seed), num=5, largest=largest, arity=4), targets=True)
     program = assembled(made)
     for op, (result, first, second) in zip(program.ops.tolist(), made.steps, strict=True):
-        groups = program.groups[op[kernels.FIRST] : op[kernels.FIRST] + op[kernels.COUNT]]
+        groups = program.groups[op[columns.FIRST] : op[columns.FIRST] + op[columns.COUNT]]
         assert len(groups) >= 2
         assert math.prod(groups[:, 0].tolist()) == made.size({*made.scopes[first], *made.scopes[second]})
         for column, tensor in enumerate((first, second, result), start=1):
@@ -28,13 +28,14 @@ def test_loops_visit_every_state_of_the_union_once(seed, largest):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_matrix_products_have_the_sizes_of_their_operands(seed):
+def test_panels_have_the_sizes_of_their_operands(seed):
     made, _ = contracted(
         random_network(np.random.default_rng(seed), num=5, largest=14, num_factors=5, arity=4), targets=True
     )
     program = assembled(made)
     for op, (result, first, second) in zip(program.ops, made.steps, strict=True):
-        if op[kernels.KIND] == kernels.MATRIX:
-            batch, m, n, k = op[[kernels.BATCH, kernels.M, kernels.N, kernels.K]].tolist()
+        if op[columns.KIND] == columns.PANELS:
+            batch, m, n, k = op[[columns.BATCH, columns.M, columns.N, columns.K]].tolist()
             sizes = made.sizes[[first, second, result]].astype(int).tolist()
-            assert sizes == [batch * m * k, batch * k * n, batch * m * n]
+            rows, others = batch * m * k, batch * k * n
+            assert sizes == [*((others, rows) if op[columns.SWAPPED] else (rows, others)), batch * m * n]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction, logspace
+from sepset.kernels.compiled import instructions as columns, logspace
 from support.random_contractions import assembled, contracted, random_network, summed
 from support.small_contractions import uncompile
 from support.tolerances import CLOSE, EXACT
@@ -69,14 +69,14 @@ def test_maxima(either, seed):
 
 
 @pytest.mark.parametrize("size", [6, 40])
-def test_matrix_products_run_as_loops(size):
+def test_panels_run_as_loops(size):
     rng = np.random.default_rng(size)
     network = random_network(rng, num=3, largest=1, num_factors=0)
     network = network._replace(
         cards=[size] * 3, scopes=[[0, 1], [1, 2], [0, 2]], tables=[rng.random((size, size)) for _ in range(3)]
     )
     _, program, ranked, _, total = run(network)
-    assert (size == 40) == bool((program.ops[:, contraction.KIND] == contraction.MATRIX).any())
+    assert (size == 40) == bool((program.ops[:, columns.KIND] == columns.PANELS).any())
     assert total == pytest.approx(math.log(summed(ranked, []).sum()), rel=EXACT)
 
 
@@ -84,9 +84,9 @@ def product(a, b, maximize=False, cancel=0):
     """The sum of two vectors' products, by one instruction over their logarithms."""
     n = len(a)
     w = np.concatenate([a, b, [np.nan]])
-    op = np.zeros((1, contraction.WIDTH), np.int64)
-    op[0, contraction.B], op[0, contraction.DST], op[0, contraction.SIZE] = n, 2 * n, 1
-    op[0, contraction.COUNT] = 2
+    op = np.zeros((1, columns.WIDTH), np.int64)
+    op[0, columns.B], op[0, columns.DST], op[0, columns.SIZE] = n, 2 * n, 1
+    op[0, columns.COUNT] = 2
     groups = np.array([[1, 0, 0, 0], [n, 1, 1, 0]], dtype=np.int64)
     logspace.execute_log(w, op, groups, maximize, np.array([cancel], np.uint8))
     return w[-1]

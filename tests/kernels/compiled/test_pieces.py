@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, layout, loops, pieces, tiles
+from sepset.kernels.compiled import contraction as kernels, instructions as columns, layout, loops, pieces, tiles
 from sepset.kernels.kernel import load
 from support.kernel_calls import run
+from support.panel_instructions import panels
 from support.small_contractions import uncompile
 
 
@@ -24,10 +25,10 @@ def instruction(cards, first, second, result):
     parts = [strides(cards, axes) for axes in (first, second, result)]
     groups = np.array([[cards[r], *(part[r] for part in parts)] for r in range(len(cards))], np.int64)
     sizes = [int(np.prod([cards[r] for r in axes])) for axes in (first, second, result)]
-    op = np.zeros(kernels.WIDTH, np.int64)
-    op[kernels.B], op[kernels.DST], op[kernels.SIZE] = sizes[0], sizes[0] + sizes[1], sizes[2]
-    op[kernels.TENSOR_A], op[kernels.TENSOR_B], op[kernels.TENSOR_D] = 0, 1, 2
-    op[kernels.COUNT] = len(groups)
+    op = np.zeros(columns.WIDTH, np.int64)
+    op[columns.B], op[columns.DST], op[columns.SIZE] = sizes[0], sizes[0] + sizes[1], sizes[2]
+    op[columns.TENSOR_A], op[columns.TENSOR_B], op[columns.TENSOR_D] = 0, 1, 2
+    op[columns.COUNT] = len(groups)
     return op, groups, sizes
 
 
@@ -80,22 +81,19 @@ def test_parts_in_any_order_are_the_whole(case, maximize, monkeypatch):
     assert numbers[pieces.MULTIPLY] >= 1
 
 
-@pytest.mark.parametrize("transposed", range(4))
+@pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize(("batch", "m", "n", "k"), [(1, 900, 70, 90), (3, 400, 65, 170), (9, 3, 4, 5)])
-def test_blocks_of_rows_are_the_product(transposed, batch, m, n, k):
+def test_blocks_of_rows_are_the_product(batch, m, n, k, maximize):
     load()
     rng = np.random.default_rng(m)
-    left, right = rng.random((batch, m, k)), rng.random((batch, k, n))
-    stored = left.transpose(0, 2, 1) if transposed % 2 else left, right.transpose(0, 2, 1) if transposed > 1 else right
-    w = np.concatenate([*(np.ravel(part) for part in stored), np.zeros(batch * m * n)])
-    op = np.zeros(kernels.WIDTH, np.int64)
-    op[[kernels.KIND, kernels.BATCH, kernels.M, kernels.N, kernels.K]] = kernels.MATRIX, batch, m, n, k
-    op[[kernels.B, kernels.DST, kernels.SIZE]] = left.size, left.size + right.size, batch * m * n
-    op[[kernels.TENSOR_B, kernels.TENSOR_D, kernels.TRANSPOSED]] = 1, 2, transposed
-    groups = np.array([[1, 0, 0, 0], [1, 1, 1, 1]], np.int64)
-    found, numbers = by_parts(w, op, groups, False, rng)
-    np.testing.assert_array_equal(found, whole(w, op, groups, False))
-    np.testing.assert_allclose(found[left.size + right.size :], np.ravel(left @ right), rtol=1e-12)
+    left, right = rng.random((batch, k, m)), rng.random((batch, k, n))
+    w = np.concatenate([left.ravel(), right.ravel(), np.zeros(batch * m * n)])
+    op, groups = panels((batch, m, k, n), "bkm", "bkn", "bmn")
+    found, numbers = by_parts(w, op, groups, maximize, rng)
+    np.testing.assert_array_equal(found, whole(w, op, groups, maximize))
+    products = [left[b].T[:, None] * right[b].T for b in range(batch)] if maximize else []
+    expected = np.array([p.max(axis=2) for p in products]) if maximize else left.transpose(0, 2, 1) @ right
+    np.testing.assert_allclose(found[left.size + right.size :], expected.ravel(), rtol=1e-12)
     assert numbers.tolist() == [0, 0, numbers[2], 0]
 
 
@@ -138,17 +136,17 @@ def test_packed_loops_are_the_sum_of_products(case, maximize):
     rng = np.random.default_rng(len(case))
     cards, orders = [9, 10, 8, 11, 9], PACKED[case]
     op, groups, places, size = laid_out(cards, orders)
-    op[[kernels.TENSOR_A, kernels.TENSOR_B, kernels.TENSOR_D]] = 0, 1, 2
-    assert op[kernels.KIND] == kernels.PACKED
+    op[[columns.TENSOR_A, columns.TENSOR_B, columns.TENSOR_D]] = 0, 1, 2
+    assert op[columns.KIND] == columns.PACKED
     a, b = (rng.random([cards[r] for r in order]) * rng.integers(0, 2, cards[order[-1]]) for order in orders[:2])
     w = np.full(size, np.nan)
     for place, values in zip(places[1:3], (a, b), strict=True):
         w[place : place + values.size] = values.ravel()
     found, numbers = by_parts(w, op, groups, maximize, rng)
-    done = slice(places[3], places[3] + op[kernels.SIZE])
+    done = slice(places[3], places[3] + op[columns.SIZE])
     np.testing.assert_array_equal(found[done], whole(w, op, groups, maximize)[done])
     rest = [r for r in range(5) if r not in orders[2]]
-    dense = np.einsum(a, list(orders[0]), b, list(orders[1]), [*orders[2], *rest]).reshape(op[kernels.SIZE], -1)
+    dense = np.einsum(a, list(orders[0]), b, list(orders[1]), [*orders[2], *rest]).reshape(op[columns.SIZE], -1)
     np.testing.assert_allclose(found[done], dense.max(axis=1) if maximize else dense.sum(axis=1), rtol=1e-12)
     assert numbers[pieces.MULTIPLY] > 1
     assert (numbers[[0, 1, 3]] > 0).any()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, loops, slices, tiles
+from sepset.kernels.compiled import contraction as kernels, instructions as columns, loops, slices, tiles
 from sepset.kernels.kernel import load
 from support.small_contractions import uncompile
 
@@ -14,9 +14,9 @@ A, B, C, D, SLICE = 0, 4, 10, 16, 20
 
 def pair():
     """First $t_{ij} = a_i b_j$, then $d_i = \\sum_j c_j t_{ij}$, by slices of one i; with its groups and axes."""
-    ops = np.zeros((2, kernels.WIDTH), np.int64)
-    ops[0, [kernels.A, kernels.B, kernels.DST, kernels.SIZE, kernels.COUNT]] = A, B, SLICE, 6, 2
-    ops[1, [kernels.A, kernels.B, kernels.DST, kernels.SIZE, kernels.FIRST, kernels.COUNT]] = C, SLICE, D, 1, 2, 2
+    ops = np.zeros((2, columns.WIDTH), np.int64)
+    ops[0, [columns.A, columns.B, columns.DST, columns.SIZE, columns.COUNT]] = A, B, SLICE, 6, 2
+    ops[1, [columns.A, columns.B, columns.DST, columns.SIZE, columns.FIRST, columns.COUNT]] = C, SLICE, D, 1, 2, 2
     groups = np.array([[1, 0, 0, 0], [6, 0, 1, 1], [1, 0, 0, 0], [6, 1, 1, 0]], np.int64)
     return ops, groups, np.array([[4, 1, 0, 0, 0, 1]], np.int64)
 
@@ -74,7 +74,7 @@ def test_the_first_result_is_scaled_like_any_other(found, shift, is_wide):
 def test_products_out_of_range_are_noticed_before_they_are_made():
     w, (ops, groups, _) = workspace(np.random.default_rng(0)), pair()
     op = ops[1].copy()
-    op[[kernels.TENSOR_A, kernels.TENSOR_B, kernels.TENSOR_D]] = 0, 1, 2
+    op[[columns.TENSOR_A, columns.TENSOR_B, columns.TENSOR_D]] = 0, 1, 2
     state = np.ones(3, np.uint8), np.array([3, 4, 0])
     spans = np.array([[-1000, 0], [-500, 0], [0, 0]])
     with np.errstate(all="ignore"):

@@ -11,22 +11,14 @@ from threading import Lock
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
+from sepset.base.memory import aligned_floats
 from sepset.inference import costs
 from sepset.inference.compiled.contraction import Contraction
 from sepset.inference.compiled.slices import Slices, sliced
 from sepset.inference.compiled.store import FactorStore, Layout
-from sepset.kernels.compiled.contraction import (
-    ALWAYS,
-    DST,
-    SCRATCH,
-    TENSOR_A,
-    TENSOR_B,
-    TENSOR_D,
-    TO,
-    A,
-    B,
-    scratch_room,
-)
+from sepset.kernels.compiled.contraction import scratch_room
+from sepset.kernels.compiled.costs import ALIGNED_ENTRIES, LINE_ENTRIES
+from sepset.kernels.compiled.instructions import ALWAYS, DST, SCRATCH, TENSOR_A, TENSOR_B, TENSOR_D, TO, A, B
 from sepset.kernels.compiled.slices import SLICED_PARTS
 
 INPUT_SPAN = (-462, 61)
@@ -135,8 +127,8 @@ def _placed(program: Program, slices: tuple[Slices, ...]) -> Program:
     if not slices and not passing.any():
         return program
     ops[:, ALWAYS] = passing[ops[:, TENSOR_D]]
-    offsets = np.cumsum(np.where(last | passing, 0, sizes)) - np.where(last | passing, 0, sizes)
-    shared = int(sizes[~(last | passing)].sum())
+    offsets, shared = _end_to_end(np.where(last | passing, 0, sizes))
+    shared += -shared % LINE_ENTRIES
     offsets[passing], room = _shared_places(made, passing, slices)
     offsets[passing] += shared
     is_run = np.ones(len(ops), bool)
@@ -144,11 +136,21 @@ def _placed(program: Program, slices: tuple[Slices, ...]) -> Program:
     scratch = shared + room
     start = scratch + int(scratch_room(ops[is_run]).max(initial=0))
     size = start + SLICED_PARTS * max((each.room for each in slices), default=0)
-    offsets[last] = size + np.cumsum(sizes[last]) - sizes[last]
+    offsets[last], behind = _end_to_end(sizes[last], size)
     ops[:, SCRATCH] = scratch
     moved = _moved(program, ops, offsets)
     placed = tuple(each.placed(moved.ops, start) for each in slices)
-    return replace(moved, size=size, slices=placed, whole=size + int(sizes[last].sum()), is_shared=bool(passing.any()))
+    return replace(moved, size=size, slices=placed, whole=behind, is_shared=bool(passing.any()))
+
+
+def _end_to_end(sizes: Ints, first: int = 0) -> tuple[Ints, int]:
+    """Places of tensors one after the other, large ones at a line of the cache; and the end of the last."""
+    found = []
+    for size in sizes.tolist():
+        first += -first % LINE_ENTRIES if size >= ALIGNED_ENTRIES else 0
+        found.append(first)
+        first += size
+    return np.array(found, dtype=np.int64), first
 
 
 def _moved(program: Program, ops: Ints, offsets: Ints) -> Program:
@@ -190,6 +192,7 @@ def _shared_places(made: Contraction, passing: Bools, slices: tuple[Slices, ...]
         tensor = int(made.rows[number, 0])
         needed = [each for each in needed if each[2] >= number]
         place, size = 0, int(made.sizes[tensor])
+        size += -size % LINE_ENTRIES if size >= ALIGNED_ENTRIES else 0
         for start, end, _ in needed:
             if place + size <= start:
                 break
@@ -280,7 +283,7 @@ class WorkspacePool:
         if len(self._idle) >= self._most(8 * size):
             with suppress(IndexError):  # another thread was quicker
                 return self._idle.pop(0)[1].values
-        return np.empty(size)
+        return aligned_floats(size)
 
     def give(self, store: FactorStore, workspace: Workspace) -> None:
         """Return a workspace to the pool."""

@@ -17,7 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.inference import costs
 from sepset.inference.compiled.contraction import ONE, Contraction, Ranks
-from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled import contraction as kernels, instructions
 
 
 class Slices(NamedTuple):
@@ -46,12 +46,14 @@ class Slices(NamedTuple):
 
     def placed(self, ops: Ints, start: int) -> Slices:
         """The same with the tensors where these instructions have them, and the slices from `start` on."""
-        pair, place = self.pair.copy(), start + self.room - int(self.pair[0, kernels.SIZE])
-        result = int(ops[self.first, kernels.TENSOR_D])
+        pair, place = self.pair.copy(), start + self.room - int(self.pair[0, instructions.SIZE])
+        result = int(ops[self.first, instructions.TENSOR_D])
         for i, number in enumerate((self.first, self.second)):
-            pair[i, [kernels.A, kernels.B, kernels.DST]] = ops[number, [kernels.A, kernels.B, kernels.DST]]
-        pair[0, kernels.DST], pair[:, kernels.SCRATCH] = place, start
-        for column, tensor in ((kernels.A, kernels.TENSOR_A), (kernels.B, kernels.TENSOR_B)):
+            pair[i, [instructions.A, instructions.B, instructions.DST]] = ops[
+                number, [instructions.A, instructions.B, instructions.DST]
+            ]
+        pair[0, instructions.DST], pair[:, instructions.SCRATCH] = place, start
+        for column, tensor in ((instructions.A, instructions.TENSOR_A), (instructions.B, instructions.TENSOR_B)):
             if int(ops[self.second, tensor]) == result:
                 pair[1, column] = place
         return self._replace(pair=pair)
@@ -104,7 +106,8 @@ def _is_faster(made: Contraction, pairs: list[Slices]) -> bool:
     """Whether the slices of a result are computed again in less time than it takes to write and to read it."""
     d, a, b = made.steps[pairs[0].first]
     size, products = float(made.sizes[d]), made.size({*made.scopes[a], *made.scopes[b]})
-    unpacked = costs.NANOSECONDS_PER_PACKED_ENTRY * size if pairs[0].pair[0, kernels.COUNT_D] else 0.0
+    kind, unpacking = pairs[0].pair[0, [instructions.KIND, instructions.COUNT_D]].tolist()
+    unpacked = costs.NANOSECONDS_PER_ENTRY * size if kind == instructions.PACKED and unpacking else 0.0
     again = (len(pairs) - 1) * (costs.NANOSECONDS_PER_PRODUCT * products + unpacked)
     return b != ONE and again < (len(pairs) + 1) * costs.NANOSECONDS_PER_STREAMED_ENTRY * size
 
@@ -165,8 +168,8 @@ def _pair(tensors: _Tensors, tensor: int, first: int, second: int, axes: Ranks) 
     none = np.zeros(0, np.int64)
     parts = made.weights, bounds, pool, sizes, rows, moves, np.zeros(1, np.int64), *(none,) * 9
     ops, groups, _, size, *_ = layout.assemble(*parts)
-    if ops[1, kernels.KIND] == kernels.LOOPS and kernels.step_products(ops, groups)[1] > 1.5 * sizes[5]:
-        ops[1, kernels.SIZE] = 0  # a sum, whose result is set to zero before any slice
+    if ops[1, instructions.KIND] == instructions.LOOPS and kernels.step_products(ops, groups)[1] > 1.5 * sizes[5]:
+        ops[1, instructions.SIZE] = 0  # a sum, whose result is set to zero before any slice
     room = int(size - sizes.sum() + sizes[4])
     return Slices(first, second, ops, groups, _axes(tensors, steps, axes), room)
 

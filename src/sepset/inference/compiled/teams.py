@@ -20,7 +20,7 @@ from sepset.base.threads import POOL
 from sepset.inference import costs
 from sepset.inference.compiled.program import Program
 from sepset.inference.compiled.slices import Slices
-from sepset.kernels.compiled import contraction as kernels
+from sepset.kernels.compiled import contraction as kernels, instructions
 from sepset.kernels.kernel import answered, is_at_hand
 
 NONE = np.zeros((0, 3), np.int64)
@@ -119,8 +119,11 @@ def large_steps(program: Program, *, maximize: bool) -> Ints:
     from sepset.kernels.compiled.pieces import phases
 
     ops, sizes = program.ops, program.contraction.sizes
-    by_matrix = (ops[:, kernels.KIND] == kernels.MATRIX) & (not maximize)
-    rates = np.where(by_matrix, costs.NANOSECONDS_PER_PRODUCT, costs.NANOSECONDS_PER_STREAMED_ENTRY)
+    rates = np.where(
+        ops[:, instructions.KIND] == instructions.PANELS,
+        costs.NANOSECONDS_PER_PRODUCT,
+        costs.NANOSECONDS_PER_STREAMED_ENTRY,
+    )
     moved = sizes[program.contraction.rows].sum(axis=1)
     times = rates * kernels.step_products(ops, program.groups) + costs.NANOSECONDS_PER_STREAMED_ENTRY * moved
     numbers = np.flatnonzero(times > costs.NANOSECONDS_FOR_THREADS)
@@ -191,7 +194,9 @@ def _look(program: Program, slices: Slices, call: Call, cancel: Bytes) -> None:
     """Look at the range of a result that is made by slices, and choose its scale."""
     from sepset.kernels.compiled import slices as sliced
 
-    result, a, b = program.ops[slices.first, [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]].tolist()
+    result, a, b = program.ops[
+        slices.first, [instructions.TENSOR_D, instructions.TENSOR_A, instructions.TENSOR_B]
+    ].tolist()
     bottom, top = sliced.first_span(call.values, slices.pair, slices.groups, slices.axes, slices.num, cancel)
     call.exponents[result] = call.exponents[a] + call.exponents[b]
     sliced.scale_first(result, bottom, top, call.exponents, call.flags, call.spans)
@@ -202,7 +207,9 @@ def _run_slices(program: Program, slices: Slices, call: Call, team: Team, cancel
     from sepset.kernels.compiled import pieces, slices as sliced
 
     w, op = call.values, program.ops[slices.second]
-    result, a, b = program.ops[slices.first, [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]].tolist()
+    result, a, b = program.ops[
+        slices.first, [instructions.TENSOR_D, instructions.TENSOR_A, instructions.TENSOR_B]
+    ].tolist()
 
     def begin() -> int:
         return sliced.begin_second(w, op, program.groups, call.copied[-1], call.exponents, call.spans, result)

@@ -45,8 +45,8 @@ class Given(NamedTuple):
 def rates(*, maximize: bool) -> Floats:
     """Nanoseconds per multiplication, per entry that is packed or streamed, and per step."""
     product = costs.NANOSECONDS_PER_MAXIMIZED_PRODUCT if maximize else costs.NANOSECONDS_PER_PRODUCT
-    packed, streamed = costs.NANOSECONDS_PER_PACKED_ENTRY, costs.NANOSECONDS_PER_STREAMED_ENTRY
-    return np.array([product, streamed if maximize else packed, streamed, costs.NANOSECONDS_PER_STEP])
+    entries = costs.NANOSECONDS_PER_ENTRY, costs.NANOSECONDS_PER_STREAMED_ENTRY
+    return np.array([product, *entries, costs.NANOSECONDS_PER_STEP])
 
 
 def estimated(made: Contraction, *, maximize: bool = False) -> float:

@@ -110,13 +110,13 @@ def _lanes(entries: int) -> int:
 
 def _varying(question: Question) -> Bools:
     """Which tensors depend on findings: masks, reduced factors, and what is computed from them."""
-    from sepset.kernels.compiled import contraction as kernels
+    from sepset.kernels.compiled import instructions
 
     num_factors = len(question.numbers)
     varies = np.zeros(question.program.num_tensors, dtype=np.bool_)
     varies[question.moving + 1] = True
     varies[num_factors + 1 : num_factors + 1 + len(question.touched)] = True
-    columns = [kernels.TENSOR_D, kernels.TENSOR_A, kernels.TENSOR_B]
+    columns = [instructions.TENSOR_D, instructions.TENSOR_A, instructions.TENSOR_B]
     for d, a, b in question.program.ops[:, columns].tolist():
         varies[d] = varies[a] or varies[b]
     return varies
@@ -124,18 +124,18 @@ def _varying(question: Question) -> Bools:
 
 def _instructions(question: Question, varies: Bools, offsets: Ints, lanes: int) -> tuple[Ints, Ints, int]:
     """The instructions with lanes in all strides, their groups, and the multiplications per row."""
-    from sepset.kernels.compiled import contraction as kernels
+    from sepset.kernels.compiled import instructions
 
-    ops = question.program.ops[varies[question.program.ops[:, kernels.TENSOR_D]]]
-    d, a, b = ops[:, kernels.TENSOR_D], ops[:, kernels.TENSOR_A], ops[:, kernels.TENSOR_B]
-    first, count = ops[:, kernels.FIRST], ops[:, kernels.COUNT]
+    ops = question.program.ops[varies[question.program.ops[:, instructions.TENSOR_D]]]
+    d, a, b = ops[:, instructions.TENSOR_D], ops[:, instructions.TENSOR_A], ops[:, instructions.TENSOR_B]
+    first, count = ops[:, instructions.FIRST], ops[:, instructions.COUNT]
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     which = np.repeat(first - start[:-1], count) + np.arange(start[-1])
     wide = np.where(varies[np.stack([a, b, d], axis=1)], lanes, 1)
     scale = np.repeat(np.concatenate([np.ones((len(ops), 1), np.int64), wide], axis=1), count, axis=0)
     groups = question.program.groups[which] * scale
     total = np.multiply.reduceat(groups[:, 0], start[:-1]) if len(ops) else np.zeros(0, np.int64)
-    size = ops[:, kernels.SIZE]
+    size = ops[:, instructions.SIZE]
     rows = [offsets[d], offsets[a], offsets[b], size, d, a, b, start[:-1], count, varies[a], varies[b], total // size]
     return np.stack(rows, axis=1).astype(np.int64), groups.astype(np.int64), int(total.sum())
 
@@ -217,12 +217,12 @@ class LoadedRows:
 
 def _shared_run(program: RowProgram, store: FactorStore) -> tuple[Floats, Ints, bool]:
     """The question's own workspace after the instructions that do not depend on findings."""
-    from sepset.kernels.compiled import contraction as kernels
+    from sepset.kernels.compiled import contraction as kernels, instructions
 
     question, own = program.question, program.question.program
     space = question.workspace(store, np.zeros(own.size))
     codes = np.zeros(len(question.observed), dtype=np.int64)
-    ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, kernels.TENSOR_D]]])
+    ops = np.ascontiguousarray(own.ops[~program.varies[own.ops[:, instructions.TENSOR_D]]])
     copied = own.rows, own.copies, own.fixed, codes, codes, space.dirty
     kept = space.exponents, space.flags, NO_SPANS
     rest = ops, own.groups, *kept, question.maximize, NEVER, NO_READS, NO_READS, NOTHING

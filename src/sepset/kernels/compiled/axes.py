@@ -1,11 +1,12 @@
 r"""The order of each tensor's axes, chosen so that steps need not transpose.
 
 In a step $d = \sum a b$ every axis has a role: in all three tensors (batch), in $a$ and $d$, in $b$ and $d$, or
-summed. A matrix product takes (batch, own, summed) of both operands, and gives (batch, own, own). The reverse sweep has
-the same axes in other roles, so an adjoint in the order of its tensor fits as well. Where there is little to multiply
-per entry, the tensors of a step have one order. A tensor is the result of one step and an operand of another: matrix
-products decide first, and among them those of large tensors; what is decided already is transposed where it does not
-fit.
+summed. Panels read whole lines unless neighbors are states of the batch: operands are (batch, own, summed), and the
+result is (batch, own, own). The reverse sweep has the same axes in other roles, and the same batch, so an adjoint in
+the order of its tensor fits as well. Where there is little to multiply per entry, the tensors of a step have one order.
+A tensor is the result of one step and an operand of another: of the axes that are no batch in the one, those that are
+in the other come first. Panels decide before others, unless these are larger than any cache, and of either kind those
+of large tensors.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.compiled.tape import ONE
 from sepset.kernels.kernel import kernel, times
 
-# Multiplications per entry from which a step is laid out for matrix products; entries of the innermost axes of a
-# result that stay together, or of summed ones.
-INTENSE, TOGETHER = 4.0, 64
+# Multiplications per entry from which a step is laid out for panels; entries of a tensor that no cache holds; and those
+# of the innermost axes of a result that stay together, or of summed ones.
+INTENSE, HUGE, TOGETHER = 4.0, 2.0**23, 64
 NEW = 2**40
+
+# The roles of axes in a step.
+BATCH, FIRST, SECOND, SUMMED = 1, 2, 3, 4
 
 
 class Scopes(NamedTuple):
@@ -86,18 +90,25 @@ def _has(scopes: Scopes, tensor: int, rank: int) -> bool:
 
 
 @kernel(borrows=True)
-def _is_intense(scopes: Scopes, d: int, a: int, b: int) -> bool:
-    """Whether a step is a matrix product with many multiplications per entry."""
+def _products(scopes: Scopes, d: int, a: int, b: int) -> float:
+    """The multiplications of a step; none if it is a sum over an axis of only one operand."""
     work = scopes.sizes[d]
     for k in range(scopes.start[a], scopes.start[a + 1]):
         if not _has(scopes, d, scopes.pool[k]):
             if not _has(scopes, b, scopes.pool[k]):
-                return False
+                return 0.0
             work *= scopes.cards[scopes.pool[k]]
     for k in range(scopes.start[b], scopes.start[b + 1]):
         if not _has(scopes, d, scopes.pool[k]) and not _has(scopes, a, scopes.pool[k]):
-            return False
-    return bool(b != ONE and work >= INTENSE * (scopes.sizes[a] + scopes.sizes[b] + scopes.sizes[d]))
+            return 0.0
+    return float(work)
+
+
+@kernel(borrows=True)
+def _is_intense(scopes: Scopes, d: int, a: int, b: int) -> bool:
+    """Whether a step has many multiplications per entry."""
+    entries = scopes.sizes[a] + scopes.sizes[b] + scopes.sizes[d]
+    return bool(b != ONE and _products(scopes, d, a, b) >= INTENSE * entries)
 
 
 @kernel(borrows=True)
@@ -107,27 +118,55 @@ def _forget_step(scopes: Scopes, d: int, a: int, b: int) -> None:
     _forget(scopes, b)
 
 
-@kernel(inline=True)
-def _lay_matrix(scopes: Scopes, laid: Bytes, d: int, a: int, b: int) -> None:
-    """The tensors of a step as (batch, own, summed) and (batch, own, own), each part in the order of one with it."""
+@kernel(borrows=True)
+def _role(scopes: Scopes, steps: Ints, step: int, rank: int) -> int:
+    """The role of an axis in a step: in all tensors, own of the first operand, of the second, or summed; zero for no
+    step."""
+    if step < 0:
+        return 0
+    in_a, in_b = _has(scopes, steps[step, 1], rank), _has(scopes, steps[step, 2], rank)
+    if not _has(scopes, steps[step, 0], rank):
+        return SUMMED
+    return BATCH if in_a and in_b else FIRST if in_a else SECOND
+
+
+@kernel(borrows=True)
+def _lay_for_both(scopes: Scopes, steps: Ints, tensor: int, step: int, other: int) -> None:
+    """The strides of a tensor of a step by panels: the batch first, then own and summed axes, the last of which is not
+    a batch axis in the other step that has it, if there is such an axis."""
     room = len(scopes.cards) + 1
-    for t in (b, a, d):
-        if laid[t] == 1:
-            _follow(scopes, t)
-    for t in (a, b, d):
+    first, end = scopes.start[tensor], scopes.start[tensor + 1]
+    last = 0
+    for k in range(first, end):
+        role = _role(scopes, steps, step, scopes.pool[k])
+        if role != BATCH and _role(scopes, steps, other, scopes.pool[k]) != BATCH:
+            last = max(last, role)
+    for k in range(first, end):
+        r = scopes.pool[k]
+        role = _role(scopes, steps, step, r)
+        role = SUMMED + 1 if role == last else role
+        is_near = _role(scopes, steps, other, r) != BATCH
+        scopes.place[r] += (2 * role + (1 if is_near else 0)) * room
+    _lay(scopes, tensor)
+    for k in range(first, end):
+        scopes.place[scopes.pool[k]] %= room
+
+
+@kernel(inline=True)
+def _lay_panels(scopes: Scopes, laid: Bytes, steps: Ints, made: Ints, read: Ints, s: int) -> None:
+    """The tensors of a step as (batch, own, summed) and (batch, own, own), each part in the order of one with it."""
+    for i in (2, 1, 0):
+        if laid[steps[s, i]] == 1:
+            _follow(scopes, steps[s, i])
+    for i in (1, 2, 0):
+        t = steps[s, i]
         for k in range(scopes.start[t], scopes.start[t + 1]):
             r = scopes.pool[k]
-            if scopes.place[r] < 0:
-                scopes.place[r] = r
-            if scopes.place[r] < room:
-                in_a, in_b, in_d = _has(scopes, a, r), _has(scopes, b, r), _has(scopes, d, r)
-                part = 1 if in_a and in_b and in_d else 4 if not in_d else 2 if in_a else 3
-                scopes.place[r] += part * room
-    for t in (a, b, d):
+            scopes.place[r] = r if scopes.place[r] < 0 else scopes.place[r]
         if laid[t] == 0:
-            _lay(scopes, t)
+            _lay_for_both(scopes, steps, t, s, read[t] if i == 0 else made[t])
             laid[t] = 1
-    _forget_step(scopes, d, a, b)
+    _forget_step(scopes, steps[s, 0], steps[s, 1], steps[s, 2])
 
 
 @kernel(inline=True)
@@ -201,15 +240,22 @@ def axis_strides(
     laid = np.zeros(num, np.uint8)
     for t in roots:
         laid[t] = 1
-    order = ascending(-(sizes[steps[:num_forward, 0]] + sizes[steps[:num_forward, 1]] + sizes[steps[:num_forward, 2]]))
-    partner = np.full(num, -1, np.int64)
-    for s in order:
+    partner, made, read = np.full(num, -1, np.int64), np.full(num, -1, np.int64), np.full(num, -1, np.int64)
+    cost = np.empty(num_forward)
+    for s in range(num_forward):
         d, a, b = steps[s, 0], steps[s, 1], steps[s, 2]
         partner[a], partner[b] = b, a
+        made[d], read[a], read[b] = s, s, s
+        cost[s] = sizes[d] + sizes[a] + sizes[b]
         if _is_intense(scopes, d, a, b):
-            _lay_matrix(scopes, laid, d, a, b)
-    for s in order:
-        _lay_stream(scopes, laid, steps[s, 0], steps[s, 1], steps[s, 2])
+            cost[s] += HUGE
+        elif max(sizes[d], sizes[a], sizes[b]) >= HUGE:
+            cost[s] += 2.0**60
+    for s in ascending(-cost):
+        if _is_intense(scopes, steps[s, 0], steps[s, 1], steps[s, 2]):
+            _lay_panels(scopes, laid, steps, made, read, s)
+        else:
+            _lay_stream(scopes, laid, steps[s, 0], steps[s, 1], steps[s, 2])
     partner[ONE] = -1
     for s in range(num_forward, len(steps)):
         d, a, b = steps[s, 0], steps[s, 1], steps[s, 2]

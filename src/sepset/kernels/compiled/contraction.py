@@ -3,8 +3,8 @@ r"""Binary contractions over one flat workspace: the only numeric operation of e
 $$d(\mathbf u) = \bigoplus_{\mathbf v} a(\mathbf u, \mathbf v)\, b(\mathbf u, \mathbf v)$$
 
 An instruction is a row of integers. Its axes are merged into groups with one stride per operand and run as nested
-loops, the last two innermost; a large sum runs as a batch of matrix products after packing its operands, and large
-loops run over packed ones where the order of their axes is another than that of the largest tensor. Results are
+loops, the last two innermost; a large sum runs by panels, and large loops run over packed operands where the order of
+their axes is another than that of the largest tensor. Results are
 rescaled by powers of two, so that only exponents grow; a table whose range is too wide for that raises a flag.
 """
 
@@ -14,35 +14,48 @@ from typing import Any
 
 import numpy as np
 
+from sepset.kernels.compiled.instructions import (
+    ALWAYS,
+    COPIES,
+    COUNT,
+    COUNT_A,
+    COUNT_B,
+    COUNT_D,
+    COUNT_L,
+    DST,
+    END_FIXED,
+    FIRST,
+    FIXED,
+    FROM,
+    KIND,
+    LOOPED,
+    NUM_COPIES,
+    PACK_A,
+    PACK_B,
+    PACKED,
+    PANELS,
+    ROOM_A,
+    ROOM_B,
+    SCRATCH,
+    SIZE,
+    SIZE_OF,
+    STRIDE_A,
+    STRIDE_B,
+    STRIDE_D,
+    TENSOR_A,
+    TENSOR_B,
+    TENSOR_D,
+    TO,
+    UNPACK,
+    A,
+    B,
+)
 from sepset.kernels.compiled.loops import MAX, SET, SUM, copy, loops
-from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D, advance, multiply_tiles, num_tiles
+from sepset.kernels.compiled.panels import multiply_panels
+from sepset.kernels.compiled.tiles import SHORT, TILED_PRODUCTS, advance, multiply_tiles, num_tiles
 from sepset.kernels.kernel import kernel
 
-# Columns of an instruction. Offsets are into the workspace; first and count select rows of the group table.
-KIND, DST, A, B, SIZE, TENSOR_D, TENSOR_A, TENSOR_B, FIRST, COUNT = range(10)
-# Columns of matrix products: sizes, packing groups of a and b, unpacking groups of the result.
-BATCH, M, N, K, PACK_A, COUNT_A, PACK_B, COUNT_B, UNPACK, COUNT_D, SCRATCH, TRANSPOSED = range(10, 22)
-# Entries of a and b that are packed, for matrix products or for loops; and the groups of loops over packed tensors.
-ROOM_A, ROOM_B, LOOPED, COUNT_L = range(22, 26)
-# One if the place of the result is also that of others, which it does not outlast: then it is due in every run.
-ALWAYS = 26
-WIDTH = 27
-
-# Columns of a factor's row: its target, the groups that copy it, its source, and its findings.
-TO, COPIES, NUM_COPIES, FROM, FIXED, END_FIXED = range(6)
-
-LOOPS, MATRIX, PACKED = 0, 1, 2
 UNCHANGED, DUE, TOO_WIDE = 0, 1, 2
-
-# Parts of a batch of large matrix products; each has at least so many products, rows (BLAS packs the other operand for
-# each), and columns if its rows are copied.
-MATRIX_PARTS, PRODUCTS_OF_PART, ROWS_OF_PART, COLUMNS_OF_PART = 4, 2**22, 192, 64
-
-# Products of a matrix product between two looks at Ctrl-C: a fraction of a second.
-LONG_MATRIX = 2**31
-
-# Passes of the innermost loop up to which a step with so many products runs by tiles.
-SHORT, TILED_PRODUCTS = 3, 2**14
 
 # The largest entry stays within 2 to plus or minus LIMIT, unless the range has more bits than RANGE: then the middle of
 # the range is at one, and products are checked before they are made. None is below 2**LEAST, the least normal number,
@@ -67,18 +80,6 @@ def mode_of(op: Any, groups: Any, maximize: bool) -> int:
     for g in range(op[FIRST], op[FIRST] + op[COUNT]):
         work *= groups[g, 0]
     return SET if work == op[SIZE] else MAX if maximize else SUM
-
-
-@kernel(borrows=True, inner=True)
-def is_tiled(groups: Any, first: int, count: int) -> bool:
-    """Whether loops run by tiles: many, with a short innermost one."""
-    last = first + count - 1
-    if groups[last, SIZE_OF] > SHORT:
-        return False
-    work = 1
-    for g in range(first, last + 1):
-        work *= groups[g, SIZE_OF]
-    return bool(work >= TILED_PRODUCTS)
 
 
 @kernel(borrows=True, inner=True)
@@ -168,69 +169,6 @@ def looped_product(
 ) -> None:
     """The same, as a call: for large instructions."""
     _product(w, op, d, a, b, groups, first, count, maximize, counter, cancel)
-
-
-@kernel(inner=True)
-def matrix_product(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
-    """A batch of matrix products; operands are packed to (batch, m, k) and (batch, k, n) unless they have this layout,
-    or with the last two axes transposed (flag 1 for a, 2 for b, 3 for both)."""
-    _, _, out = places(op)
-    _pack(w, op, groups, counter, cancel)
-    matrix_parts(w, op, 0, op[BATCH] * blocks(op), cancel)
-    if op[COUNT_D] > 0:
-        copy(w, op[DST], out, groups, op[UNPACK], op[COUNT_D], counter, cancel)
-
-
-@kernel(borrows=True, inner=True)
-def blocks(op: Any) -> int:
-    """The number of blocks of rows in which each matrix product of an instruction is computed."""
-    products = op[M] * op[N] * op[K]
-    num = min(MATRIX_PARTS // op[BATCH], op[M] // ROWS_OF_PART, products // PRODUCTS_OF_PART)
-    if op[TRANSPOSED] % 2 == 1 and op[N] < COLUMNS_OF_PART:
-        num = 1
-    return int(max(1, num, min(op[M], products // LONG_MATRIX)))
-
-
-@kernel(inner=True)
-def matrix_parts(w: Any, op: Any, first: int, end: int, cancel: Any) -> None:
-    """Compute parts of a batch of matrix products, one block of rows each."""
-    m, n, k, transposed = op[M], op[N], op[K], op[TRANSPOSED]
-    a, b, out = places(op)
-    num = blocks(op)
-    for part in range(first, end):
-        if cancel[0] != 0:
-            return
-        i = part // num
-        left = w[a + i * m * k : a + (i + 1) * m * k]
-        right = w[b + i * k * n : b + (i + 1) * k * n]
-        result = w[out + i * m * n : out + (i + 1) * m * n].reshape(m, n)
-        if num > 1:
-            _rows(left, right, result, k, transposed, m * (part % num) // num, m * (part % num + 1) // num)
-        elif transposed == 0:
-            np.dot(left.reshape(m, k), right.reshape(k, n), result)
-        elif transposed == 1:
-            np.dot(left.reshape(k, m).T, right.reshape(k, n), result)
-        elif transposed == 2:
-            np.dot(left.reshape(m, k), right.reshape(n, k).T, result)
-        else:
-            np.dot(left.reshape(k, m).T, right.reshape(n, k).T, result)
-
-
-@kernel
-def _rows(left: Any, right: Any, result: Any, k: int, transposed: int, first: int, end: int) -> None:
-    """Some rows of a matrix product."""
-    m, n = result.shape
-    part = result[first:end]
-    if transposed == 0:
-        np.dot(left.reshape(m, k)[first:end], right.reshape(k, n), part)
-    elif transposed == 2:
-        np.dot(left.reshape(m, k)[first:end], right.reshape(n, k).T, part)
-    else:
-        block = np.ascontiguousarray(left.reshape(k, m)[:, first:end].T)
-        if transposed == 1:
-            np.dot(block, right.reshape(k, n), part)
-        else:
-            np.dot(block, right.reshape(n, k).T, part)
 
 
 @kernel(borrows=True, inner=True)
@@ -392,8 +330,8 @@ def _execute(
         if due == TOO_WIDE:
             return True
         if due == DUE:
-            if op[KIND] == MATRIX and not maximize:
-                matrix_product(w, op, groups, counter, cancel)
+            if op[KIND] == PANELS:
+                multiply_panels(w, op, groups, maximize, cancel)
             elif op[KIND] == PACKED:
                 packed_product(w, op, groups, maximize, counter, cancel)
             else:
@@ -447,8 +385,8 @@ def step_products(ops: Any, groups: Any) -> Any:
 
 def scratch_room(ops: Any) -> Any:
     """The floats that each instruction packs."""
-    rooms = (COUNT_A, ROOM_A), (COUNT_B, ROOM_B), (COUNT_D, SIZE)
-    return sum(np.where(ops[:, count] > 0, ops[:, room], 0) for count, room in rooms)
+    rooms, is_packed = ((COUNT_A, ROOM_A), (COUNT_B, ROOM_B), (COUNT_D, SIZE)), ops[:, KIND] == PACKED
+    return sum(np.where(is_packed & (ops[:, count] > 0), ops[:, room], 0) for count, room in rooms)
 
 
 def products(ops: Any, groups: Any) -> float:

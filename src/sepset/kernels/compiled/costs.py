@@ -1,7 +1,7 @@
 """The costs of a single instruction: nanoseconds, measured on one core of an x86-64 server.
 
 Each is the slope of time against the counted quantity in programs of the networks in `benchmarks/`. They choose between
-loops and matrix products and the order of loops, never an answer. The constants of plans and runs are in
+loops and panels and the order of loops, never an answer. The constants of plans and runs are in
 `inference.costs`.
 """
 
@@ -19,29 +19,45 @@ STEP_IN_LINE = 0.4
 STEP_BEYOND_LINE = 1.2
 """Added for each operand that moves further."""
 
+STEP_TO_MEMORY = 3.0
+"""Added for each large operand of whose lines one entry at a time is used, long before the next."""
+
 INNER_LOOP = 2.5
 """Start of an innermost loop."""
 
 THREE_LOOPS = 10.0
 """Start of the three innermost loops."""
 
-MATRIX_PRODUCT = 0.08
-"""One multiplication of a matrix product."""
+TILED_PRODUCT = 5.0
+"""One product of loops by tiles."""
 
-PACKED_ENTRY = 1.2
-"""One entry packed for a matrix product, or unpacked from one."""
+PANEL_PRODUCT = 0.045
+"""One multiplication of a panel."""
+
+PANEL_ENTRY = 0.5
+"""One entry packed for panels."""
+
+SCATTERED_ENTRY = 1.4
+"""Added for each entry of a result whose columns are not neighbors."""
+
+PANEL, BATCH_STATE, PANELS_CALL = 12.0, 40.0, 800.0
+"""Start of a panel, of one of several products, and of all of them."""
 
 REPACKED_ENTRY = 2.0
-"""The same for loops, whose tensors are larger than a cache."""
+"""One entry packed for loops, whose tensors are larger than a cache, or unpacked from them."""
 
 PACKED_PRODUCTS = 2**16
 """Products of loops from which packed tensors are considered."""
 
-MATRIX_CALL = 350.0
-"""Start of a matrix product."""
-
 LINE_ENTRIES = 8
 """Entries in a cache line."""
 
+ALIGNED_ENTRIES = 64
+"""Entries of a tensor from which it begins at a line."""
+
 CACHED_ENTRIES = 16384
 """Entries that stay in the second-level cache while others are streamed."""
+
+NEAR_ENTRIES, NEAR_PASSES = 2**17, 12
+"""Entries that the second-level cache holds; and passes of loops until the next entry of a line, up to which the line
+is still in the first-level cache."""

@@ -1,4 +1,4 @@
-"""Steps laid out as instructions over one workspace: offsets, merged groups of axes, and loops or matrix products.
+"""Steps laid out as instructions over one workspace: offsets, merged groups of axes, and loops or panels.
 
 A group is a run of axes that every operand steps through as one: its size, and its strides in the first operand, the
 second, and the result. Axes of one state never appear.
@@ -11,7 +11,30 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.kernels.compiled.contraction import (
+from sepset.kernels.compiled.costs import (
+    ALIGNED_ENTRIES,
+    BATCH_STATE,
+    CACHED_ENTRIES,
+    INNER_LOOP,
+    LINE_ENTRIES,
+    LOOP_PRODUCT,
+    NEAR_ENTRIES,
+    NEAR_PASSES,
+    PACKED_PRODUCTS,
+    PANEL,
+    PANEL_ENTRY,
+    PANEL_PRODUCT,
+    PANELS_CALL,
+    REPACKED_ENTRY,
+    SCATTERED_ENTRY,
+    STEP_BEYOND_LINE,
+    STEP_IN_LINE,
+    STEP_TO_MEMORY,
+    STEP_TO_NEIGHBOR,
+    THREE_LOOPS,
+    TILED_PRODUCT,
+)
+from sepset.kernels.compiled.instructions import (
     BATCH,
     COPIES,
     COUNT,
@@ -27,44 +50,29 @@ from sepset.kernels.compiled.contraction import (
     KIND,
     LOOPED,
     LOOPS,
-    MATRIX,
+    NUM_BATCH,
     NUM_COPIES,
     PACK_A,
     PACK_B,
     PACKED,
+    PANELS,
+    ROLES,
     ROOM_A,
     ROOM_B,
     SCRATCH,
     SIZE,
+    SWAPPED,
     TENSOR_A,
     TENSOR_B,
     TENSOR_D,
     TO,
-    TRANSPOSED,
     UNPACK,
     WIDTH,
     A,
     B,
-    K,
-    M,
-    N,
-)
-from sepset.kernels.compiled.costs import (
-    CACHED_ENTRIES,
-    INNER_LOOP,
-    LINE_ENTRIES,
-    LOOP_PRODUCT,
-    MATRIX_CALL,
-    MATRIX_PRODUCT,
-    PACKED_ENTRY,
-    PACKED_PRODUCTS,
-    REPACKED_ENTRY,
-    STEP_BEYOND_LINE,
-    STEP_IN_LINE,
-    STEP_TO_NEIGHBOR,
-    THREE_LOOPS,
 )
 from sepset.kernels.compiled.tape import ONE, ends_of, room_of_steps
+from sepset.kernels.compiled.tiles import is_tiled
 from sepset.kernels.kernel import kernel, times
 
 NUM_GROUPS, ROOM = 0, 1
@@ -94,7 +102,7 @@ class Scratch(NamedTuple):
 
     Attributes:
         groups: rows (size, strides in a, b and d), all instructions together.
-        tally: the number of groups, and the scratch space for matrix products.
+        tally: the number of groups, and the scratch space for packed tensors.
         strides: by operand (a, b, d) and rank, zero outside its scope.
         axes: ranks of the current step: its union, then packing orders.
     """
@@ -173,6 +181,19 @@ def _inner_cost(group: Ints) -> float:
     return float(LOOP_PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER_LOOP / group[0])
 
 
+@kernel(borrows=True)
+def _line_cost(scratch: Scratch, first: int, count: int, column: int, entries: float) -> float:
+    """Nanoseconds per product to read or write the lines of a large operand that are not used as wholes, one entry
+    soon after the other."""
+    run, passes = 1, 1
+    for g in range(first + count - 1, first - 1, -1):
+        if entries <= NEAR_ENTRIES or run >= LINE_ENTRIES or passes > NEAR_PASSES:
+            break
+        run *= scratch.groups[g, 0] if scratch.groups[g, column] == run else 1
+        passes *= scratch.groups[g, 0] if run < LINE_ENTRIES else 1
+    return STEP_TO_MEMORY if passes > NEAR_PASSES else 0.0
+
+
 @kernel(inline=True)
 def _order_loops(scratch: Scratch, first: int, count: int) -> float:
     """Move the group that is cheapest as the innermost there; nanoseconds per product."""
@@ -215,8 +236,8 @@ def _stream(scratch: Scratch, first: int, count: int, big_a: bool, big_b: bool, 
 
 @kernel(inline=True)
 def _roles(scratch: Scratch, num: int, part: Ints, tensors: Tensors) -> bool:
-    """Sort the union into batch, left, inner and right (rows of `part`, their sizes last); False if a variable of only
-    one operand is summed, which is not a matrix product."""
+    """Sort the union into the roles of panels: batch, own axes of a, terms, and own axes of b (rows of `part`: their
+    number, their states, the axes); False if a variable of only one operand is summed."""
     for c in range(4):
         part[c, 0] = 0
         part[c, 1] = 1
@@ -236,94 +257,82 @@ def _roles(scratch: Scratch, num: int, part: Ints, tensors: Tensors) -> bool:
 
 
 @kernel(borrows=True)
-def _listed(part: Ints, second: int, third: int, axes: Ints) -> int:
-    """Write the axes of batch, then of two other roles; their number."""
-    num = 0
-    for role in (0, second, third):
-        for i in range(part[role, 0]):
-            axes[num] = part[role, 2 + i]
-            num += 1
-    return num
+def _by_stride(scratch: Scratch, part: Ints, role: int, operand: int) -> None:
+    """Order the axes of a role as an operand has them, the slowest first."""
+    strides, axes = scratch.strides[operand], part[role]
+    for i in range(1, part[role, 0]):
+        r, k = axes[2 + i], 2 + i
+        while k > 2 and strides[r] > strides[axes[k - 1]]:
+            axes[k] = axes[k - 1]
+            k -= 1
+        axes[k] = r
 
 
 @kernel(borrows=True)
-def _is_block(tensors: Tensors, scratch: Scratch, part: Ints, second: int, third: int, operand: int) -> bool:
-    """Whether an operand is a contiguous block (batch, second, third) as it is."""
-    num = _listed(part, second, third, scratch.axes)
+def _run_of(tensors: Tensors, scratch: Scratch, part: Ints, role: int, operand: int) -> int:
+    """The number of neighbors among the states of a role, in an operand by whose strides it is ordered."""
     step = 1
-    for i in range(num - 1, -1, -1):
-        r = scratch.axes[i]
+    for i in range(part[role, 0] + 1, 1, -1):
+        r = part[role, i]
         if scratch.strides[operand, r] != step:
-            return False
+            break
         step *= int(tensors.cards[r])
-    return True
+    return step
 
 
 @kernel(borrows=True)
-def _copy_groups(
-    tensors: Tensors, scratch: Scratch, part: Ints, second: int, third: int, operand: int
-) -> tuple[int, int]:
-    """Groups that copy operand a or b to a contiguous block (batch, second, third), or such a block to d."""
-    num = _listed(part, second, third, scratch.axes)
-    first = scratch.tally[NUM_GROUPS]
-    if operand < 2:
-        step = 1
-        for i in range(num):
-            step *= int(tensors.cards[scratch.axes[i]])
-        for i in range(num):
-            r = scratch.axes[i]
-            step //= int(tensors.cards[r])
-            _add_group(scratch, first, int(tensors.cards[r]), scratch.strides[operand, r], 0, step)
-        return first, _pad(scratch, first)
-    return first, _unpack_groups(tensors, scratch, num, first)
-
-
-@kernel(inline=True)
-def _unpack_groups(tensors: Tensors, scratch: Scratch, num: int, first: int) -> int:
-    """Groups that copy a block to d: axes by decreasing stride in d, with their strides in the block; their number."""
-    step = 1
-    for i in range(num - 1, -1, -1):
-        scratch.axes[num + i] = step
-        step *= int(tensors.cards[scratch.axes[i]])
-    done = np.int64(2**62)
-    for _ in range(num):
-        best = -1
-        for i in range(num):
-            stride = scratch.strides[2, scratch.axes[i]]
-            if stride < done and (best < 0 or stride > scratch.strides[2, scratch.axes[best]]):
-                best = i
-        r = scratch.axes[best]
-        done = scratch.strides[2, r]
-        _add_group(scratch, first, int(tensors.cards[r]), scratch.axes[num + best], 0, done)
-    return _pad(scratch, first)
+def _has_neighbors(scratch: Scratch, part: Ints, role: int, operand: int) -> bool:
+    """Whether an axis of a role steps to neighbors in an operand."""
+    for i in range(part[role, 0]):
+        if scratch.strides[operand, part[role, 2 + i]] == 1:
+            return True
+    return False
 
 
 @kernel(borrows=True)
-def _emit_matrix(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work: float, least: float) -> None:
-    """Turn an instruction into a batch of matrix products if that is faster than loops, with packing where needed."""
-    count, m, k, n = part[0, 1], part[1, 1], part[2, 1], part[3, 1]
-    if MATRIX_PRODUCT * work + MATRIX_CALL * count >= least:
+def _is_apart(scratch: Scratch, part: Ints, operand: int, entries: float) -> bool:
+    """Whether neighbors in a large operand are of different products: then no line is read or written as a whole."""
+    return entries > CACHED_ENTRIES and _has_neighbors(scratch, part, 0, operand)
+
+
+@kernel(borrows=True)
+def _panel_cost(tensors: Tensors, scratch: Scratch, part: Ints, rows: int, columns: int, work: float) -> float:
+    """Nanoseconds of a step by panels, with the own axes of either operand as columns."""
+    batch, m, k, n = float(part[0, 1]), float(part[rows, 1]), float(part[2, 1]), float(part[columns, 1])
+    _by_stride(scratch, part, columns, 2)
+    cost = batch * (BATCH_STATE + PANEL * np.ceil(m / 8) * np.ceil(n / 24) * np.ceil(k / 256))
+    cost += PANEL_PRODUCT * work * (np.ceil(n / 8) * 8 / n) * (np.ceil(m / 4) * 4 / m)
+    cost += PANEL_ENTRY * batch * k * n
+    if _run_of(tensors, scratch, part, columns, 2) < min(n, 8):
+        cost += SCATTERED_ENTRY * batch * m * n * (2.0 * np.ceil(k / 256) - 1.0)
+    first, second = (0, 1) if rows == 1 else (1, 0)
+    for operand, entries in ((first, batch * m * k), (second, batch * k * n), (2, batch * m * n)):
+        cost += REPACKED_ENTRY * entries if _is_apart(scratch, part, operand, entries) else 0.0
+    return float(cost)
+
+
+@kernel(borrows=True)
+def _emit_panels(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work: float, least: float) -> None:
+    """Turn an instruction into panels if that is faster than loops."""
+    straight = _panel_cost(tensors, scratch, part, 1, 3, work)
+    swapped = _panel_cost(tensors, scratch, part, 3, 1, work)
+    if PANELS_CALL + min(straight, swapped) >= least:
         return
-    flip_a, flip_b = _is_block(tensors, scratch, part, 2, 1, 0), _is_block(tensors, scratch, part, 3, 2, 1)
-    flip_a = flip_a and not _is_block(tensors, scratch, part, 1, 2, 0)
-    flip_b = flip_b and not _is_block(tensors, scratch, part, 2, 3, 1)
-    pack_a = not flip_a and not _is_block(tensors, scratch, part, 1, 2, 0)
-    pack_b = not flip_b and not _is_block(tensors, scratch, part, 2, 3, 1)
-    unpack = not _is_block(tensors, scratch, part, 1, 3, 2)
-    room = count * ((m * k if pack_a else 0) + (k * n if pack_b else 0) + (m * n if unpack else 0))
-    if MATRIX_PRODUCT * work + PACKED_ENTRY * room + MATRIX_CALL * count >= least:
-        return
-    op[COUNT_A], op[COUNT_B], op[COUNT_D] = 0, 0, 0
-    op[KIND], op[BATCH], op[M], op[N], op[K] = MATRIX, count, m, n, k
-    op[ROOM_A], op[ROOM_B] = count * m * k, count * k * n
-    if pack_a:
-        op[PACK_A], op[COUNT_A] = _copy_groups(tensors, scratch, part, 1, 2, 0)
-    if pack_b:
-        op[PACK_B], op[COUNT_B] = _copy_groups(tensors, scratch, part, 2, 3, 1)
-    if unpack:
-        op[UNPACK], op[COUNT_D] = _copy_groups(tensors, scratch, part, 1, 3, 2)
-    op[TRANSPOSED] = (1 if flip_a else 0) + (2 if flip_b else 0)
-    scratch.tally[ROOM] = max(scratch.tally[ROOM], room)
+    is_swapped = swapped < straight
+    rows, columns = (3, 1) if is_swapped else (1, 3)
+    op[KIND], op[SWAPPED], op[ROLES] = PANELS, 1 if is_swapped else 0, scratch.tally[NUM_GROUPS]
+    source = 1 if is_swapped else 0
+    _by_stride(scratch, part, 0, 2)
+    _by_stride(scratch, part, rows, source if _has_neighbors(scratch, part, rows, source) else 2)
+    _by_stride(scratch, part, columns, 2)
+    _by_stride(scratch, part, 2, source)
+    for place, role in enumerate((0, rows, 2, columns)):
+        first = scratch.tally[NUM_GROUPS]
+        for i in range(part[role, 0]):
+            r = part[role, 2 + i]
+            strides = scratch.strides
+            _add_group(scratch, first, int(tensors.cards[r]), strides[0, r], strides[1, r], strides[2, r])
+        op[NUM_BATCH + place], op[BATCH + place] = scratch.tally[NUM_GROUPS] - first, part[role, 1]
 
 
 @kernel(borrows=True)
@@ -458,11 +467,16 @@ def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, p
             tensors.sizes[b] > CACHED_ENTRIES,
             tensors.sizes[d] > CACHED_ENTRIES,
         )
+    for column, t in ((1, a), (2, b), (3, d)):
+        loops += _line_cost(scratch, first, op[COUNT], column, tensors.sizes[t])
     least = loops * work
+    if is_tiled(scratch.groups, first, op[COUNT]):
+        least = TILED_PRODUCT * work
     if work >= PACKED_PRODUCTS and work == max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d]):
         least = _emit_packed(tensors, scratch, op, part, d, a, b, least)
-    if b != ONE and MATRIX_PRODUCT * work + MATRIX_CALL < least and _roles(scratch, num, part, tensors):
-        _emit_matrix(tensors, scratch, op, part, work, least)
+    if b != ONE and PANEL_PRODUCT * work + PANELS_CALL < least and _roles(scratch, num, part, tensors):
+        if min(part[1, 1], part[2, 1], part[3, 1]) > 1:
+            _emit_panels(tensors, scratch, op, part, work, least)
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(tensors, t, scratch.strides[row], False)
     return work
@@ -553,6 +567,8 @@ def assemble(
     offsets = np.empty(num_tensors, np.int64)
     size = np.int64(0)
     for t in range(num_tensors):
+        if sizes[t] >= ALIGNED_ENTRIES:
+            size += -size % LINE_ENTRIES
         offsets[t] = size
         size += int(sizes[t])
     room, widest = room_of_steps(steps, bounds)

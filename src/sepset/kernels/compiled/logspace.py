@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.compiled.contraction import COUNT, DST, FIRST, SIZE, A, B, products
+from sepset.kernels.compiled.contraction import products
+from sepset.kernels.compiled.instructions import COUNT, DST, FIRST, SIZE, A, B
 from sepset.kernels.compiled.tiles import advance
 from sepset.kernels.kernel import kernel, sizes
 

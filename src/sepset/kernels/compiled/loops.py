@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_A, STRIDE_D, advance, copy_tiles
+from sepset.kernels.compiled.instructions import SIZE_OF, STRIDE_A, STRIDE_D
+from sepset.kernels.compiled.tiles import advance, copy_tiles
 from sepset.kernels.kernel import kernel
 
 SUM, MAX, COPY, SET = 0, 1, 2, 3

@@ -1,6 +1,6 @@
 """Large instructions by phases, each of which is divided into parts for several threads.
 
-A batch of matrix products packs its operands, multiplies, and unpacks the result; loops only multiply. The parts of a
+Packed loops pack their operands, multiply, and unpack the result; panels and other loops only multiply. The parts of a
 phase write to different places, and none changes the order of a sum: results are the same, whoever runs them.
 """
 
@@ -11,33 +11,27 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.kernels.compiled.contraction import (
-    BATCH,
+from sepset.kernels.compiled.contraction import DUE, begin, end, looped, mode_of, places
+from sepset.kernels.compiled.instructions import (
     COUNT_A,
     COUNT_B,
     COUNT_D,
     DST,
-    DUE,
     KIND,
-    MATRIX,
     PACK_A,
     PACK_B,
     PACKED,
+    PANELS,
     SIZE,
+    SIZE_OF,
+    STRIDE_D,
     UNPACK,
     A,
     B,
-    begin,
-    blocks,
-    end,
-    is_tiled,
-    looped,
-    matrix_parts,
-    mode_of,
-    places,
 )
 from sepset.kernels.compiled.loops import MAX, SET, copy, loops
-from sepset.kernels.compiled.tiles import SIZE_OF, STRIDE_D, multiply_tiles, num_tiles
+from sepset.kernels.compiled.panels import multiply_parts, num_parts
+from sepset.kernels.compiled.tiles import is_tiled, multiply_tiles, num_tiles
 from sepset.kernels.kernel import kernel
 
 FIRST_PACK, SECOND_PACK, MULTIPLY, UNPACKING = 0, 1, 2, 3
@@ -142,14 +136,14 @@ def _copy_parts(
 def phases(op: Any, groups: Any, maximize: bool) -> Ints:
     """The number of parts of each phase of an instruction; zero for phases that it does not have."""
     found = np.zeros(PHASES, np.int64)
-    if op[KIND] == MATRIX and not maximize:
-        found[MULTIPLY] = op[BATCH] * blocks(op)
-    else:
-        _, _, _, first, count = looped(op)
-        by_tiles = is_tiled(groups, first, count)
-        found[MULTIPLY] = num_tiles(groups, first, count) if by_tiles else _num_parts(groups, first, count)
-        if op[KIND] != PACKED:
-            return found
+    if op[KIND] == PANELS:
+        found[MULTIPLY] = num_parts(op)
+        return found
+    _, _, _, first, count = looped(op)
+    by_tiles = is_tiled(groups, first, count)
+    found[MULTIPLY] = num_tiles(groups, first, count) if by_tiles else _num_parts(groups, first, count)
+    if op[KIND] != PACKED:
+        return found
     for phase, first, count in (
         (FIRST_PACK, op[PACK_A], op[COUNT_A]),
         (SECOND_PACK, op[PACK_B], op[COUNT_B]),
@@ -164,7 +158,7 @@ def phases(op: Any, groups: Any, maximize: bool) -> Ints:
 def begin_step(w: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: Any, spans: Any, maximize: bool) -> int:
     """Whether an instruction is due, as `begin` says; its result is then ready for its phases."""
     due = begin(w.view(np.int64), op, groups, dirty, exponents, flags, spans)
-    if due == DUE and (op[KIND] != MATRIX or maximize) and mode_of(op, groups, maximize) != SET:
+    if due == DUE and op[KIND] != PANELS and mode_of(op, groups, maximize) != SET:
         _, _, d, _, _ = looped(op)
         for i in range(d, d + op[SIZE]):
             w[i] = 0.0
@@ -175,10 +169,11 @@ def begin_step(w: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: 
 def run_parts(w: Any, op: Any, groups: Any, phase: int, first: int, last: int, maximize: bool, cancel: Any) -> None:
     """Run some parts of a phase."""
     counter = np.zeros(64, np.int64)
+    if phase == MULTIPLY and op[KIND] == PANELS:
+        multiply_parts(w, op, groups, maximize, first, last, cancel)
+        return
     a, b, out = places(op)
-    if phase == MULTIPLY and op[KIND] == MATRIX and not maximize:
-        matrix_parts(w, op, first, last, cancel)
-    elif phase == MULTIPLY:
+    if phase == MULTIPLY:
         _product_parts(w, op, groups, first, last, maximize, counter, cancel)
     elif phase == FIRST_PACK:
         _copy_parts(w, a, op[A], groups, op[PACK_A], op[COUNT_A], first, last, counter, cancel)

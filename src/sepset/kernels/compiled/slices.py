@@ -11,34 +11,37 @@ from typing import Any
 import numpy as np
 
 from sepset.kernels.compiled.contraction import (
-    ALWAYS,
-    DST,
     DUE,
-    KIND,
     LEAST,
     LIMIT,
-    MATRIX,
     MOST,
-    PACKED,
     RANGE,
-    SCRATCH,
-    SIZE,
-    TENSOR_A,
-    TENSOR_B,
-    TENSOR_D,
     UNCHANGED,
-    A,
-    B,
     begin,
     is_bounded,
     look,
     looped,
     looped_product,
-    matrix_product,
     packed_product,
     span,
 )
-from sepset.kernels.compiled.tiles import STRIDE_A, STRIDE_B
+from sepset.kernels.compiled.instructions import (
+    ALWAYS,
+    DST,
+    KIND,
+    PACKED,
+    PANELS,
+    SCRATCH,
+    SIZE,
+    STRIDE_A,
+    STRIDE_B,
+    TENSOR_A,
+    TENSOR_B,
+    TENSOR_D,
+    A,
+    B,
+)
+from sepset.kernels.compiled.panels import multiply_panels
 from sepset.kernels.kernel import kernel
 
 # Parts into which all slices are divided.
@@ -78,8 +81,8 @@ def _move(pair: Any, own: Any, axes: Any, number: int, shift: int) -> None:
 @kernel
 def _run(w: Any, op: Any, groups: Any, counter: Any, cancel: Any) -> None:
     """Run one instruction over a slice."""
-    if op[KIND] == MATRIX:
-        matrix_product(w, op, groups, counter, cancel)
+    if op[KIND] == PANELS:
+        multiply_panels(w, op, groups, False, cancel)
     elif op[KIND] == PACKED:
         packed_product(w, op, groups, False, counter, cancel)
     else:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from sepset.kernels.compiled.instructions import SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D
 from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.kernel import kernel
 
-# Columns of a group.
-SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D = 0, 1, 2, 3
+# Passes of the innermost loop up to which a step with so many products runs by tiles.
+SHORT, TILED_PRODUCTS = 3, 2**14
 
 # Entries of a tile, and of its part along the nearest axes of either side.
 TILE, TILE_LINE = 4096, 64
@@ -38,6 +39,18 @@ def advance(groups: Any, first: int, outer: int, counter: Any, a: int, b: int, d
         d -= groups[row, 0] * groups[row, 3]
         g -= 1
     return g, a, b, d
+
+
+@kernel(borrows=True, inner=True)
+def is_tiled(groups: Any, first: int, count: int) -> bool:
+    """Whether loops run by tiles: many, with a short innermost one."""
+    last = first + count - 1
+    if groups[last, SIZE_OF] > SHORT:
+        return False
+    work = 1
+    for g in range(first, last + 1):
+        work *= groups[g, SIZE_OF]
+    return bool(work >= TILED_PRODUCTS)
 
 
 @kernel(inline=True)

@@ -88,7 +88,7 @@ def _nanoseconds(rates: Floats, union: float, a: float, b: float, d: float, aske
     """The estimated time of a product of two tensors to a third, given their entries and the joint states of all their
     variables, and of the derivatives with respect to those of its operands that are asked for.
 
-    If one of the three has all variables, each entry is passed once; otherwise they are packed for matrix products.
+    If one of the three has all variables, each entry is passed once; otherwise the step runs by panels.
     """
     is_streamed = union <= max(a, b, d)
     moved = (a + b + d) * (rates[PER_STREAMED_ENTRY] if is_streamed else rates[PER_ENTRY])

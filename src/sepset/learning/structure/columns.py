@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -331,6 +331,15 @@ class Columns(Frozen):
     @lazy
     def _moments(self) -> RealMoments:
         return _moments(self.values, self.weights)
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether rows are completions of others, with probabilities as their weights."""
+        return False
+
+    def added_scatter(self, places: Ints, size: int, chosen: Sequence[int]) -> Floats:
+        """The covariances of uncertain numbers, summed over the rows of each context: zero, as all are certain."""
+        return np.zeros((size, len(chosen), len(chosen)))
 
     def joint(self, columns: tuple[int, ...], child: int | None = None) -> Floats:
         """The table of counts of some columns, one axis each in the order given, of the rows that count for a child."""

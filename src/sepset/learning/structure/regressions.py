@@ -21,6 +21,9 @@ from sepset.learning.structure.columns import Columns
 SINGULAR = 1e-11
 """The share of a column's variance left by its parents below which they determine it up to rounding."""
 
+FEWEST = 1.0
+"""The expected rows of a context below which it counts as one without rows."""
+
 
 class Fit(NamedTuple):
     """The regressions of one family at their maximum.
@@ -51,14 +54,18 @@ def fitted(child: int, parents: tuple[int, ...], columns: Columns) -> Fit:
     counts, means = np.zeros(size), np.zeros((size, per_context - 1))
     scatters = np.zeros((size, per_context - 1, per_context - 1))
     add_rows(places, rows, weights, counts, means, scatters)
-    seen = counts > 0
+    if columns.is_expected:
+        scatters += columns.added_scatter(places, size, [*real, child])
+    seen = counts >= FEWEST if columns.is_expected else counts > 0
     if not seen.any():
         return Fit(-math.inf if columns.is_observed(child) else 0.0, num_parameters, 1.0)
     share = float(counts.sum() / columns.total_of(child))
-    if (_num_rows(places, size)[seen] < per_context).any():
+    if ((counts if columns.is_expected else _num_rows(places, size))[seen] < per_context).any():
         return Fit(-math.inf, num_parameters, share)
     residuals = residual_sums(scatters[seen])
     if not (residuals > SINGULAR * scatters[seen, -1, -1]).all():
+        if columns.is_expected:  # there is another structure for the rows themselves
+            return Fit(-math.inf, num_parameters, share)
         raise DataError(determined(child, parents, columns))
     n = counts[seen]
     return Fit(float(-0.5 * (n * (np.log(2 * np.pi * residuals / n) + 1)).sum()), num_parameters, share)

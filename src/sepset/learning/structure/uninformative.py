@@ -136,6 +136,8 @@ def check_collinear(columns: Columns, *, is_pairwise: bool = False) -> None:
     if len(real) < 2:
         return
     correlations, num_rows = _correlations(columns)
+    if num_rows < 3 and columns.has_missing:  # two rows fit every line, and others say more about the columns
+        return
     if num_rows > len(real) and not is_pairwise:
         determined = _first_determined(correlations)
         others = [] if determined is None else _determinants(correlations, determined)

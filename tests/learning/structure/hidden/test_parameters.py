@@ -60,13 +60,13 @@ def test_the_bayesian_score_is_a_lower_bound_on_the_sum_over_completions(score: 
         assert bound <= exact + 1e-9
 
 
-def test_tables_restore_the_network() -> None:
+def test_arrays_restore_the_network() -> None:
     rng = np.random.default_rng(2)
     net = random_network(rng, (2, 3, 1, 2))
     columns = Columns(masked_rows(net, 30, 0.3, rng), missing="available")
     own = Parameters.of(StructureTask(columns, ss.BIC()), parents_in(net.dag))
     fitted = own.started(rng).after(3)
-    again = own.at(fitted.tables)
+    again = own.at(fitted.arrays)
     assert again.score == fitted.score
     for one, other in zip(again.model.cpds, fitted.model.cpds, strict=True):
         assert np.array_equal(one.values, other.values)

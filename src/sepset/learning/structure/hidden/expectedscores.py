@@ -181,6 +181,11 @@ class ExpectedTask(StructureTask):
 
     completions: Completions | None = field(default=None, repr=False)
 
+    @property
+    def num_drawn(self) -> int:
+        """How many rows have completions that were drawn."""
+        return 0 if self.completions is None else self.completions.num_drawn
+
     @lazy
     def scorer(self) -> ExpectedScorer:
         """The expected scores of families."""

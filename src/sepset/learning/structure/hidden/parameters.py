@@ -11,21 +11,32 @@ with the counts $\bar M$ that are expected at $\theta$. Both are the ordinary sc
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
+from sepset.cpds.cpd import CPD
+from sepset.data.scatter import Scatters
+from sepset.errors import NotClosed
 from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.run import EMTask, Iterate
 from sepset.learning.structure.hidden.expectedscores import ExpectedScorer, family_score, is_evidence, penalty
+from sepset.learning.structure.hidden.mixedcells import ExpectedColumns
 from sepset.learning.structure.learned import StructureTask, dag_of
+from sepset.learning.structure.regressions import FEWEST
+from sepset.learning.structure.scores.likelihood import PenalizedLikelihood
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_network
+
+Arrays = Mapping[str, Floats]
+"""The parameters of a CPD by name."""
 
 SETTLED = 1e-10
 """The relative change of the objective at which parameters count as converged."""
@@ -62,10 +73,23 @@ class Parameters:
         """The parameters that EM begins with."""
         return Fitted(self, EM(self.prior).init(self.em, rng))
 
-    def at(self, tables: Sequence[Floats]) -> Fitted:
-        """The network with these conditional probabilities of each variable, in the network's order."""
+    def at(self, arrays: Sequence[Arrays]) -> Fitted:
+        """The network with these parameters of each variable, in the network's order."""
         template = self.em.task.template
-        cpds = [c.parameters.with_arrays({"rows": rows}) for c, rows in zip(template.cpds, tables, strict=True)]
+        cpds = [c.parameters.with_arrays(own) for c, own in zip(template.cpds, arrays, strict=True)]
+        return Fitted(self, self.em.evaluate(template.with_parameters(cpds)))
+
+    def on(self, rows: ExpectedColumns) -> Fitted:
+        """The network that expected rows suggest, of which some columns are numbers: the M-step."""
+        template, place = self.em.task.template, {name: k for k, name in enumerate(rows.names)}
+        cpds: list[CPD] = []
+        for cpd in template.cpds:
+            child = place[cpd.child.name]
+            if rows.is_real[child]:
+                cpds.append(_regressed(cpd, child, place, rows))
+            else:
+                counts = rows.family_table(child, tuple(place[p.name] for p in cpd.parents))
+                cpds.append(cpd.parameters.with_arrays({"rows": _shares(counts.reshape(-1, counts.shape[-1]))}))
         return Fitted(self, self.em.evaluate(template.with_parameters(cpds)))
 
     def maximized(self, scorer: ExpectedScorer) -> Fitted:
@@ -106,9 +130,9 @@ class Fitted:
         return self.iterate.log_likelihood
 
     @property
-    def tables(self) -> list[Floats]:
-        """The conditional probabilities of each variable, in the network's order."""
-        return [cpd.parameters.arrays["rows"] for cpd in self.model.cpds]
+    def arrays(self) -> list[Arrays]:
+        """The parameters of each variable, in the network's order."""
+        return [dict(cpd.parameters.arrays) for cpd in self.model.cpds]
 
     @lazy
     def score(self) -> float:
@@ -116,6 +140,9 @@ class Fitted:
         own, form = self.parameters, self.iterate
         score, columns, blocks = own.task.score, own.task.columns, own.em.expectation.blocks
         assert score is not None
+        if isinstance(score, PenalizedLikelihood):
+            charge = score.per_parameter(columns.total) * sum(cpd.num_parameters for cpd in self.model.cpds)
+            return form.log_likelihood - charge + own.log_prior
         scores = []
         for block, flat in zip(blocks.members, form.statistics, strict=True):
             child = columns.variables.id(self.model.cpds[block[0]].child.name)
@@ -130,10 +157,11 @@ class Fitted:
         return self if other.score < self.score else other
 
     def after(self, steps: int) -> Fitted:
-        """The parameters after some steps of EM."""
+        """The parameters after some steps of EM; it stops before a step after which a regression fits rows exactly."""
         em, state = self.parameters.em, self.iterate
-        for _ in range(steps):
-            state = em.evaluate(em.expectation.blocks.maximize(state.model, state.statistics, em.terms))
+        with contextlib.suppress(NotClosed, np.linalg.LinAlgError):
+            for _ in range(steps):
+                state = em.evaluate(em.expectation.blocks.maximize(state.model, state.statistics, em.terms))
         return Fitted(self.parameters, state)
 
     def settled(self) -> Fitted:
@@ -146,6 +174,24 @@ class Fitted:
             if change <= SETTLED * abs(now.iterate.objective):
                 break
         return now
+
+
+def _regressed(cpd: Any, child: int, place: Mapping[str, int], rows: ExpectedColumns) -> CPD:
+    """Least squares in each context; contexts without rows, or less than one, have the regression of all."""
+    given, by = [place[v.name] for v in cpd.given], [place[v.name] for v in cpd.by]
+    known, every = rows.scatters(child, given, by), rows.scatters(child, given, ())
+    size, few = len(known.counts), known.counts < FEWEST
+    parts = (known.counts, known.means, known.products)
+    known = Scatters(*(np.where(few.reshape(-1, *(1,) * (part.ndim - 1)), 0.0, part) for part in parts))
+    same = Scatters(*(np.repeat(part, size, axis=0) for part in (every.counts, every.means, every.products)))
+    found: CPD = cpd.from_statistics(same).from_statistics(known, unseen="keep")
+    return found
+
+
+def _shares(counts: Floats) -> Floats:
+    """The counts of each context divided by their sum; uniform where there are none."""
+    total = counts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / counts.shape[1]))
 
 
 def _log_prior(task: StructureTask, parents: Sequence[Sequence[int]]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sepset.data.dataset import Dataset
+from sepset.errors import DataError
 from sepset.learning.incomplete.starts import clusters
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer
@@ -31,7 +32,10 @@ def first_graph(task: StructureTask, rng: np.random.Generator) -> Parents:
         free = [h for h in hidden if not allowed.forbidden[h, child]]
         if child in hidden or not free or len(given) >= allowed.max_parents or not set(given).isdisjoint(hidden):
             continue
-        gains = filled.families(child, [[*given, h] for h in free]) - filled.family(child, given)
+        try:
+            gains = filled.families(child, [[*given, h] for h in free]) - filled.family(child, given)
+        except DataError:  # clusters determine the column: no density of its own is left
+            continue
         if gains.max() > 0:
             given[:] = sorted([*given, free[int(gains.argmax())]])
     return parents if _is_acyclic(parents) else task.start_parents()
@@ -48,7 +52,7 @@ def perturbed(graph: SearchedGraph, rng: np.random.Generator) -> Parents:
 
 def never_observed(columns: Columns) -> list[int]:
     """The columns without any observed cell."""
-    return [k for k, codes in enumerate(columns.codes) if (codes < 0).all()]
+    return [k for k, codes in enumerate(columns.codes) if (codes < 0).all() and not columns.is_real[k]]
 
 
 def _with_clusters(columns: Columns, hidden: list[int], rng: np.random.Generator) -> Columns:
@@ -57,11 +61,11 @@ def _with_clusters(columns: Columns, hidden: list[int], rng: np.random.Generator
     seen = np.setdiff1d(np.arange(len(codes)), hidden)
     for place, column in enumerate(hidden):
         near = seen if not place or len(seen) < 3 else np.sort(rng.choice(seen, (2 * len(seen)) // 3, replace=False))
-        codes[column] = clusters(
-            [columns.codes[c] for c in near], int(columns.cards[column]), columns.num_rows, rng, weights
-        )
-    rows = Dataset.from_codes(columns.variables, codes.T).with_weights(weights)
-    return Columns(rows, missing="available")
+        known = [columns.values[c] if columns.is_real[c] else columns.codes[c] for c in near]
+        codes[column] = clusters(known, int(columns.cards[column]), columns.num_rows, rng, weights)
+    named = {v.name: column for v, column in zip(columns.variables, columns.dataset.columns, strict=True)}
+    named |= {columns.names[column]: codes[column] for column in hidden}
+    return Columns(Dataset.from_codes(columns.variables, named, weights=weights), missing="available")
 
 
 def _is_acyclic(parents: Parents) -> bool:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, whole
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import DataError, NotApplicable, NotClosed
 from sepset.inference.iterate import Info, Interrupted
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE, Bayes
@@ -19,9 +18,11 @@ from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.hidden.expectedscores import ExpectedTask, check_expected, is_evidence
 from sepset.learning.structure.hidden.learnedbayesnet import LearnedBayesNet
 from sepset.learning.structure.hidden.missingcells import Completions
-from sepset.learning.structure.hidden.parameters import Fitted, Parameters
+from sepset.learning.structure.hidden.mixedcells import ExpectedColumns, expected_columns
+from sepset.learning.structure.hidden.parameters import Arrays, Fitted, Parameters
 from sepset.learning.structure.hidden.starts import first_graph, never_observed, perturbed
 from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, dag_of, iterated, part
+from sepset.learning.structure.scores.likelihood import PenalizedLikelihood
 from sepset.learning.structure.search.hillclimb import HillClimb
 from sepset.learning.structure.search.moves import SearchedGraph
 from sepset.learning.structure.unused import check_checkpoint
@@ -35,10 +36,10 @@ class State:
 
     Attributes:
         parents: of each column now.
-        tables: the conditional probabilities of each column now.
+        arrays: the parameters of each column now.
         score: of the observed cells.
         is_settled: whether the parameters have converged for this graph.
-        best, best_tables, best_score: the best network of all starts.
+        best, best_arrays, best_score: the best network of all starts.
         starts: how many starts were made.
         rounds: how many rounds.
         num_scores: how many scores of families were computed.
@@ -46,11 +47,11 @@ class State:
     """
 
     parents: Parents
-    tables: list[Floats]
+    arrays: list[Arrays]
     score: float
     is_settled: bool = False
     best: Parents = field(default_factory=list)
-    best_tables: list[Floats] = field(default_factory=list)
+    best_arrays: list[Arrays] = field(default_factory=list)
     best_score: float = -math.inf
     starts: int = 1
     rounds: int = 0
@@ -66,17 +67,17 @@ class StateCodec:
         """The plain values."""
         counters = (state.is_settled, state.starts, state.rounds, state.num_scores, state.num_drawn)
         return {
-            "graph": (state.parents, state.tables, state.score),
-            "best": (state.best, state.best_tables, state.best_score),
+            "graph": (state.parents, state.arrays, state.score),
+            "best": (state.best, state.best_arrays, state.best_score),
             "counters": counters,
         }
 
     def unpack(self, packed: Any) -> State:
         """The state from its plain values."""
-        (parents, tables, score), (best, best_tables, best_score) = packed["graph"], packed["best"]
+        (parents, arrays, score), (best, best_arrays, best_score) = packed["graph"], packed["best"]
         settled, starts, rounds, num_scores, num_drawn = packed["counters"]
         return State(
-            _numbers(parents), list(tables), float(score), bool(settled), _numbers(best), list(best_tables),
+            _numbers(parents), list(arrays), float(score), bool(settled), _numbers(best), list(best_arrays),
             float(best_score), int(starts), int(rounds), int(num_scores), int(num_drawn),
         )  # fmt: skip
 
@@ -98,6 +99,9 @@ class StructuralEM:
     (Bayesian structural EM) parameters are posterior means, the score is the lower bound of Cheeseman and Stutz on the
     log evidence; steps of EM and moves that would lower it are not made. Rows without any observed cell are left out.
     Complete rows are searched once.
+
+    Columns of numbers have linear Gaussians: their missing cells are replaced by their conditional moments, and all
+    completions of the missing states of a row are listed. Their score is a penalized likelihood.
 
     Variables without a column, given by `variables=`, are hidden; clusters of the rows take their place at first.
     The first graph is `start=`, or has only the required edges and those from hidden variables to what they explain.
@@ -177,10 +181,9 @@ class StructuralEM:
     def step(self, task: StructureTask, state: State, rng: np.random.Generator) -> tuple[State, Info]:
         """One round, or the next start."""
         own = np.random.default_rng(int(rng.integers(2**62)))
-        before = state.fitted or Parameters.of(task, state.parents).at(state.tables)
+        before = state.fitted or Parameters.of(task, state.parents).at(state.arrays)
         fitted = before if state.is_settled else before.better(before.after(self.em_steps))
-        completions = Completions.of(task.columns, state.parents, fitted.model, own, draws=self.draws)
-        expected = _expected(task, state.parents, completions, own)
+        expected = _expected(task, state.parents, fitted, own, self.draws)
         found = part(self.search.learn(expected))
         parents = _parents_of(found, expected)
         gain = expected.scorer.total(parents) - expected.scorer.total(state.parents)
@@ -188,11 +191,11 @@ class StructuralEM:
             state,
             rounds=state.rounds + 1,
             num_scores=state.num_scores + expected.scorer.num_scores,
-            num_drawn=max(state.num_drawn, completions.num_drawn),
+            num_drawn=max(state.num_drawn, expected.num_drawn if isinstance(expected, ExpectedTask) else 0),
         )
         if gain > self.tolerance:
-            moved = Parameters.of(task, parents).maximized(expected.scorer)
-            if moved.score >= fitted.score:
+            moved = _maximized(Parameters.of(task, parents), expected)
+            if moved is not None and moved.score >= fitted.score:
                 return _reported(_at(counted, parents, moved, is_settled=False))
         if not state.is_settled:
             return _reported(_at(counted, state.parents, fitted.better(fitted.settled()), is_settled=True))
@@ -204,7 +207,7 @@ class StructuralEM:
 
     def read(self, task: StructureTask, state: State) -> LearnedBayesNet:
         """The best network so far."""
-        fitted = Parameters.of(task, state.best).at(state.best_tables)
+        fitted = Parameters.of(task, state.best).at(state.best_arrays)
         guarantee = Guarantee.HEURISTIC if state.num_drawn else Guarantee.LOCAL_OPTIMUM
         info: dict[str, object] = {"rounds": state.rounds, "starts": state.starts, **_hidden(task.columns)}
         if state.num_drawn:
@@ -219,19 +222,30 @@ class StructuralEM:
 def _check(task: StructureTask) -> None:
     """Raise unless the columns and the score are of the kinds that expected counts are for."""
     columns = task.columns
-    if columns.is_real.any():
-        name = columns.names[int(np.argmax(columns.is_real))]
-        raise NotApplicable(f"StructuralEM learns discrete columns; {name!r} is real. Discretize or drop it.")
     if columns.intervened is not None:
         raise NotApplicable("StructuralEM takes no interventions=. Leave those rows out, or complete them first.")
     if task.score is None:
         raise NotApplicable("StructuralEM needs score=, such as BIC() or BDeu(10).")
-    check_expected(task.score, columns)
+    if not columns.is_real.any():
+        check_expected(task.score, columns)
+        return
+    empty = columns.is_real & np.isnan(columns.values).all(axis=1)
+    if empty.any():
+        name = columns.names[int(np.argmax(empty))]
+        raise NotApplicable(f"The real column {name!r} has no cell; hidden variables have states. Leave it out.")
+    if not isinstance(task.score, PenalizedLikelihood):
+        raise NotApplicable(
+            f"StructuralEM scores columns of numbers by a penalized likelihood such as BIC(); found {task.score!r}."
+        )
 
 
 def _with_cells(columns: Columns) -> Columns:
     """The rows that observe something: others do not know anything about structure or parameters."""
-    seen = (columns.codes >= 0).any(axis=0)
+    is_real = columns.is_real[:, None]
+    seen = ((columns.codes >= 0) & ~is_real).any(axis=0)
+    if is_real.any():
+        seen |= (np.isfinite(columns.values) & is_real).any(axis=0)
+        seen &= columns.weights > 0
     if not seen.any():
         raise DataError("Every cell is missing; there is nothing to learn a structure from.")
     return columns if seen.all() else Columns(columns.dataset.take(np.flatnonzero(seen)), missing="available")
@@ -243,22 +257,31 @@ def _hidden(columns: Columns) -> dict[str, object]:
 
 
 def _expected(
-    task: StructureTask, parents: Parents, completions: Completions, rng: np.random.Generator
-) -> ExpectedTask:
-    """The task of the search in a round."""
+    task: StructureTask, parents: Parents, fitted: Fitted, rng: np.random.Generator, draws: int
+) -> StructureTask:
+    """The task of the search in a round: with expected counts, or with expected rows where some columns are numbers."""
+    start, columns = dag_of(task.columns, parents), task.columns
+    if columns.is_real.any():
+        rows = expected_columns(columns, fitted.model)
+        return StructureTask(rows, task.score, task.structure_prior, task.constraints, start, rng, progress=False)
+    completions = Completions.of(columns, parents, fitted.model, rng, draws=draws)
     return ExpectedTask(
-        task.columns,
-        task.score,
-        task.structure_prior,
-        task.constraints,
-        dag_of(task.columns, parents),
-        rng,
-        progress=False,
-        completions=completions,
+        columns, task.score, task.structure_prior, task.constraints, start, rng, progress=False, completions=completions
     )
 
 
-def _parents_of(found: Learned[Any], expected: ExpectedTask) -> Parents:
+def _maximized(parameters: Parameters, expected: StructureTask) -> Fitted | None:
+    """The M-step on what a round expects; None where a regression fits its rows exactly, with an unbounded density."""
+    if isinstance(expected, ExpectedTask):
+        return parameters.maximized(expected.scorer)
+    assert isinstance(expected.columns, ExpectedColumns)
+    try:
+        return parameters.on(expected.columns)
+    except (NotClosed, np.linalg.LinAlgError):
+        return None
+
+
+def _parents_of(found: Learned[Any], expected: StructureTask) -> Parents:
     """The parents in the graph of a search by scores."""
     if math.isnan(found.score):
         raise NotApplicable(
@@ -275,8 +298,8 @@ def _reported(state: State) -> tuple[State, Info]:
 def _at(state: State, parents: Parents, fitted: Fitted, *, is_settled: bool) -> State:
     """The state at a network, which is the best one if its score is."""
     moved = replace(
-        state, parents=parents, tables=fitted.tables, score=fitted.score, is_settled=is_settled, fitted=fitted
+        state, parents=parents, arrays=fitted.arrays, score=fitted.score, is_settled=is_settled, fitted=fitted
     )
     if fitted.score < state.best_score:
         return moved
-    return replace(moved, best=parents, best_tables=fitted.tables, best_score=fitted.score)
+    return replace(moved, best=parents, best_arrays=fitted.arrays, best_score=fitted.score)

@@ -81,10 +81,12 @@ class PenalizedLikelihood:
             return np.full(len(candidates), -np.inf)
         scatter = columns.moments().scatter
         residuals = added_residuals(child, parents, candidates, scatter)
-        bad = np.flatnonzero(~(residuals > SINGULAR * scatter[child, child]))
-        if len(bad):
-            raise DataError(determined(child, tuple(sorted((*parents, int(candidates[bad[0]])))), columns))
-        return np.asarray(-0.5 * total * (np.log(2 * np.pi * residuals / total) + 1) - self.per_parameter(total) * size)
+        bad = ~(residuals > SINGULAR * scatter[child, child])
+        if bad.any() and not columns.is_expected:
+            first = int(candidates[bad.argmax()])
+            raise DataError(determined(child, tuple(sorted((*parents, first))), columns))
+        fit = -0.5 * total * (np.log(2 * np.pi * np.where(bad, 1.0, residuals) / total) + 1)
+        return np.where(bad, -np.inf, fit - self.per_parameter(total) * size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,371 @@
+r"""Large sums of products by panels: tensors are read where they are, whatever the order of their axes.
+
+$$d(\mathbf b, \mathbf i, \mathbf j) =
+\bigoplus_{\mathbf k} s(\mathbf b, \mathbf i, \mathbf k)\, v(\mathbf b, \mathbf k, \mathbf j)$$
+
+The axes of a step have four roles. Those of all three tensors are a batch; for each of its states there is a matrix
+product of rows $\mathbf i$ and columns $\mathbf j$. The offsets of rows, columns and terms in each tensor are listed
+once. A block of $v$, small enough for a cache, is packed so that the columns of a panel are neighbors; the numbers of
+$s$ are read one by one, wherever they are, and each is multiplied by whole vectors of columns. While a panel is
+computed, the rows of the next one are brought from memory.
+
+Reference: Matthews (2018), High-performance tensor contraction without transposition, SIAM Journal on Scientific
+Computing 40(1); Goto & van de Geijn (2008), Anatomy of high-performance matrix multiplication.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.kernels.compiled.instructions import (
+    BATCH,
+    DST,
+    NUM_BATCH,
+    NUM_COLUMNS,
+    NUM_ROWS,
+    NUM_TERMS,
+    ROLES,
+    SIZE_OF,
+    STRIDE_A,
+    STRIDE_B,
+    STRIDE_D,
+    SWAPPED,
+    A,
+    B,
+    K,
+    M,
+    N,
+)
+from sepset.kernels.kernel import kernel
+from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors
+
+# Terms of a block, and entries of a packed one: rows of the former stay in the first cache, the latter in the second.
+TERMS, PACKED_ENTRIES = 256, 2**16
+
+# Rows up to which columns that are neighbors already are not packed.
+FEW_ROWS = 32
+
+# Parts of a batch of large products; each has at least so many products and rows (all pack the same columns).
+PARTS, PRODUCTS_OF_PART, ROWS_OF_PART = 4, 2**22, 192
+
+
+class Places(NamedTuple):
+    """Where rows, terms and columns are in the tensors of a step, from the first entry of a product.
+
+    Attributes:
+        rows_s, rows_d: the offset of each row, and some more, in the operand with the rows and in the result.
+        terms_s, terms_v: the offset of each term in either operand.
+        columns_v, columns_d: the offset of each column in the other operand and in the result.
+        vectors, starts: the first column of each vector, and its offset in the result.
+        is_run_v, is_run_d: whether the columns of each vector are neighbors there.
+    """
+
+    rows_s: Ints
+    rows_d: Ints
+    terms_s: Ints
+    terms_v: Ints
+    columns_v: Ints
+    columns_d: Ints
+    vectors: Ints
+    starts: Ints
+    is_run_v: Bytes
+    is_run_d: Bytes
+
+
+class Room(NamedTuple):
+    """Arrays of its own for a step by panels.
+
+    Attributes:
+        packed, steps: a block of columns, empty if they are read where they are; and the offset of each term in it.
+        tile, lines, starts: a panel that is not written where it belongs, and the offsets of its rows and vectors.
+    """
+
+    packed: Floats
+    steps: Ints
+    tile: Floats
+    lines: Ints
+    starts: Ints
+
+
+@kernel(borrows=True, inner=True)
+def num_parts(op: Any) -> int:
+    """The number of parts of an instruction: blocks of the rows of each product."""
+    products = op[M] * op[N] * op[K]
+    return int(op[BATCH] * max(1, min(PARTS // op[BATCH], op[M] // ROWS_OF_PART, products // PRODUCTS_OF_PART)))
+
+
+@kernel(borrows=True)
+def _list(groups: Any, first: int, count: int, column: int, table: Any) -> None:
+    """Write the offsets of one role in a tensor, the first group slowest; what is left of the table has the last."""
+    table[0] = 0
+    size = 1
+    for g in range(first + count - 1, first - 1, -1):
+        step = groups[g, column]
+        for i in range(1, groups[g, SIZE_OF]):
+            for k in range(size):
+                table[i * size + k] = table[k] + i * step
+        size *= groups[g, SIZE_OF]
+    for i in range(size, len(table)):
+        table[i] = table[size - 1]
+
+
+@kernel(borrows=True)
+def _run(groups: Any, first: int, count: int) -> int:
+    """The number of columns that are neighbors in the result, one after the other."""
+    run = 1
+    for g in range(first + count - 1, first - 1, -1):
+        if groups[g, STRIDE_D] != run:
+            break
+        run *= groups[g, SIZE_OF]
+    return int(run)
+
+
+@kernel(borrows=True)
+def _find_vectors(num: int, run: int, overlaps: bool, vectors: Any) -> int:
+    """Write the first column of each vector; their number.
+
+    Those of neighbors in the result have a vector's width each: the last of a run has some columns of the one before,
+    if that does no harm. If there are only few neighbors, vectors are of any columns, and the last may be short.
+    """
+    count = 0
+    length = run if run >= LANES and (overlaps or run % LANES == 0) else num
+    for start in range(0, num, length):
+        for place in range(0, length, LANES):
+            is_short = place + LANES > length
+            vectors[count] = start + (length - LANES if is_short and overlaps and length >= LANES else place)
+            count += 1
+    return count
+
+
+@kernel(borrows=True)
+def _find_runs(columns: Any, vectors: Any, starts: Any, is_run: Any) -> None:
+    """Write where each vector begins in a tensor, and whether its columns are neighbors there."""
+    for q in range(len(vectors)):
+        begin, end = vectors[q], min(vectors[q] + LANES, len(columns))
+        starts[q], is_run[q] = columns[begin], 1 if end == begin + LANES else 0
+        for j in range(begin + 1, end):
+            if columns[j] != columns[j - 1] + 1:
+                is_run[q] = 0
+
+
+@kernel(inline=True)
+def _places(op: Any, groups: Any) -> Places:
+    """Where everything is."""
+    at_s, at_v = (STRIDE_B, STRIDE_A) if op[SWAPPED] != 0 else (STRIDE_A, STRIDE_B)
+    rows = op[ROLES] + op[NUM_BATCH]
+    terms = rows + op[NUM_ROWS]
+    columns = terms + op[NUM_TERMS]
+    overlaps = op[K] <= TERMS
+    vectors = np.empty(2 * (op[N] // LANES) + 1, np.int64)
+    vectors = vectors[: _find_vectors(op[N], _run(groups, columns, op[NUM_COLUMNS]), overlaps, vectors)]
+    found = Places(
+        np.empty(op[M] + 2 * panel_rows(), np.int64),
+        np.empty(op[M] + 2 * panel_rows(), np.int64),
+        np.empty(op[K], np.int64),
+        np.empty(op[K], np.int64),
+        np.empty(op[N], np.int64),
+        np.empty(op[N], np.int64),
+        vectors,
+        np.zeros(len(vectors) + panel_vectors(), np.int64),
+        np.empty(len(vectors), np.uint8),
+        np.empty(len(vectors), np.uint8),
+    )
+    _list(groups, rows, op[NUM_ROWS], at_s, found.rows_s)
+    _list(groups, rows, op[NUM_ROWS], STRIDE_D, found.rows_d)
+    _list(groups, terms, op[NUM_TERMS], at_s, found.terms_s)
+    _list(groups, terms, op[NUM_TERMS], at_v, found.terms_v)
+    _list(groups, columns, op[NUM_COLUMNS], at_v, found.columns_v)
+    _list(groups, columns, op[NUM_COLUMNS], STRIDE_D, found.columns_d)
+    _find_runs(found.columns_v, vectors, found.starts, found.is_run_v)
+    _find_runs(found.columns_d, vectors, found.starts, found.is_run_d)
+    return found
+
+
+@kernel(borrows=True)
+def _is_read_in_place(at: Places, num_rows: int) -> bool:
+    """Whether the vectors of every panel are neighbors already, and used too rarely to be packed."""
+    is_so = num_rows <= FEW_ROWS
+    for q in range(len(at.vectors)):
+        is_so = is_so and at.is_run_v[q] != 0
+        if q % panel_vectors() != 0:
+            is_so = is_so and at.columns_v[at.vectors[q]] == at.columns_v[at.vectors[q - 1]] + LANES
+    return is_so
+
+
+@kernel
+def _aligned(size: int) -> Floats:
+    """An array whose vectors are whole lines of a cache."""
+    room = np.zeros(size + LANES)
+    first = -(room.ctypes.data // 8) % LANES
+    return room[first : first + size]
+
+
+@kernel(inline=True)
+def _room(at: Places, num_rows: int, num_terms: int) -> Room:
+    """The arrays that a step needs."""
+    height, width, depth = panel_rows(), LANES * panel_vectors(), min(num_terms, TERMS)
+    panels = (len(at.vectors) + panel_vectors() - 1) // panel_vectors()
+    panels = min(panels, max(1, PACKED_ENTRIES // (depth * width)))
+    packed = _aligned(0 if _is_read_in_place(at, num_rows) else depth * width * panels)
+    tile = _aligned(height * width)
+    return Room(packed, width * np.arange(depth), tile, width * np.arange(height), LANES * np.arange(panel_vectors()))
+
+
+@kernel(borrows=True)
+def _pack(w: Any, start: int, at: Places, first: int, depth: int, left: int, right: int, packed: Any) -> None:
+    """Copy some vectors of a block of terms, panel by panel; columns beyond the last are zero."""
+    width = LANES * panel_vectors()
+    for q in range(left, right):
+        begin, number = at.vectors[q], q - left
+        place = number // panel_vectors() * depth * width + number % panel_vectors() * LANES
+        end = np.uint64(min(LANES, len(at.columns_v) - begin))
+        for k in range(first, first + depth):
+            source = start + at.terms_v[k]
+            if at.is_run_v[q] != 0:
+                copy_vectors(w, source + at.columns_v[begin], packed, place, 1)
+            else:
+                to = np.uint64(place)
+                for j in range(end):
+                    packed[to + j] = w[np.uint64(source + at.columns_v[np.uint64(begin) + j])]
+                for j in range(end, np.uint64(LANES)):
+                    packed[to + j] = 0.0
+            place += width
+
+
+@kernel(borrows=True)
+def _spill(tile: Any, w: Any, start: int, at: Places, row: int, stop: int, q: int, last: int) -> None:
+    """Copy a panel from a tile of its own to the result."""
+    for i in range(row, stop):
+        place, own = start + at.rows_d[i], (i - row) * LANES * panel_vectors()
+        for r in range(q, last):
+            for j in range(at.vectors[r], min(at.vectors[r] + LANES, len(at.columns_d))):
+                w[np.uint64(place + at.columns_d[j])] = tile[np.uint64(own + (r - q) * LANES + j - at.vectors[r])]
+
+
+@kernel(borrows=True)
+def _fill(tile: Any, w: Any, start: int, at: Places, row: int, stop: int, q: int, last: int) -> None:
+    """Copy a panel of the result to a tile of its own."""
+    for i in range(row, stop):
+        place, own = start + at.rows_d[i], (i - row) * LANES * panel_vectors()
+        for r in range(q, last):
+            for j in range(at.vectors[r], min(at.vectors[r] + LANES, len(at.columns_d))):
+                tile[np.uint64(own + (r - q) * LANES + j - at.vectors[r])] = w[np.uint64(place + at.columns_d[j])]
+
+
+@kernel(borrows=True)
+def _multiply_block(
+    w: Any,
+    here: Any,
+    after: Any,
+    at: Places,
+    room: Room,
+    block: Any,
+    rows: Any,
+    maximize: bool,
+    cancel: Any,
+) -> None:
+    """The products of some rows with a block: the vectors from `left` to `right`, and `depth` terms from the first."""
+    (s, v, d), (left, right, first, depth), (begin, end) = here, block, rows
+    height, most, overlaps, adds = panel_rows(), panel_vectors(), len(at.terms_s) <= TERMS, first > 0
+    for above in range(begin, end, height):
+        if cancel[0] != 0:
+            return
+        size = height if end - above > height // 2 else height // 2
+        row = end - size if overlaps and above + size > end and end - size >= begin else above
+        stop = min(row + size, end)
+        s_next, d_below, below = (after[0], after[2], begin) if above + height >= end else (s, d, above + height)
+        for q in range(left, right, most):
+            last = min(q + most, right)
+            source, place, steps, step = room.packed, (q - left) * depth * LANES, room.steps, 0
+            if len(room.packed) == 0:
+                source, place, steps, step = w, v + at.columns_v[at.vectors[q]], at.terms_v, first
+            d_next, to_next, q_next = (d, row, last) if last < right else (d_below, below, left)
+            is_whole = stop == row + size
+            for r in range(q, last):
+                is_whole = is_whole and at.is_run_d[r] != 0
+            if is_whole:
+                panel_product(
+                    w, s, at.rows_s, row, at.terms_s, first, source, place, steps, step, depth,
+                    w, d, at.rows_d, row, at.starts, q, s_next, below, d_next, to_next, q_next,
+                    size, last - q, maximize, adds,
+                )  # fmt: skip
+                continue
+            if adds:
+                _fill(room.tile, w, d, at, row, stop, q, last)
+            panel_product(
+                w, s, at.rows_s, row, at.terms_s, first, source, place, steps, step, depth,
+                room.tile, 0, room.lines, 0, room.starts, 0, s_next, below, 0, 0, 0,
+                size, last - q, maximize, adds,
+            )  # fmt: skip
+            _spill(room.tile, w, d, at, row, stop, q, last)
+
+
+@kernel(borrows=True)
+def _multiply(w: Any, here: Any, after: Any, at: Places, room: Room, rows: Any, maximize: bool, cancel: Any) -> None:
+    """Some rows of one matrix product, block by block; `after` is where the next product is."""
+    num_terms, num_vectors = len(at.terms_s), len(at.vectors)
+    most = num_vectors
+    if len(room.packed) > 0:
+        most = len(room.packed) // (len(room.steps) * LANES)
+    for left in range(0, num_vectors, most):
+        right = min(num_vectors, left + most)
+        for first in range(0, num_terms, TERMS):
+            depth = min(TERMS, num_terms - first)
+            if len(room.packed) > 0:
+                _pack(w, here[1], at, first, depth, left, right, room.packed)
+            _multiply_block(w, here, after, at, room, (left, right, first, depth), rows, maximize, cancel)
+
+
+@kernel(borrows=True)
+def _seek(groups: Any, first: int, count: int, number: int, counter: Any, place: Any) -> None:
+    """Move places in the three tensors to one state of a batch, and count there from then on."""
+    for g in range(first + count - 1, first - 1, -1):
+        code = number % groups[g, SIZE_OF]
+        number //= groups[g, SIZE_OF]
+        counter[g - first] = code
+        for t in range(3):
+            place[t] += code * groups[g, 1 + t]
+
+
+@kernel(borrows=True)
+def _advance(groups: Any, first: int, count: int, counter: Any, place: Any) -> None:
+    """Move places in the three tensors to the next state of a batch."""
+    for g in range(first + count - 1, first - 1, -1):
+        counter[g - first] += 1
+        for t in range(3):
+            place[t] += groups[g, 1 + t]
+        if counter[g - first] < groups[g, SIZE_OF]:
+            return
+        counter[g - first] = 0
+        for t in range(3):
+            place[t] -= groups[g, SIZE_OF] * groups[g, 1 + t]
+
+
+@kernel(inner=True)
+def multiply_parts(w: Any, op: Any, groups: Any, maximize: bool, first: int, end: int, cancel: Any) -> None:
+    """Compute some parts of an instruction."""
+    s, v = (1, 0) if op[SWAPPED] != 0 else (0, 1)
+    at = _places(op, groups)
+    room = _room(at, op[M], op[K])
+    m, height, blocks = op[M], panel_rows(), num_parts(op) // op[BATCH]
+    counter, place = np.empty(op[NUM_BATCH], np.int64), np.array([op[A], op[B], op[DST]])
+    _seek(groups, op[ROLES], op[NUM_BATCH], first // blocks, counter, place)
+    for part in range(first, end):
+        block = part % blocks
+        rows = m * block // blocks // height * height, m * (block + 1) // blocks // height * height
+        here = place[s], place[v], place[2]
+        if block == blocks - 1:
+            rows = rows[0], m
+            _advance(groups, op[ROLES], op[NUM_BATCH], counter, place)
+        _multiply(w, here, (place[s], place[v], place[2]), at, room, rows, maximize, cancel)
+        if cancel[0] != 0:
+            return
+
+
+@kernel(inner=True)
+def multiply_panels(w: Any, op: Any, groups: Any, maximize: bool, cancel: Any) -> None:
+    """Compute an instruction."""
+    multiply_parts(w, op, groups, maximize, 0, num_parts(op), cancel)

@@ -1,0 +1,248 @@
+"""The machine code of `kernels.vectors`: LLVM's instructions for vectors, which it fits to the processor.
+
+Compiled Python loops keep a sum or two in registers; these keep a whole panel of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain, product
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.imputils import lower_builtin
+from numba.core.registry import cpu_target
+from numba.core.types import VarArg  # type: ignore[attr-defined]
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+
+from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors
+
+INT, WORD, DOUBLE = ir.IntType(64), ir.IntType(32), ir.DoubleType()
+VECTOR = ir.VectorType(DOUBLE, LANES)
+
+
+class Shape(NamedTuple):
+    """The rows and vectors of a panel whose sums, with what is multiplied, fit into the registers."""
+
+    rows: int
+    vectors: int
+
+
+def _shape() -> Shape:
+    """For 32 registers of eight numbers, 16 of four or 32 of two, or fewer: sums, vectors, and a factor of each row."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    if "+avx512f" in features:
+        return Shape(8, 2)
+    return Shape(4, 1) if "+avx2" in features or triple.startswith(("aarch64", "arm64")) else Shape(2, 1)
+
+
+SHAPE = _shape()
+
+
+def _emitted(function: Callable[..., Any], result: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let kernels call a function, whatever its arguments are; what is decorated writes its code."""
+
+    @infer_global(function)
+    class _Call(AbstractTemplate):  # type: ignore[misc]  # numba is untyped
+        def generic(self, args: Any, kws: Any) -> Any:
+            return signature(result, *args)
+
+    def decorate(write: Callable[..., Any]) -> Callable[..., Any]:
+        lower_builtin(function, VarArg(types.Any))(write)
+        return write
+
+    return decorate
+
+
+def _number(value: int) -> Any:
+    return ir.Constant(INT, value)
+
+
+def _array(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """The first entry of an array."""
+    return context.make_array(kind)(context, builder, value=value).data
+
+
+@_emitted(panel_rows, types.int64)
+def _rows(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _number(SHAPE.rows)
+
+
+@_emitted(panel_vectors, types.int64)
+def _vectors(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _number(SHAPE.vectors)
+
+
+@_emitted(copy_vectors, types.none)
+def _copy(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+    """A load and a store for each vector."""
+    w, place, out, to, vectors = args
+    source = builder.gep(_array(context, builder, sig.args[0], w), [place])
+    target = builder.gep(_array(context, builder, sig.args[2], out), [to])
+    for number in range(SHAPE.vectors):
+        with builder.if_then(builder.icmp_signed(">", vectors, ir.Constant(vectors.type, number))):
+            pointers = (builder.gep(start, [_number(LANES * number)]) for start in (source, target))
+            first, second = (builder.bitcast(pointer, VECTOR.as_pointer()) for pointer in pointers)
+            loaded = builder.load(first)
+            loaded.align = 8
+            builder.store(loaded, second).align = 8
+    return context.get_dummy_value()
+
+
+@_emitted(panel_product, types.none)
+def _product(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+    """Call the code for this number of rows and vectors, and for sums or maxima."""
+    kinds = zip(args, sig.args, strict=True)
+    given = [_array(context, builder, kind, arg) if isinstance(kind, types.Array) else arg for arg, kind in kinds]
+    w, start, rows, row, inner, first, v, place, steps, begin, depth, *rest = given
+    out, target, places, to, columns, column, *after, size, vectors, maximize, adds = rest
+    next_start, next_row, next_target, next_to, next_column = after
+    arrays = (
+        *((w, start), (rows, row), (inner, first), (v, place), (steps, begin)),
+        *((w, next_start), (rows, next_row), (out, next_target), (places, next_to), (columns, next_column)),
+        *((out, target), (places, to), (columns, column)),
+    )
+    called = [*(builder.gep(array, [offset]) for array, offset in arrays), depth, _truth(builder, adds)]
+    for shape in product((SHAPE.rows, SHAPE.rows // 2), range(1, SHAPE.vectors + 1), (False, True)):
+        is_this = builder.and_(_equals(builder, size, shape[0]), _equals(builder, vectors, shape[1]))
+        is_this = builder.and_(is_this, _equals(builder, _truth(builder, maximize), int(shape[2])))
+        with builder.if_then(is_this):
+            builder.call(_function(builder.module, *shape), called)
+    return context.get_dummy_value()
+
+
+def _equals(builder: Any, value: Any, number: int) -> Any:
+    return builder.icmp_signed("==", value, ir.Constant(value.type, number))
+
+
+def _truth(builder: Any, value: Any) -> Any:
+    return builder.icmp_unsigned("!=", value, ir.Constant(value.type, 0))
+
+
+def _function(module: Any, rows: int, width: int, is_max: bool) -> Any:
+    """The function of one shape of panels, which is in a module once."""
+    name = f"panel_{'max' if is_max else 'sum'}_{rows}_{width}"
+    if name in module.globals:
+        return module.globals[name]
+    numbers, places = DOUBLE.as_pointer(), INT.as_pointer()
+    read, expected, written = (
+        (numbers, places, places, numbers, places),
+        (numbers, places, numbers, places, places),
+        (numbers, places, places),
+    )
+    kind = ir.FunctionType(ir.VoidType(), [*read, *expected, *written, INT, ir.IntType(1)])
+    function = ir.Function(module, kind, name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.attributes.add("optsize")  # a loop that is unrolled has more sums than registers
+    Panel(function, rows, width, is_max).write()
+    return function
+
+
+class Panel:
+    """The code of one shape of panels.
+
+    Args:
+        function: the function that is written; its arguments are those of `panel_product`, arrays at their first entry.
+        rows, width: the number of rows and vectors.
+        is_max: whether products are maximized, and not added up.
+    """
+
+    def __init__(self, function: Any, rows: int, width: int, is_max: bool) -> None:
+        self.function, self.rows, self.width, self.is_max = function, rows, width, is_max
+        self.builder = ir.IRBuilder(function.append_basic_block("entry"))
+
+    def write(self) -> None:
+        """Write one pass over the terms, with all sums in registers; then write the sums."""
+        w, rows, inner, v, steps, *rest = self.function.args
+        next_w, next_rows, *next_out, out, places, columns, depth, adds = rest
+        builder = self.builder
+        bases = [builder.gep(w, [self._load(rows, i)]) for i in range(self.rows)]
+        for pointer in chain(*self._targets(*next_out)):
+            self._expect(pointer, True)
+        before, body, after = builder.block, *map(self.function.append_basic_block, ("terms", "results"))
+        builder.branch(body)
+        builder.position_at_end(body)
+        term = builder.phi(INT)
+        sums = [[builder.phi(VECTOR) for _ in range(self.width)] for _ in range(self.rows)]
+        place = builder.load(builder.gep(inner, [term]))
+        self._expect_rows(next_w, next_rows, term, place)
+        found = self._terms(bases, place, builder.gep(v, [builder.load(builder.gep(steps, [term]))]), sums)
+        following = builder.add(term, _number(1))
+        zero = ir.Constant(VECTOR, [0.0] * LANES)  # no product is negative
+        carried = ((phi, zero, value) for phi, value in zip(chain(*sums), chain(*found), strict=True))
+        for phi, first, then in ((term, _number(0), following), *carried):
+            phi.add_incoming(first, before)
+            phi.add_incoming(then, body)
+        builder.cbranch(builder.icmp_signed("<", following, depth), body, after)
+        builder.position_at_end(after)
+        with builder.if_else(adds) as (then, otherwise):
+            for block, is_more in ((then, True), (otherwise, False)):
+                with block:
+                    self._write(found, self._targets(out, places, columns), is_more)
+        builder.ret_void()
+
+    def _load(self, array: Any, place: int) -> Any:
+        return self.builder.load(self.builder.gep(array, [_number(place)]))
+
+    def _expect(self, pointer: Any, is_written: bool) -> None:
+        """Have the line of a number brought from memory while others are multiplied."""
+        raw = self.builder.bitcast(pointer, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [raw.type, WORD, WORD, WORD])
+        fetch = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.prefetch.p0i8")
+        self.builder.call(fetch, [raw, *(ir.Constant(WORD, x) for x in (int(is_written), 3, 1))])
+
+    def _expect_rows(self, w: Any, rows: Any, term: Any, place: Any) -> None:
+        """With every term that of one of the next rows: all of their lines, if terms or rows are neighbors."""
+        turn = self.builder.and_(term, _number(self.rows - 1))
+        start = self.builder.gep(w, [self.builder.load(self.builder.gep(rows, [turn]))])
+        self._expect(self.builder.gep(start, [place]), False)
+
+    def _targets(self, out: Any, places: Any, columns: Any) -> list[list[Any]]:
+        """Where the vectors of each row are written."""
+        starts = [self._load(columns, j) for j in range(self.width)]
+        rows = [self.builder.gep(out, [self._load(places, i)]) for i in range(self.rows)]
+        return [[self.builder.gep(row, [start]) for start in starts] for row in rows]
+
+    def _terms(self, bases: list[Any], place: Any, v: Any, sums: list[list[Any]]) -> list[list[Any]]:
+        """The sums with one more term."""
+        vectors = [self._vector(self.builder.gep(v, [_number(LANES * j)])) for j in range(self.width)]
+        found = []
+        for base, row in zip(bases, sums, strict=True):
+            factor = self._spread(self.builder.load(self.builder.gep(base, [place])))
+            found.append([self._added(factor, vector, old) for vector, old in zip(vectors, row, strict=True)])
+        return found
+
+    def _vector(self, pointer: Any) -> Any:
+        """A vector in memory, at any place of a number."""
+        loaded = self.builder.load(self.builder.bitcast(pointer, VECTOR.as_pointer()))
+        loaded.align = 8
+        return loaded
+
+    def _spread(self, number: Any) -> Any:
+        """A vector of one number."""
+        undefined = ir.Constant(VECTOR, ir.Undefined)
+        single = self.builder.insert_element(undefined, number, ir.Constant(WORD, 0))
+        lanes = ir.Constant(ir.VectorType(WORD, LANES), [0] * LANES)
+        return self.builder.shuffle_vector(single, undefined, lanes)
+
+    def _added(self, a: Any, b: Any, old: Any) -> Any:
+        """The sum with a product, or the larger of the two."""
+        if self.is_max:
+            return self._larger(self.builder.fmul(a, b), old)
+        kind = ir.FunctionType(VECTOR, [VECTOR] * 3)
+        fused = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f64")
+        return self.builder.call(fused, [a, b, old])
+
+    def _larger(self, new: Any, old: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered(">", new, old), new, old)
+
+    def _write(self, found: list[list[Any]], targets: list[list[Any]], is_more: bool) -> None:
+        """Write the sums, or add them to what is there."""
+        for value, pointer in zip(chain(*found), chain(*targets), strict=True):
+            if is_more:
+                old = self._vector(pointer)
+                value = self._larger(value, old) if self.is_max else self.builder.fadd(old, value)
+            stored = self.builder.store(value, self.builder.bitcast(pointer, VECTOR.as_pointer()))
+            stored.align = 8
