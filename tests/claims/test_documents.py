@@ -285,3 +285,30 @@ def test_the_architecture_names_every_package():
     members = [path for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
     names = {f"`{path.stem}`" if path.suffix == ".py" else f"`{path.name}/`" for path in members}
     assert sorted(name for name in names if name not in text) == []
+
+
+def modules_named(text: str) -> set[str]:
+    """The dotted names of modules, or of what is in them, that begin with a room."""
+    rooms = "|".join(path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file())
+    return set(re.findall(rf"(?<![\w./])(?:{rooms})(?:\.[a-z_0-9]+)+", text))
+
+
+def is_in_the_library(name: str) -> bool:
+    *room, last = name.split(".")
+    path = SOURCE.joinpath(*room)
+    if (path / last).is_dir() or (path / f"{last}.py").is_file():
+        return True
+    return path.with_suffix(".py").is_file() and hasattr(importlib.import_module(f"sepset.{'.'.join(room)}"), last)
+
+
+def test_the_architecture_names_modules_that_exist():
+    named = modules_named((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert {"inference.costs", "graphs.costs"} <= named
+    assert sorted(name for name in named if not is_in_the_library(name)) == []
+
+
+def test_the_search_for_modules_itself():
+    assert modules_named("`inference.plan`, base.cache; x/graphs.csr") == {"inference.plan", "base.cache"}
+    assert is_in_the_library("inference.assignment.assign")
+    assert not is_in_the_library("inference.assignment.search")
+    assert not is_in_the_library("api.verbs")

@@ -75,7 +75,7 @@ def asked(engine, seen):
 @pytest.mark.parametrize("zeros", ["auto", "sparse", "dense"])
 def test_an_engine_is_pickled_with_its_plans(name, zeros, monkeypatch):
     """The copy gives the same answers and compiles nothing that the original had compiled."""
-    from sepset.inference.compiled import engine as compiled
+    from sepset.inference.compiled import compiler as compiled
     from sepset.inference.rows import batch
 
     model = ss.datasets.load(name)

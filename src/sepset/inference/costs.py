@@ -49,6 +49,10 @@ HASTY_ORDER_PASSES, ENTRIES_FOR_HASTE = 0.1, 100_000
 """The same for the first plan of a program that is planned again after repeated questions, and the entries of all
 tables of a greedy order from which that is likely: a longer search gained less than it took."""
 
+NANOSECONDS_BEFORE_SEARCH = 100_000.0
+"""Time that a search for an order takes beyond its orders, in calls from Python: a shorter search is not begun. On the
+networks of `benchmarks/` with such small tables, later runs took as long with the first greedy order."""
+
 PATIENT_FACTOR = 64
 """Ratio of the largest table to the memory up to which a question that is too large gets the longer search at once."""
 

@@ -10,8 +10,9 @@ import pytest
 import oracle
 import sepset as ss
 from sepset.errors import TooLarge
+from sepset.inference import costs
 from sepset.inference.compiled.dense import run_dense
-from sepset.inference.compiled.question import compile_question
+from sepset.inference.compiled.question import compile_question, rearranged
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.plan import make_plan
 from sepset.variables.evidence import Evidence
@@ -94,3 +95,21 @@ def test_a_new_store_is_not_answered_from_an_old_workspace():
 def test_a_workspace_beyond_the_memory_is_refused():
     with pytest.raises(TooLarge, match="entries"):
         question(ss.datasets.load("student"), memory=64)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_question_along_a_cheaper_tree_has_the_same_answers(seed, monkeypatch):
+    monkeypatch.setattr(costs, "GAIN_BEFORE_ANNEALING", math.inf)
+    case = random_case(np.random.default_rng(seed))
+    if not all(v.is_discrete for v in case.variables):
+        pytest.skip("tables only")
+    asked, values = question(case.model, search=0.0)
+    about = {"reads_tensors": False, "share": 100.0}
+    other = rearranged(asked, values.store.layout, **about, memory=2**30)
+    total, found = singles(other, values, Evidence())
+    joint = oracle.joint(case.factors, case.cards, {})
+    assert math.exp(total) == pytest.approx(joint.sum(), rel=1e-9)
+    for v, place in other.places.items() if joint.sum() > 0 else ():
+        axes = tuple(i for i in range(joint.ndim) if i != v)
+        np.testing.assert_allclose(found[place], joint.sum(axis=axes) / joint.sum(), rtol=1e-8, atol=1e-12)
+    assert rearranged(asked, values.store.layout, **about, memory=0) is asked

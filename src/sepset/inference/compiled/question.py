@@ -228,18 +228,12 @@ def compile_question(
         search: the time to look for a cheaper tree if the steps are expensive, as a share of theirs; zero follows the
             plan's cliques.
     """
-    ids, numbers = plan.positions, plan.relevant.numbers
-    rank, seen = np.empty((2, len(cards)), np.int64)
-    rank.fill(-1)
-    rank[ids] = np.arange(len(ids))
-    seen.fill(-1)
-    found = np.array(observed, dtype=np.int64)
-    seen[found] = np.arange(len(found))
+    ids, numbers, found = plan.positions, plan.relevant.numbers, _places(observed)
+    used = Used(layout, numbers, _ranks(ids, len(cards)), _places(touched))
+    inputs, rank = used.inputs, used.rank
     tree = tree_groups(plan.symbolic, len(kept))
     last = np.sort(rank[list(kept)]) if kept else NO_CODES
     targets = NO_CODES if marginals is None else np.asarray(marginals, dtype=np.int64)
-    start, members, _ = layout.rows
-    inputs = Inputs(start, members, numbers, rank, rank[list(touched)] if touched else NO_CODES)
     limit = math.inf if memory is None else memory / ENTRY_BYTES
     if plan.symbolic.rounded_total > limit and plan.largest > limit:
         _refuse(plan, least_entries(inputs, plan.symbolic.ranked_cards, tree), limit)
@@ -251,9 +245,7 @@ def compile_question(
         _refuse(plan, made.entries, limit)
     if search > 0.0 and is_searched(made):
         made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
-    program = assemble(
-        made, layout, numbers, rank, seen, len(targets), cards[found], reads_tensors=reads_tensors or factors
-    )
+    program = used.assembled(made, found, cards, len(targets), reads_tensors=reads_tensors or factors)
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
     if memory is not None and need > memory:
         plan.check(memory, need)
@@ -267,24 +259,45 @@ def narrowed(question: Question, layout: Layout, states: States) -> Question:
     Args:
         layout: that of the stores over these states.
     """
-    cards = states.cards
-    rank, seen = np.full((2, len(cards)), -1, np.int64)
-    rank[question.order] = np.arange(len(question.order))
-    found = np.array(question.observed, dtype=np.int64)
-    seen[found] = np.arange(len(found))
-    touched = rank[list(question.touched)] if question.touched else NO_CODES
-    inputs = Inputs(*layout.rows[:2], question.numbers, rank, touched)
-    made = contract(inputs, cards[question.order].astype(np.float64), question.tree)
-    program = assemble(made, layout, question.numbers, rank, seen, 0, cards[found], reads_tensors=True)
+    cards, order = states.cards, question.order
+    used = Used(layout, question.numbers, _ranks(order, len(cards)), _places(question.touched))
+    made = contract(used.inputs, cards[order].astype(np.float64), question.tree)
+    program = used.assembled(made, _places(question.observed), cards, 0, reads_tensors=True)
     need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]))
     return replace(question, cards=cards, program=program, states=states, need=need, pool=WorkspacePool())
+
+
+def rearranged(question: Question, layout: Layout, *, reads_tensors: bool, share: float, memory: int) -> Question:
+    """A question along a cheaper tree, if one is found and the answer takes no more than the memory.
+
+    Args:
+        layout, reads_tensors, memory: those that it was compiled with.
+        share: the time of the search, as a share of that of its steps.
+    """
+    cards, order, made = question.cards, question.order, question.program.contraction
+    used = Used(layout, question.numbers, _ranks(order, len(cards)), _places(question.touched))
+    num_factors = len(made.reads) - len(question.targets)
+    asked = Asked(np.array(question.kept, np.int64), used.rank[question.targets], num_factors)
+    limit = memory / ENTRY_BYTES
+    other, tree = _rearranged(
+        made, question.tree, used.inputs, asked, maximize=question.maximize, share=share, limit=limit
+    )
+    if other is made:
+        return question
+    seen = _places(question.observed)
+    program = used.assembled(other, seen, cards, len(question.targets), reads_tensors=reads_tensors)
+    kept = [int(order[r]) for r in question.kept]
+    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, question.states))
+    if need > memory:
+        return question
+    return replace(question, tree=tree, program=program, need=need, pool=WorkspacePool())
 
 
 class Attempt(NamedTuple):
     """A question compiled with one greedy order.
 
     Attributes:
-        question: None if it is too large, or a better order or tree is worth a search, or it was not tried.
+        question: None if it is too large, or a better order is worth a search, or it was not tried.
         total: log2 of the entries of the order's tables; None if it was not tried.
     """
 
@@ -298,8 +311,12 @@ class Attempt(NamedTuple):
 
 
 PACE = pace.NANOSECONDS_PER_TRY, pace.NANOSECONDS_PER_READ, pace.NANOSECONDS_PER_ENTRY
-STEADY_TIMES = np.array([*PACE, math.inf, 0.0])
-HASTY_TIMES = np.array([*PACE, costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES])
+STEADY = np.array([*PACE, math.inf, 0.0])
+"""When a greedy order is taken at once: if a search would end with it."""
+
+HASTY = np.array([*PACE, costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES])
+HASTY[0] += costs.NANOSECONDS_BEFORE_SEARCH
+"""The same for questions that are planned again after some uses: small tables get no search, large ones a shorter."""
 
 
 def compile_greedily(
@@ -319,10 +336,11 @@ def compile_greedily(
     states: States | None = None,
     most: float = math.inf,
     effort: float = 1.0,
-    search: bool = True,
     haste: bool = False,
 ) -> Attempt:
     """The question with the order of least weighted fill, in one compiled call; as `compile_question` otherwise.
+
+    Its steps follow the cliques, also if they are expensive (`rearranged`).
 
     Args:
         numbers: the numbers of the relevant factors.
@@ -330,29 +348,27 @@ def compile_greedily(
         most: the entries of all tables up to which it is compiled.
         effort: how long to search for an order, in passes over its tables: if this one is found sooner, it is not
             compiled.
-        search: whether one that is expensive enough for a search over contraction trees is left to that.
-        haste: whether large tables get a shorter search for their order, as they are planned again after some uses.
+        haste: whether its order is soon found, as it is planned again after some uses.
     """
     from sepset.kernels.compiled.onepass import compile_greedily as compiled
 
     if not is_at_hand(compiled):  # a large kernel, which is compiled in the background; its stages answer meanwhile
         return Attempt(None, None)
-    targets = NO_CODES if marginals is None else marginals
-    asked = numbers, hidden, _places(kept), _places(observed), _places(touched), targets
+    targets, num_reads = NO_CODES if marginals is None else marginals, len(numbers) if factors else 0
+    seen, with_likelihoods = _places(observed), _places(touched)
     limit, is_free = memory / ENTRY_BYTES, not (reads_tensors or factors)
-    free_from = float(costs.ENTRIES_FOR_FREE_AXES) if is_free else math.inf
     is_made, total, order, ranked, cliques, traced, parts = compiled(
         *layout.rows,
         layout.offsets,
         cards,
-        *asked,
-        len(numbers) if factors else 0,
+        *(numbers, hidden, _places(kept), seen, with_likelihoods, targets),
+        num_reads,
         most,
         limit,
         math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS,
-        free_from,
+        float(costs.ENTRIES_FOR_FREE_AXES) if is_free else math.inf,
         effort,
-        HASTY_TIMES if haste else STEADY_TIMES,
+        HASTY if haste else STEADY,
         NEVER,
     )
     if not is_made:
@@ -360,22 +376,47 @@ def compile_greedily(
     bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
     made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
     instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
-    program = Program(*instructions, made)
+    program, tree, last = Program(*instructions, made), Groups(*cliques), np.arange(len(order) - len(kept), len(order))
     need = int(ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states)))
-    moved_at_most = 3 * program.work  # entries that the steps read and write
-    is_costly = search and moved_at_most > costs.ENTRIES_BEFORE_TREE_SEARCH and is_searched(made)
-    if need > memory or is_costly:
+    if need > memory:
         return Attempt(None, total)
-    first = len(order) - len(kept)
-    about = Groups(*cliques), program, numbers, targets, tuple(range(first, len(order))), maximize, states
-    question = Question(
-        cards, order, tuple(observed), tuple(touched), *about, reads_singles=marginals is not None, need=need
-    )
-    return Attempt(question, total)
+    about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
+    return Attempt(Question(cards, order, tuple(observed), tuple(touched), *about, need=need), total)
+
+
+def _ranks(positions: Ints, num_variables: int) -> Ints:
+    """The place of each variable among these positions; -1 for all others."""
+    found = np.full(num_variables, -1)
+    found[positions] = np.arange(len(positions))
+    return found
 
 
 def _places(positions: Sequence[int]) -> Ints:
     return np.array(positions, dtype=np.int64) if positions else NO_CODES
+
+
+class Used(NamedTuple):
+    """The factors of a question: their layout and numbers, the rank of each variable, and those with likelihoods."""
+
+    layout: Layout
+    numbers: Ints
+    rank: Ints
+    touched: Ints
+
+    @property
+    def inputs(self) -> Inputs:
+        """The scopes of all factors that a contraction begins with."""
+        start, members, _ = self.layout.rows
+        return Inputs(start, members, self.numbers, self.rank, self.rank[self.touched])
+
+    def assembled(
+        self, made: Contraction, observed: Ints, cards: Ints, num_targets: int, *, reads_tensors: bool
+    ) -> Program:
+        """The instructions of a contraction."""
+        seen = _ranks(observed, len(cards))
+        return assemble(
+            made, self.layout, self.numbers, self.rank, seen, num_targets, cards[observed], reads_tensors=reads_tensors
+        )
 
 
 class Asked(NamedTuple):

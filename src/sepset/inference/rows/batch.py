@@ -299,7 +299,7 @@ class RowCompiler:
         }
         if order == DEFAULT_ORDER and len(relevant.places) <= SMALL_GRAPH:
             numbers, places = relevant.numbers, relevant.places
-            compiled = compile_greedily(layout, cards=cards, numbers=numbers, hidden=places, search=False, **about)
+            compiled = compile_greedily(layout, cards=cards, numbers=numbers, hidden=places, **about)
             question = compiled.question
             if question is not None:
                 return question
