@@ -119,9 +119,7 @@ def learn(
 
     require_model_file(out)
     rows, dropped = _informative(read_rows(data, None, weights, missing), is_dropping=drop_uninformative)
-    if method not in COMPLETING:
-        rows.require_complete(f"The method {method.value}", remedy=MISSING_REMEDY)
-    chosen = _method(method, level, penalty, _test(rows))
+    chosen = _method(method, level, penalty, rows)
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
         rows,
@@ -154,7 +152,8 @@ TESTED = (Search.pc, Search.mmhc)
 """The methods that test independences."""
 
 
-def _method(search: Search, level: float | None, penalty: float | None, test: Any) -> StructureMethod[Any] | None:
+def _method(search: Search, level: float | None, penalty: float | None, rows: Dataset) -> StructureMethod[Any] | None:
+    """The method by its name; raises where rows miss cells that it needs."""
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
@@ -172,8 +171,10 @@ def _method(search: Search, level: float | None, penalty: float | None, test: An
         raise ScopeError(f"--penalty goes with {' and '.join(UNDIRECTED)}; the method is {search.value}.")
     if level is not None and search not in TESTED:
         raise ScopeError(f"--level goes with {' and '.join(TESTED)}; the method is {search.value}.")
+    if search not in COMPLETING:
+        rows.require_complete(f"The method {search.value}", remedy=MISSING_REMEDY)
     charge = EXTENDED_BIC if penalty is None else penalty
-    tested: dict[str, Any] = {"test": test, "level": 0.05 if level is None else level}
+    tested: dict[str, Any] = {"test": _test(rows), "level": 0.05 if level is None else level}
     known: dict[Search, Any] = {
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
