@@ -17,6 +17,7 @@ from sepset.base.threads import (
     NEVER,
     OutOfTime,
     ThreadPool,
+    Turns,
     ending_at,
     in_order,
     interruptible,
@@ -228,3 +229,33 @@ def test_parts_of_a_task_end_with_it():
         with pytest.raises(OutOfTime), ending_at(deadline(ss.Until(seconds=0.05))):
             interruptible(work)
     require_time()
+
+
+def test_turns_are_taken_by_so_many_at_once_and_given_back_after_errors():
+    turns, inside, most = Turns(2), [], []
+
+    def work(number):
+        with turns:
+            inside.append(number)
+            most.append(len(inside))
+            time.sleep(0.002)
+            inside.remove(number)
+            if number % 3 == 0:
+                raise ValueError(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        done = [pool.submit(work, number) for number in range(24)]
+    assert sum(one.exception() is not None for one in done) == 8
+    assert (max(most), len(most)) == (2, 24)
+    with turns, turns:
+        assert not inside
+
+
+def test_waiting_for_a_turn_ends_with_the_time():
+    turns = Turns(1)
+    with turns:
+        with pytest.raises(OutOfTime), ending_at(deadline(ss.Until(seconds=0.05))), turns:
+            pass
+        turns.reset()  # as in a forked process
+        with turns:
+            pass

@@ -335,7 +335,7 @@ def sensitivity(
 
     >>> import sepset as ss
     >>> found = sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"xray": "yes"})
-    >>> round(found.probability, 4), str(found[0])
+    >>> round(found.probability, 4), found[0].name
     (0.4887, "P(xray='yes' | either='no')")
     """
     return engine_for(model, method).sensitivity(target, state=state, given=given)

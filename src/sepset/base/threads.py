@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
@@ -96,15 +96,51 @@ class ThreadPool:
                 self._idle.append(inbox)
 
 
-POOL = ThreadPool()
+LISTEN = 0.1
+"""Seconds between checks for Ctrl-C while waiting: a signal delivered to another thread does not wake the caller."""
+
+
+class Turns:
+    """Turns of threads that compute, one per processor: more at once would push each other's tables out of the caches.
+
+    Args:
+        num: the number of turns; None for one per processor.
+
+    >>> with Turns(1):
+    ...     2 + 2
+    4
+    """
+
+    def __init__(self, num: int | None = None) -> None:
+        self._num = num
+        self.reset()
+
+    def reset(self) -> None:
+        """Make all of them free, as they are in a forked process."""
+        self._free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(num_threads(self._num)):
+            self._free.put(None)
+
+    def __enter__(self) -> None:
+        """Wait for a turn."""
+        while True:
+            try:
+                return self._free.get(timeout=LISTEN)
+            except Empty:
+                require_time()
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self._free.put(None)
+
+
+POOL, TURNS = ThreadPool(), Turns()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=POOL.reset)
+    os.register_at_fork(after_in_child=TURNS.reset)
 
 
 T = TypeVar("T")
-
-LISTEN = 0.1
-"""Seconds between checks for Ctrl-C while waiting: a signal delivered to another thread does not wake the caller."""
 
 
 def _is_never_short(task: object) -> bool:

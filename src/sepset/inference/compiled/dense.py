@@ -6,9 +6,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.logarithms import LN2
-from sepset.base.threads import NEVER, interruptible, num_threads
+from sepset.base.threads import NEVER, TURNS, interruptible, num_threads
 from sepset.inference import costs
-from sepset.inference.compiled.program import INPUT_SPAN, Workspace
+from sepset.inference.compiled.program import INPUT_SPAN, Program, Workspace
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
@@ -103,6 +103,19 @@ def run_dense(
             at one, and it is the products of two tensors that must be in the range of floats.
         threads: the number of threads that share a large step; None for one per processor.
     """
+    if _is_short(question.program):
+        return _run(question, values, evidence, reads_tensors=reads_tensors, threads=threads)
+    with TURNS:
+        return _run(question, values, evidence, reads_tensors=reads_tensors, threads=threads)
+
+
+def _is_short(program: Program) -> bool:
+    return program.work <= costs.WORK_OF_A_SHORT_RUN and not program.slices
+
+
+def _run(
+    question: Question, values: FactorValues, evidence: Evidence, *, reads_tensors: bool, threads: int | None
+) -> DenseRun:
     program, store, codes = question.program, values.store, question.codes(evidence)
     space = _workspace(question, store)
     _put_likelihoods(question, space, evidence)
@@ -114,7 +127,7 @@ def run_dense(
     parts = *copied, steps, program.groups, space.exponents, space.flags, spans, question.maximize
     if is_same:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
-    elif program.work <= costs.WORK_OF_A_SHORT_RUN and not program.slices:
+    elif _is_short(program):
         log_partition = kernels.run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     elif program.work <= costs.WORK_UNDIVIDED and not program.slices:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
