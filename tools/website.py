@@ -118,5 +118,6 @@ def drawing(found: re.Match[str]) -> str:
 
 
 def mathml(found: re.Match[str]) -> str:
-    """The MathML of a formula in LaTeX."""
-    return convert(html.unescape(found[3]), display="inline" if found[2] == "(" else "block")
+    """The MathML of a formula in LaTeX; the difference of sets is a backslash, which every font has."""
+    made = convert(html.unescape(found[3]), display="inline" if found[2] == "(" else "block")
+    return made.replace("<mi>&#x029F5;</mi>", "<mo>&#x0005C;</mo>")

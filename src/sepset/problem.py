@@ -19,6 +19,7 @@ from sepset.base.arraytypes import AnyInts, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import carry_over, lazy
+from sepset.base.text import counted
 from sepset.factors.algebra import Factor
 from sepset.factors.block import single_blocks
 from sepset.variables.universe import Variables
@@ -384,7 +385,8 @@ class Problem:
         return transposed(*self.scopes, len(self.variables))
 
     def __repr__(self) -> str:
-        return f"Problem({len(self.variables)} variables, {self.num_factors} factors in {len(self.blocks)} blocks)"
+        factors = f"{counted(self.num_factors, 'factor')} in {counted(len(self.blocks), 'block')}"
+        return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
 
 
 def positions(variables: Variables, scope: Sequence[object]) -> Ints:

@@ -174,3 +174,66 @@ def test_comparisons_count_one_variable():
     assert repr(before.compare(after)).startswith("Comparison(1 variable; ")
     changes = before.compare(after).to_dict()["changes"]
     assert [row["after"] for row in changes] == pytest.approx([after[row["state"]] for row in changes], abs=EXACT)
+
+
+NOT_HELD = {
+    "BayesNetClassifier", "BayesNetImputer", "Discretizer",  # scikit-learn shows its estimators
+    "Persistency", "TreePosterior",  # methods
+    "MarkovFitResult", "MergeOrder", "StrongLocalMaximum",  # shown as their base classes, which are here
+}  # fmt: skip
+"""Public classes with a display of which none is made here."""
+
+
+def public_classes(place=ss, deep=2):
+    """The classes of the public names, of namespaces too."""
+    for name in dir(place):
+        found = None if name.startswith("_") else getattr(place, name)
+        if isinstance(found, type):
+            yield found
+        elif deep and getattr(found, "__spec__", None) and found.__name__.startswith("sepset"):
+            yield from public_classes(found, deep - 1)
+
+
+def test_nothing_that_shows_itself_is_left_out():
+    kinds = {base for name in EVERYTHING for base in type(made(name)).__mro__}
+    shown = {one for one in public_classes() if hasattr(one, "_repr_html_")}
+    assert {one.__name__ for one in shown - kinds} <= NOT_HELD
+
+
+@pytest.mark.parametrize("name", ["counts", "moments", "empirical distribution", "pairs"])
+def test_what_is_counted_prints_its_numbers(name):
+    assert re.search(r"\d", str(made(name)).split("\n", 1)[1])
+
+
+def test_the_counts_of_rows_by_hand():
+    found = ss.data.Counts.of({"a": [0, 0, 1], "b": ["x", "y", "y"]}, [("a", ()), ("b", ("a",))])
+    assert [line.split() for line in str(found).splitlines()[2:]] == [
+        ["a", "0", "2,", "1", "1"],
+        ["b", "a=0", "x", "1,", "y", "1"],
+        ["b", "a=1", "x", "0,", "y", "1"],
+    ]
+
+
+def test_moments_by_hand():
+    """1 and 3: mean 2, deviation 1."""
+    found = ss.data.Moments.of({"x": [1.0, 3.0, 8.0], "k": ["a", "a", "b"]}, ["x"], given="k")
+    assert [line.split() for line in str(found).splitlines()[2:]] == [["a", "2", "2", "1"], ["b", "1", "8", "0"]]
+
+
+def test_a_parameter_tells_its_value_and_slope():
+    """P(lung | smoke=yes) is the parameter itself: the slope is one."""
+    found = ss.sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"smoke": "yes"})[0]
+    assert str(found) == "P(lung='yes' | smoke='yes') = 0.1, derivative +1"
+    assert found.to_dict()["state"] == "yes"
+
+
+def test_guarantees_and_states_of_runs_print_as_words():
+    found = ss.query(net(), "a")
+    assert (str(found.guarantees["marginals"]), f"{found.status}") == ("exact", "completed")
+
+
+def test_a_function_in_a_setting_is_named():
+    def expert(xs, ys, given):
+        return True
+
+    assert repr(ss.structure.Callback(expert)) == "Callback(function=expert)"

@@ -42,11 +42,11 @@ def test_every_dataset_loads_and_says_where_it_is_from(name):
     assert model.name == name
     about = datasets.describe(name)
     assert about.name == name
-    assert all((about.description, about.source, about.authors, about.licence))
+    assert all((about.description, about.source, about.authors, about.license))
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     entry = notice.split(f"src/sepset/datasets/{name}.json\n")[1].split("\n\n")[0]
     assert about.source in entry
-    assert about.licence in entry
+    assert about.license in entry
     assert about.authors in entry
     if isinstance(model, BayesNet):
         for cpd in model.cpds:
@@ -64,7 +64,7 @@ def test_networks_are_the_published_ones(name):
     ours = datasets.load(name)
     assert_same_network(ours, published, printed=False)
     assert ours.notes == published.notes
-    assert datasets.describe(name).licence.startswith("CC BY-SA 3.0")
+    assert datasets.describe(name).license.startswith("CC BY-SA 3.0")
 
 
 def test_an_unknown_name_raises_with_the_nearest():

@@ -219,4 +219,4 @@ def test_what_comes_back_is_a_result():
         Classifier(model, "c", method=ss.inference.BruteForce()).predict({"x": [0]}).method == ss.inference.BruteForce()
     )
     assert len(easy) == 1
-    assert repr(easy) == "Classification(1 rows; c)"
+    assert repr(easy) == "Classification(1 row; c)"

@@ -115,7 +115,7 @@ def test_entries_of_factors_up_to_infinity():
     third = net.variables.names[2]
     both = ss.sensitivity(net, third, state=net[third].states[0], given=joint)
     assert [len(found) + found.num_without_effect, len(both) + both.num_without_effect] == [16, 16]
-    stated = {str(one) for one in both.of(second)}  # the joint distribution of the two is given, whatever its factor
+    stated = {one.name for one in both.of(second)}  # the joint distribution of the two is given, whatever its factor
     assert both.num_without_effect == len(stated) == 4
     assert stated.isdisjoint(map(str, both))
 

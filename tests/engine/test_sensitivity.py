@@ -68,14 +68,14 @@ def test_functions_pass_through_recomputed_posteriors(seed):
 
 def check_listed_once(found, every):
     """Each parameter or its complement is listed, or moves the posterior nowhere: by the ends of its range."""
-    listed, flat = {str(one) for one in found}, 0.0
+    listed, flat = {one.name for one in found}, 0.0
     assert len(listed) == len(found)
     for one in every:
         row = [other for other in every if (other.child, other.parents) == (one.child, one.parents)]
         is_shared = len(row) == 2
         width = max(abs(p - found.probability) for p in map(one.probability, (0.25, 0.75)) if not math.isnan(p))
-        assert sum(str(other) in listed for other in (row if is_shared else [one])) == int(width > 1e-12), str(one)
-        assert not (is_shared and str(one) in listed and one.value > 0.5)
+        assert sum(other.name in listed for other in (row if is_shared else [one])) == int(width > 1e-12), one.name
+        assert not (is_shared and one.name in listed and one.value > 0.5)
         flat += (width <= 1e-12) / (2 if is_shared else 1)
     assert found.num_without_effect == flat
 
@@ -228,7 +228,7 @@ def test_entries_of_undirected_models(seed):
     for number, (scope, _) in enumerate(case.factors):
         by_scope.setdefault(tuple(scope), []).append(number)
     for one in [every[i] for i in rng.permutation(len(every))[:8].tolist()]:
-        assert str(one).startswith("phi(")
+        assert one.name.startswith("phi(")
         states = {**one.parents, one.child: one.state}
         (numbers,) = [n for scope, n in by_scope.items() if tuple(states) == scope]
         cell = tuple(case.model.variables[n].code(s) for n, s in states.items())

@@ -196,8 +196,8 @@ def test_small_misses_are_scaled_and_noted_or_kept():
 
 
 def test_a_file_speaks_of_itself():
-    data = codec.render(NET, source="a book", licence="free")
-    assert codec.about(data) == {"name": "small", "source": "a book", "licence": "free"}
+    data = codec.render(NET, source="a book", license="free")
+    assert codec.about(data) == {"name": "small", "source": "a book", "license": "free"}
     assert codec.parse(data).name == "small"
 
 

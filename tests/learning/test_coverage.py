@@ -59,7 +59,7 @@ def test_blocks_are_found_by_child_and_strangers_are_refused():
     assert report["coin"].context_counts.tolist() == [6.0]
     with pytest.raises(ScopeError, match="Did you mean 'coin'"):
         report["coim"]
-    assert "1 contexts" in report._repr_html_()
+    assert "1 context" in report._repr_html_()
 
 
 def test_parents_states_are_the_contexts_of_cpds_that_have_no_others():

@@ -176,7 +176,7 @@ def test_weights_update_too():
     posterior = fit(BayesNet(TableCPD(A, [0.5, 0.5])), empty, Bayes(K2())).posterior
     after = posterior.update({"a": [0, 1]}, weights=[2.5, 0.5])
     np.testing.assert_allclose(after.block("a").alphas, [[3.5, 1.5]])
-    assert repr(after) == "Posterior(1 blocks, 3 rows)"
+    assert repr(after) == "Posterior(1 block, 3 rows)"
     assert "Dirichlet" in after._repr_html_()
 
 

@@ -83,6 +83,35 @@ def wide() -> ss.BayesNet:
     return ss.BayesNet(ss.TableCPD(many, np.full(60, 1 / 60)), *rest)
 
 
+def agreement(data: ss.Dataset) -> float:
+    """The number of rows in which b and d agree."""
+    return float((data.codes("b") == data.codes("d")).sum())
+
+
+@cache
+def dependent() -> Any:
+    """A dependency network that is not consistent."""
+    copy = ss.TableCPD(A, [[0.9, 0.1], [0.1, 0.9]], given=B)
+    return ss.models.DependencyNet(copy, ss.TableCPD(B, [0.5, 0.5]))
+
+
+def baskets() -> Any:
+    return ss.recommend.Baskets([["bread", "milk"], ["milk"], ["bread", "beer"], ["milk", "beer"]])
+
+
+def popular() -> Any:
+    return ss.recommend.Popularity().fit(baskets())
+
+
+def drawn(method: Any, columns: Any = None, **settings: Any) -> Any:
+    """What a method learns from the rows."""
+    return ss.learn_structure(rows() if columns is None else columns, method=method, progress=False, **settings)
+
+
+def two_reals() -> dict[str, Any]:
+    return {"x": np.arange(20.0), "y": np.sin(np.arange(20.0))}
+
+
 ANSWERS: dict[str, Callable[[], Any]] = {
     "query": lambda: ss.query(net(), "a", given={"d": "yes"}),
     "joint query": lambda: ss.query(net(), ["a", "b"], given={"d": "yes"}),
@@ -104,7 +133,17 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "sensitivity": lambda: ss.sensitivity(net(), "a", state="low", given={"d": "yes"}),
     "prediction": lambda: ss.predict(net(), rows().select(["b", "d"]), targets="a"),
     "plan": lambda: ss.plan(net()),
+    "recursive plan": lambda: ss.prepare(net(), method=ss.inference.RecursiveConditioning()).plan(),
+    "cutset plan": lambda: ss.prepare(net(), method=ss.inference.CutsetConditioning(memory=200)).plan(),
     "check": lambda: engine().check(),
+    "one check": lambda: made("check").checks[0],
+    "one parameter": lambda: made("sensitivity")[0],
+    "pairs": lambda: engine().pairwise_marginals(given={"d": "yes"}),
+    "classification": lambda: ss.classify.Classifier(net(), "a").predict({"d": ["no", "yes"]}),
+    "certificate of an assignment": lambda: ss.map_assignment(net(), method=ss.BranchAndBound()).certificate,
+    "cut": lambda: ss.inference.FlowGraph(
+        2, [[0, 1]], forward=[3.0], backward=[0.0], from_source=[5.0, 0.0], to_sink=[1.0, 4.0]
+    ).min_cut(),
 }
 """Answers to questions: all of them print, and can be read as plain values."""
 
@@ -139,6 +178,44 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "family scores": lambda: ss.structure.score(net().dag, rows()),
     "log evidence": lambda: ss.structure.log_evidence(net().dag, holes()),
     "intervention distance": lambda: ss.structure.intervention_distance(net().dag, learned().dag),
+    "risk": lambda: made("evaluation")[ss.evaluation.LogLoss()],
+    "validated risk": lambda: made("validation")[ss.evaluation.LogLoss()],
+    "bias and variance": lambda: ss.evaluation.bias_variance(
+        learner(), net(), target="d", test=rows(), num_rows=40, repeats=3
+    ),
+    "nested validation": lambda: ss.evaluation.nested_cross_validate(
+        {"mine": learner()}, rows(), outer=ss.evaluation.Holdout(0.5)
+    ),
+    "permutation test": lambda: ss.evaluation.permutation_test(rows(), agreement, column="d", num_draws=19),
+    "selection": lambda: ss.evaluation.select_learner({"mine": learner()}, rows()),
+    "coverage": lambda: ss.learning.context_coverage(net(), rows()),
+    "maximum of a likelihood": lambda: ss.learning.maximum_likelihood(
+        lambda t, x: -0.5 * (x - t[0]) ** 2, np.array([1.0, 2.0, 4.0]), start=[0.0]
+    ),
+    "pooled estimate": lambda: ss.missing.pool_estimates([1.0, 1.2, 0.8], [0.04, 0.05, 0.03]),
+    "consistency": lambda: dependent().consistency(),
+    "conversion": lambda: dependent().markov_net(num_rows=50),
+    "learned dependency network": lambda: ss.structure.learn_dependency_net(rows()),
+    "recommendations": lambda: popular().recommend([["milk"]]),
+    "ranking scores": lambda: ss.recommend.evaluate_ranking(popular(), baskets()),
+    "local tree": lambda: ss.structure.learn_tree(rows(), "d", score=ss.BDeu(4)),
+    "identifiability": lambda: ss.missing.identifiability(net(), ["b", "c", "d"]),
+    "states of a hidden variable": lambda: ss.structure.hidden_cardinality(
+        ss.DAG.parse("h -> b; h -> c"), rows().select(["b", "c"]), hidden="h", max_states=2
+    ),
+    "penalties": lambda: made("graphical lasso").path[0],
+    "recovery of edges": lambda: ss.structure.edge_recovery(net().dag, made("structure posterior")),
+    "mixture of trees": lambda: drawn(ss.structure.MixtureOfTrees(1)),
+    "modules": lambda: drawn(
+        ss.structure.ModuleSearch(1, restarts=1), rows().select(["b", "c", "d"]), score=ss.BDeu(1)
+    ),
+    "graphical lasso": lambda: drawn(ss.GraphicalLasso(), two_reals()),
+    "neighborhoods": lambda: drawn(ss.structure.NeighborhoodSelection()),
+    "structural EM": lambda: drawn(ss.StructuralEM(), holes()),
+    "latent tree": lambda: drawn(ss.structure.LatentTree(num_trees=1)),
+    "context": lambda: ss.cpds.ContextIndependence({"selector": 0}, (B,)),
+    "description": lambda: ss.datasets.describe("asia"),
+    "regions": lambda: ss.graphs.cluster_variation_graph([("A", "B"), ("B", "C")]),
     "discretization": lambda: ss.discretize({"x": np.arange(20.0)}, bins=4),
 }
 """What learning, evaluation and graphs give: all of them print, and can be read as plain values."""
@@ -151,6 +228,14 @@ THINGS: dict[str, Callable[[], Any]] = {
     "undirected graph": moral,
     "equivalence class": lambda: ss.graphs.cpdag(net().dag),
     "clique tree": lambda: ss.graphs.tree_decomposition(moral()),
+    "cluster graph": lambda: ss.graphs.ClusterGraph([("A", "B"), ("B", "C"), ("C", "A")], [(0, 1), (1, 2), (2, 0)]),
+    "factor graph": lambda: made("Markov network").factor_graph(),
+    "dependency network": dependent,
+    "classifier": lambda: ss.classify.Classifier(net(), "a"),
+    "baskets": baskets,
+    "counts": lambda: ss.data.Counts.of(rows(), net().cpds),
+    "moments": lambda: ss.data.Moments.of({"x": [1.0, 3.0, 8.0], "k": ["a", "a", "b"]}, ["x"], given="k"),
+    "empirical distribution": lambda: ss.data.Empirical(rows()),
     "picture": lambda: ss.draw(net(), given={"d": "yes"}),
     "engine": engine,
     "dataset": rows,
@@ -167,6 +252,17 @@ THINGS: dict[str, Callable[[], Any]] = {
     "NoisyOr": lambda: ss.NoisyOr(B, {C: 0.9, D: 0.75}, leak=0.125),
     "LogisticCPD": lambda: ss.LogisticCPD(B, {C: 1.0, D: 2.0}, bias=0.5),
     "DeterministicCPD": lambda: ss.DeterministicCPD(B, lambda c, d: c, given=[C, D]),
+    "TreeCPD": lambda: ss.TreeCPD(B, ss.cpds.Split(C, {"no": [0.75, 0.25], "yes": [0.5, 0.5]})),
+    "NoisyMax": lambda: ss.NoisyMax(D, {B: [[1.0, 0.0], [0.25, 0.75]], C: [[1.0, 0.0], [0.5, 0.5]]}),
+    "RuleCPD": lambda: ss.RuleCPD(D, [({B: "no", D: "no"}, 0.25), ({B: "no", D: "yes"}, 0.75), ({B: "yes"}, 0.5)]),
+    "PartitionCPD": lambda: ss.PartitionCPD(D, [0, 1], distributions=[[0.75, 0.25], [0.5, 0.5]], given=B),
+    "MultiplexerCPD": lambda: ss.MultiplexerCPD(D, A, inputs=(B, C)),
+    "chain graph": lambda: ss.ChainGraph(
+        ss.TableCPD(A, [0.5, 0.5]),
+        ss.models.ChainComponent((B, C), ss.Table((A, B), [[1, 2], [3, 1]]), ss.Table((B, C), [[5, 1], [1, 5]])),
+    ),
+    "sparse table": lambda: ss.factors.SparseTable((B, C), [[0, 0], [1, 1]], values=[1.0, 2.0]),
+    "PAG": lambda: made("FCI").graph,
     "KernelCPD": lambda: ss.KernelCPD(X, {"x": [0.0, 1.0, 2.5]}, width=0.75),
 }
 """Models, graphs, distributions, CPDs and data: all of them print."""

@@ -132,7 +132,8 @@ class Report(Tabulated, Plain):
 
 
 def _is_told(name: str, value: object) -> bool:
-    return not (callable(value) or name.startswith("_") or name in UNTOLD)
+    is_text = isinstance(value, str | int | float)  # the state of a variable, not of a run
+    return not (callable(value) or name.startswith("_") or (name in UNTOLD and not is_text))
 
 
 def plain(value: Any) -> Any:

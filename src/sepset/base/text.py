@@ -9,6 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import MISSING, fields, is_dataclass
+from types import FunctionType, MethodType
 from typing import Any
 
 LONG_SETTING = 80
@@ -80,6 +81,8 @@ def described(method: object) -> str:
     """
     if is_dataclass(method) and hasattr(type(method).__repr__, "__wrapped__"):  # as a dataclass makes it
         return settings(method)
+    if isinstance(method, FunctionType | MethodType):
+        return method.__qualname__.rpartition("<locals>.")[2]
     text = repr(method)
     return text if len(text) <= LONG_SETTING and "\n" not in text else f"<{type(method).__name__}>"
 

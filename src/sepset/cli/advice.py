@@ -94,7 +94,7 @@ def sensitivity(
         "target": target,
         "state": own,
         "probability": found.probability,
-        "parameters": [{"parameter": str(p), "value": p.value, "derivative": p.derivative} for p in found[:rows]],
+        "parameters": [{"parameter": p.name, "value": p.value, "derivative": p.derivative} for p in found[:rows]],
         "num_without_effect": found.num_without_effect,
     }
     show(payload, as_json, lambda: rich_table(found.first_shown(rows)))

@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.base.display import Plain, Worded
+from sepset.base.display import Plain, Worded, plain
 from sepset.base.frozen import changed
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
@@ -66,6 +66,14 @@ class ContextIndependence(Worded, Plain):
 
     context: Mapping[str, State]
     irrelevant: tuple[Discrete, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The states of the context and the names of the parents, as `to_json` writes them."""
+        return {"context": plain(self.context), "irrelevant": [v.name for v in self.irrelevant]}
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={state!r}" for name, state in self.context.items())
+        return f"given {given}: {', '.join(v.name for v in self.irrelevant)} irrelevant"
 
 
 @runtime_checkable

@@ -2,7 +2,7 @@ r"""Counts $M[\mathbf u, x]$ of families: additive, mergeable, weighted, compute
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bytes, Floats, Ints
 from sepset.base.checks import number, one_of
+from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import fill, fixed, made, read_only
-from sepset.base.text import listing
+from sepset.base.text import joined, listing
 from sepset.base.threads import NEVER, in_order, num_threads
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows, shared_scopes
@@ -21,6 +22,7 @@ from sepset.data.families import Family, Scope, discrete_scope, members
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import check_size, num_entries
+from sepset.factors.labels import MOST_SHOWN, cut, one_line
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete, VariableLike, listed
 
@@ -33,7 +35,7 @@ _MOST_LANED_CELLS = 1 << 16  # up to this many, rows go to several tables in tur
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class Counts:
+class Counts(Tabulated):
     r"""Sufficient statistics of table CPDs: how often each joint state of each family occurs.
 
     $$M[\mathbf u, x] = \sum_m w_m \, \mathbf 1\{\mathbf U[m] = \mathbf u, X[m] = x\}$$
@@ -218,10 +220,27 @@ class Counts:
             raise ScopeError(f"Only counts of the same families combine; they differ in {listing(first)}.")
         return [_reordered(other, theirs[_names_of(scope)], scope) for scope in self.families]
 
+    def _shown(self) -> Shown:
+        """The counts of each context of each family, states by name."""
+        rows = [row for family in zip(self.families, self.tables, strict=True) for row in _first_rows(*family)]
+        total = sum(table[..., 0].size for table in self.tables)
+        return Shown(("variable", "given", "counts"), rows[:MOST_SHOWN], repr(self), cut(total, "contexts"), words=3)
+
     def __repr__(self) -> str:
         weight = "" if self.total == self.num_rows else f" of weight {self.total:,.6g}"
         families = "1 family" if len(self.families) == 1 else f"{len(self.families)} families"
         return f"Counts({families}, {self.num_rows:,} rows{weight})"
+
+
+def _first_rows(family: Scope, table: Floats) -> Iterator[tuple[str, str, str]]:
+    """The child, the states of its parents and its counts, for as many contexts as are shown."""
+    *parents, child = family
+    flat = table.reshape(-1, child.num_states)
+    for place, counts in enumerate(flat[:MOST_SHOWN].tolist()):
+        codes = np.unravel_index(place, table.shape[:-1])
+        given = ", ".join(f"{p.name}={one_line(p.states[code])}" for p, code in zip(parents, codes, strict=True))
+        told = [f"{one_line(state)} {count:,.6g}" for state, count in zip(child.states, counts, strict=True)]
+        yield child.name, given, joined(told)
 
 
 def _names_of(scope: Scope) -> tuple[str, frozenset[str]]:

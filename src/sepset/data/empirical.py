@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.display import Shown, Tabulated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, NotApplicable
+from sepset.factors.labels import MOST_SHOWN, cut, one_line
 from sepset.variables.evidence import resolve
 from sepset.variables.variable import Discrete
 
 
-class Empirical:
+class Empirical(Tabulated):
     r"""The distribution that gives each row of complete discrete data the share of rows equal to it.
 
     It has the largest likelihood of all distributions, and converges to the truth; with many variables nearly every
@@ -85,6 +87,18 @@ class Empirical:
     def log_likelihood(self) -> float:
         r"""$\log P(\mathcal D) = -M H(\hat P)$: no distribution gives the rows more."""
         return -self.total * self.entropy
+
+    def _shown(self) -> Shown:
+        """The most frequent rows with their probabilities."""
+        order = np.argsort(-self.probabilities, kind="stable")[:MOST_SHOWN]
+        variables = [v for v in self.rows.variables if isinstance(v, Discrete)]
+        cells = ((v.states[self.rows.codes(v)[row]] for v in variables) for row in order)
+        rows = [
+            (*map(one_line, states), f"{p:.6g}") for states, p in zip(cells, self.probabilities[order], strict=True)
+        ]
+        head = (*(v.name for v in variables), "probability")
+        bars = self.probabilities[order].tolist()
+        return Shown(head, rows, repr(self), cut(len(self.rows), "rows"), words=len(variables), bars=bars)
 
     def __repr__(self) -> str:
         return f"Empirical({len(self.rows)} distinct rows of weight {self.total:g}, {self.num_cells:.3g} cells)"

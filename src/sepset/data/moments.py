@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import number
+from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
@@ -20,12 +21,13 @@ from sepset.data.scatter import Parts, merged, moments_of, pooled, shortfall, wi
 from sepset.data.sources import Weights, finder, rows_of
 from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import check_size
+from sepset.factors.labels import MOST_SHOWN, cut, moment_names, one_line
 from sepset.variables.matching import Match
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector, listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class Moments(Tabulated):
     r"""Sufficient statistics of Gaussians: total weight, mean and scatter of real variables in each context.
 
     $$M = \sum_m w_m, \quad \bar x = \tfrac1M \sum_m w_m x[m], \quad
@@ -219,6 +221,20 @@ class Moments:
         own, at = other.select(self.variables), Match.of(other.given, self.given).entries
         count, mean, scatter = (part[at] for part in own._parts)
         return Moments(self.variables, self.given, count=count, mean=mean, scatter=scatter, num_rows=other.num_rows)
+
+    def _shown(self) -> Shown:
+        """The weight, means and deviations in each context."""
+        counts, means, scatters = (part[:MOST_SHOWN] for part in self._parts)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            deviations = np.sqrt(np.einsum("cii->ci", scatters) / counts[:, None])
+        numbers = np.stack([means, deviations], axis=2).reshape(len(counts), -1)
+        codes = zip(*np.unravel_index(np.arange(len(counts)), self.count.shape), strict=True) if self.given else [()]
+        rows = [
+            (*(one_line(v.states[c]) for v, c in zip(self.given, code, strict=True)), *(f"{x:.6g}" for x in (n, *row)))
+            for code, n, row in zip(codes, counts.tolist(), numbers.tolist(), strict=True)
+        ]
+        head = (*(v.name for v in self.given), "weight", *moment_names([v.name for v in self.variables]))
+        return Shown(head, rows, repr(self), cut(self.count.size, "contexts"), words=len(self.given))
 
     def __repr__(self) -> str:
         contexts = f" given {listing(v.name for v in self.given)}" if self.given else ""

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from sepset.base.display import Report, Shown
 from sepset.base.text import listing, nearest
 from sepset.errors import ModelError, ScopeError
 
@@ -30,7 +31,7 @@ _SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class Description(Report):
     """The description of a network in its data file."""
 
     name: str
@@ -38,7 +39,13 @@ class Description:
     _: KW_ONLY
     source: str
     authors: str
-    licence: str
+    license: str
+
+    def __repr__(self) -> str:
+        return f"Description({self.name!r}: {self.description})"
+
+    def _shown(self) -> Shown:
+        return Shown((), [(key, text) for key, text in self.to_dict().items() if key != "name"], self.name)
 
 
 def names() -> tuple[str, ...]:
@@ -82,7 +89,7 @@ def load(name: str, *, kind: type[Model] | None = None) -> Model:
 def describe(name: str) -> Description:
     """The source, authors and license of the network with this name.
 
-    >>> describe("alarm").licence
+    >>> describe("alarm").license
     'CC BY-SA 3.0, https://creativecommons.org/licenses/by-sa/3.0/'
     """
     from sepset.io import json

@@ -9,15 +9,16 @@ Reference: Koller & Friedman, box 17.A and section 4.5.1.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints, Objects
-from sepset.base.display import Report, Shown, Worded
+from sepset.base.display import Report, Shown, Worded, plain
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
-from sepset.base.text import brief
+from sepset.base.text import brief, counted
 from sepset.data.dataset import Dataset
 from sepset.engine.blanket import OnImpossible, blanket_scores, log_posteriors
 from sepset.engine.bound import remedy
@@ -26,6 +27,7 @@ from sepset.engine.kept import engine_for
 from sepset.engine.rows import most_probable, rows_over
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable
+from sepset.inference.documents import about_document, plain_state
 from sepset.inference.method import Method
 from sepset.inference.result import EVERYTHING_EXACT, Result
 from sepset.models.bayesnet import BayesNet
@@ -78,11 +80,17 @@ class Classification(Report, Result):
         assert DECLINED == -1
         return states[codes]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The class, the probabilities of its states in each row, and guarantees, as `to_json` writes them."""
+        states = [plain_state(state) for state in self.target.states]
+        rows = [dict(zip(map(str, states), row, strict=True)) for row in plain(self.probabilities)]
+        return {"target": self.target.name, "states": states, "probabilities": rows, **about_document(self)}
+
     def __len__(self) -> int:
         return len(self.log_probabilities)
 
     def __repr__(self) -> str:
-        return f"Classification({len(self)} rows; {self.target.name})"
+        return f"Classification({counted(len(self), 'row')}; {self.target.name})"
 
     def _shown(self) -> Shown:
         named = list(map(str, self.target.states))

@@ -419,7 +419,7 @@ class Engine(RowQuestions, Worded):
         >>> import sepset as ss
         >>> engine = ss.prepare(ss.datasets.load("student"))
         >>> found = engine.sensitivity("intelligence", state="high", given={"grade": "C"})
-        >>> str(found[0]), round(found[0].derivative, 4)
+        >>> found[0].name, round(found[0].derivative, 4)
         ("P(grade='C' | intelligence='high', difficulty='easy')", 0.4742)
         """
         from sepset.engine import sensitivity as parameters

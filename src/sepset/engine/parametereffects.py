@@ -17,6 +17,7 @@ from sepset.base.frames import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
 from sepset.engine.refitting import Refitted
 from sepset.errors import NotApplicable
+from sepset.inference.documents import findings_document
 from sepset.inference.result import Result
 from sepset.variables.findings import NOTHING_FOUND, Findings
 from sepset.variables.variable import Discrete, State, VariableLike
@@ -109,11 +110,19 @@ class ParameterSensitivity(Worded, Plain):
         theta = (probability * self.d - self.b) / slope
         return theta if 0.0 <= theta <= self.largest and self.c * theta + self.d > ROUNDING else None
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """The parameter as it is written: `P(lung='yes' | smoke='no')`, or `phi(...)` for an entry of a factor."""
         given = ", ".join(f"{name}={state!r}" for name, state in self.parents.items())
         if math.isinf(self.largest):
             return f"phi({given}{', ' if given else ''}{self.child}={self.state!r})"
         return f"P({self.child}={self.state!r}{' | ' + given if given else ''})"
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:.4g}, derivative {self.derivative:+.4g}"
+
+    def __repr__(self) -> str:
+        return f"ParameterSensitivity({self})"
 
 
 SLACK = 1e-9
@@ -143,8 +152,8 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
 
     >>> import sepset as ss
     >>> found = ss.sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"smoke": "yes"})
-    >>> [str(one) for one in found], found.num_without_effect
-    (["P(lung='yes' | smoke='yes')"], 17)
+    >>> print(found[0], "of", found.num_without_effect + 1)
+    P(lung='yes' | smoke='yes') = 0.1, derivative +1 of 18
     """
 
     target: str
@@ -160,17 +169,14 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
 
     def to_dict(self) -> dict[str, Any]:
         """The posterior and its parameters in plain values, as `to_json` writes them."""
-        given = {} if not self.findings.evidence else {"given": str(self.findings)}
-        head = {"target": self.target, "state": plain(self.state), "probability": self.probability, **given}
+        head = {"target": self.target, "state": plain(self.state), "given": findings_document(self.findings)}
+        head |= {"probability": self.probability}
         rest = {"left_out": plain(self.left_out), "num_without_effect": self.num_without_effect}
         return {**head, "parameters": [self._plain(one) for one in self], **rest}
 
     def _plain(self, one: ParameterSensitivity) -> dict[str, Any]:
-        low, high = one.range
-        return {"parameter": str(one), **plain({"value": one.value, "derivative": one.derivative})} | {
-            "lowest": plain(low),
-            "highest": plain(high),
-        }
+        ends = {} if self._columns.is_local else dict(zip(("lowest", "highest"), one.range, strict=True))
+        return plain({"parameter": one.name, "value": one.value, "derivative": one.derivative, **ends})  # type: ignore[no-any-return]  # of a dictionary
 
     def __len__(self) -> int:
         return len(self.derivatives)
@@ -209,7 +215,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         """
         listed = tuple(self)
         columns: dict[str, list[Any]] = {
-            "parameter": [str(one) for one in listed],
+            "parameter": [one.name for one in listed],
             "child": [one.child for one in listed],
             "value": [one.value for one in listed],
             "derivative": self.derivatives.tolist(),
@@ -230,7 +236,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
             num_parameters: the number of parameters, the steepest of all.
         """
         chosen = self[: whole("num_parameters", num_parameters, least=1)]
-        bars = [(f"{one} = {one.value:.3g}", *one.range) for one in chosen]
+        bars = [(f"{one.name} = {one.value:.3g}", *one.range) for one in chosen]
         bars.sort(key=lambda bar: bar[1] - bar[2])
         axes = tornado(axes_of(ax), bars, self.probability)
         axes.set_xlabel("posterior at all values of the parameter")
@@ -238,7 +244,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         return axes
 
     def __repr__(self) -> str:
-        top = f"; steepest {self[0]}: {self.derivatives[0]:+.4g}" if len(self) else ""
+        top = f"; steepest {self[0].name}: {self.derivatives[0]:+.4g}" if len(self) else ""
         return (
             f"SensitivityResult(P({self.target}={self.state!r}) = {self.probability:.6g}, {len(self)} parameters{top})"
         )
@@ -249,7 +255,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
     def first_shown(self, num_rows: int) -> Shown:
         """The table of the steepest parameters, this many of them."""
         title = f"{self.title} = {self.probability:.6g}"
-        first = [(str(p), f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
+        first = [(p.name, f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
         if self._columns.is_local:
             return Shown(("parameter", "value", "derivative"), first, title, self._caption(num_rows))
         ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:num_rows]]

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, whole
-from sepset.base.display import Worded
+from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
 from sepset.errors import ModelError, NotApplicable
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
-class StudentT(Worded):
+class StudentT(Worded, Plain):
     r"""The Student t distribution with $\nu$ degrees of freedom, in one or more dimensions.
 
     Args:

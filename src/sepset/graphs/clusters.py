@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sepset.base.display import html_text
+from sepset.base.display import html_text, rich_text
 from sepset.base.frozen import fill
 from sepset.base.membership import without
 from sepset.base.text import counted, listing
@@ -18,6 +19,9 @@ from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import OrderingMethod, elimination_order
 from sepset.graphs.pictures.sketch import Box, Link, Sketch, Sketched
 from sepset.graphs.triangulation import resolve
+
+if TYPE_CHECKING:
+    from rich.text import Text as RichText
 
 __all__ = ["ClusterGraph", "ClusterTree", "Message", "strong_order", "strong_root", "tree_decomposition"]
 
@@ -208,6 +212,9 @@ class ClusterGraph(Sketched):
             links += [Link(a, len(boxes)), Link(len(boxes), b)]
             boxes.append(Box(", ".join(sepset) or "nothing", "sepset"))
         return Sketch(tuple(boxes), tuple(links))
+
+    def __rich__(self) -> RichText:
+        return rich_text(str(self))
 
     def _repr_html_(self) -> str:
         from sepset.graphs.pictures.picture import with_picture

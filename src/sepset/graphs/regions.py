@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
-from sepset.base.display import Plain, Worded
-from sepset.base.text import listing, nearest
+from sepset.base.display import Report, Shown
+from sepset.base.text import counted, joined, listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.clusters import ClusterGraph, scope_of
 from sepset.graphs.graph import Node, Nodes
@@ -15,6 +15,9 @@ from sepset.graphs.graph import Node, Nodes
 __all__ = ["RegionGraph", "bethe_graph", "cluster_variation_graph", "join_graph"]
 
 Scope = tuple[str, ...]
+
+FIRST = 50
+"""The number of regions that are shown."""
 
 
 def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> ClusterGraph:
@@ -114,7 +117,7 @@ def _packed(items: list[tuple[Scope, int]], bound: int) -> list[tuple[set[str], 
 
 
 @dataclass(frozen=True, slots=True)
-class RegionGraph(Worded, Plain):
+class RegionGraph(Report):
     r"""Regions ordered by inclusion, with counting numbers.
 
     Attributes:
@@ -132,6 +135,18 @@ class RegionGraph(Worded, Plain):
     edges: tuple[tuple[int, int], ...]
     _: KW_ONLY
     counting: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"RegionGraph({counted(len(self.regions), 'region')}, {counted(len(self.edges), 'edge')})"
+
+    def _shown(self) -> Shown:
+        """Each region with the numbers of those that it is a part of, and its counting number."""
+        above = [[str(parent) for parent, child in self.edges if child == k] for k in range(min(FIRST, len(self)))]
+        rows = [
+            (str(k), joined(self.regions[k]), joined(parents), str(self.counting[k])) for k, parents in enumerate(above)
+        ]
+        more = f"first {FIRST} of {len(self)} regions" if len(self) > FIRST else ""
+        return Shown(("region", "variables", "part of", "counted"), rows, repr(self), more, words=3)
 
     def check_counting(self) -> None:
         r"""Raise `ModelError` unless each variable is counted once: $\sum_{r \ni X} \kappa_r = 1$.

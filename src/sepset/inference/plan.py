@@ -135,7 +135,7 @@ class EliminationPlan(Report):
     def __repr__(self) -> str:
         own = int((self.relevant.places < self.num_variables).sum())
         sizes = f"width {self.width}, largest table {_readable(self.largest)}, {readable(self.memory)}"
-        return f"EliminationPlan({own} of {self.num_variables} variables, {sizes})"
+        return f"{type(self).__name__}({own} of {self.num_variables} variables, {sizes})"
 
 
 class JointPlan(Protocol):

@@ -51,6 +51,9 @@ class Guarantee(Enum):
     def __repr__(self) -> str:
         return self.name
 
+    def __str__(self) -> str:
+        return str(self.value)
+
 
 class Status(Enum):
     """How a run ended.
@@ -69,6 +72,9 @@ class Status(Enum):
 
     def __repr__(self) -> str:
         return self.name
+
+    def __str__(self) -> str:
+        return str(self.value)
 
 
 FEW_SHOWN = 3

@@ -34,7 +34,7 @@ Document: TypeAlias = dict[str, Any]
 VERSION = 1 + len(UPGRADES)
 """The version that is written."""
 
-ABOUT = ("source", "authors", "licence", "description")
+ABOUT = ("source", "authors", "license", "description")
 """The keys of texts that a file may contain about itself."""
 
 _COMMON = ("format", "version", "kind", "name", "notes", "variables", *ABOUT)
@@ -168,7 +168,7 @@ def render(model: Model, **about: str) -> bytes:
 
     Args:
         model: a `BayesNet`, `MarkovNet` or `ChainGraph`.
-        about: texts about the file: `source`, `authors`, `licence`, `description`.
+        about: texts about the file: `source`, `authors`, `license`, `description`.
     """
     text = _layout(_document(model, about))
     try:

@@ -11,13 +11,14 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Plain, Report, Shown
 from sepset.base.lazy import lazy
-from sepset.base.text import nearest
+from sepset.base.text import counted, nearest
 from sepset.cpds.counts import SHOWN
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Contexts
 from sepset.data.sources import Weights
 from sepset.errors import ScopeError
 from sepset.factors.algebra import AnyVariable
+from sepset.factors.labels import in_rows
 from sepset.graphs.graph import DAG
 from sepset.learning.blocks import Blocks
 from sepset.learning.statistics import Statistics
@@ -44,6 +45,10 @@ class BlockFragmentation(Plain):
     cpds: tuple[CPD, ...]
     context_counts: Floats
     zero_cells: int
+
+    def __repr__(self) -> str:
+        rows = in_rows(self.context_counts.tolist(), self.num_contexts, 1)
+        return f"BlockFragmentation({self.name!r}; rows {rows}; {counted(self.zero_cells, 'zero cell')})"
 
     @property
     def num_contexts(self) -> int:
@@ -94,7 +99,7 @@ class CoverageResult(Report):
     >>> rows = {"a": [0, 0, 0, 1], "b": [0, 1, 1, 0]}
     >>> report = CoverageResult.of(Statistics.of(Task(Template.of(DAG.parse("a -> b"), rows).network, rows), "MLE"))
     >>> report, report["b"].context_counts.tolist()
-    (CoverageResult(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cells), [3.0, 1.0])
+    (CoverageResult(3 contexts: 0 unseen, 3 with fewer than 5 rows; 1 zero cell), [3.0, 1.0])
     """
 
     blocks: tuple[BlockFragmentation, ...]
@@ -149,7 +154,8 @@ class CoverageResult(Report):
             sum(getattr(b, what) for b in self.blocks)
             for what in ("num_contexts", "num_unseen", "num_thin", "zero_cells")
         )
-        return f"{contexts} contexts: {unseen} unseen, {thin} with fewer than {FEW:g} rows; {zeros} zero cells"
+        sparse = f"{unseen:,} unseen, {thin:,} with fewer than {FEW:g} rows"
+        return f"{counted(contexts, 'context')}: {sparse}; {counted(zeros, 'zero cell')}"
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for b in self.blocks:

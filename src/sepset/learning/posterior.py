@@ -20,7 +20,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, number
 from sepset.base.display import Report, Shown, plain
 from sepset.base.frames import FrameKind, frame
-from sepset.base.text import nearest
+from sepset.base.text import counted, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
 from sepset.cpds.dirichletposterior import DirichletPosterior
 from sepset.cpds.parameters import Parameterization, check_parameterization
@@ -261,7 +261,7 @@ class Posterior(Report):
         return float(total + sum(cpd.log_probability({v: columns[v] for v in cpd.scope}).sum() for cpd in fixed))
 
     def __repr__(self) -> str:
-        return f"Posterior({len(self.blocks)} blocks, {self.num_rows:,.10g} rows)"
+        return f"Posterior({counted(len(self.blocks), 'block')}, {self.num_rows:,.10g} rows)"
 
     def _shown(self) -> Shown:
         """The first parameters with their means, deviations and 95% intervals."""

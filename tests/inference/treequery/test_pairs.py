@@ -117,7 +117,7 @@ def test_variables_serve_as_names():
     asia = ss.datasets.load("asia")
     pairs = ss.prepare(asia).pairwise_marginals()
     assert (pairs[asia["lung"], asia["xray"]].values == pairs["lung", "xray"].values).all()
-    assert repr(pairs) == "Pairs(8 variables)"
+    assert repr(pairs) == "Pairs(8 variables, 28 pairs)"
 
 
 def test_bad_pairs_of_an_engine_are_refused():

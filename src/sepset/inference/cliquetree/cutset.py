@@ -33,7 +33,7 @@ from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CutsetPlan(EliminationPlan):
     """The plan of a question by cutset conditioning: the plan of one case, the fixed variables, the number of cases.
 
@@ -59,6 +59,10 @@ class CutsetPlan(EliminationPlan):
                 f"all; the limit is {limit:.3g}. Raise `memory=` or `steps=` on the method, or use "
                 "RecursiveConditioning(memory=...), which keeps results between cases."
             )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan in plain values, as `to_json` writes it: that of one case, the cutset, and the number of cases."""
+        return {**super().to_dict(), "cutset": list(self.cutset), "num_cases": self.num_cases}
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         names = ", ".join(self.cutset[:8]) + (f", ... ({len(self.cutset)} in all)" if len(self.cutset) > 8 else "")

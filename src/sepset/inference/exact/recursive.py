@@ -48,7 +48,7 @@ from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ConditioningPlan(EliminationPlan):
     """The plan of a question by recursive conditioning: an order with its dtree, and the kept results.
 

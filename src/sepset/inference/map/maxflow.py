@@ -45,6 +45,10 @@ class Cut(Worded, Plain):
     _: KW_ONLY
     residual: Residual = field(repr=False)
 
+    def __repr__(self) -> str:
+        sides = int(self.sink_side.sum()), len(self.sink_side)
+        return f"Cut(capacity {self.value:.6g}; {sides[0]:,} of {sides[1]:,} nodes on the side of the sink)"
+
 
 @dataclass(frozen=True, eq=False)
 class FlowGraph:

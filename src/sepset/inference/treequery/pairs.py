@@ -20,13 +20,16 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.membership import among, without
-from sepset.base.text import nearest, readable
+from sepset.base.text import counted, joined, nearest, readable
 from sepset.errors import ScopeError, TooLarge
+from sepset.factors.labels import MOST_SHOWN, cut, one_line
 from sepset.factors.table import Table
 from sepset.graphs.clusters import ClusterTree
 from sepset.inference import costs
+from sepset.inference.documents import distribution_document, findings_document
 from sepset.inference.method import dense
 from sepset.inference.plan import ENTRY_BYTES
 from sepset.inference.result import MarginalsResult
@@ -124,7 +127,7 @@ class AskedPairs(Answers[tuple[str, str], Any]):
         return f"AskedPairs({len(self._names)} variables)"
 
 
-class Pairs(Answers[tuple[str, str], Table]):
+class Pairs(Answers[tuple[str, str], Table], Report):
     """The joint of every pair of a model's variables, observed ones included; tables are made when read.
 
     >>> import sepset as ss
@@ -163,8 +166,28 @@ class Pairs(Answers[tuple[str, str], Table]):
     def __len__(self) -> int:
         return math.comb(len(self._singles), 2)
 
+    def _shown(self) -> Shown:
+        """The joint of each pair, the most probable states first."""
+        rows = [(a, b, _joint_states(self[a, b])) for a, b in itertools.islice(self, MOST_SHOWN)]
+        return Shown(("variable", "with", "joint"), rows, repr(self), cut(len(self), "pairs"), words=3)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entries of each joint in plain values, as `to_json` writes them."""
+        pairs = [{"variables": list(pair), **distribution_document(self[pair])} for pair in self]
+        return {"given": findings_document(self._singles.findings), "pairs": pairs}
+
     def __repr__(self) -> str:
-        return f"Pairs({len(self._singles)} variables)"
+        return f"Pairs({counted(len(self._singles), 'variable')}, {counted(len(self), 'pair')})"
+
+
+def _joint_states(joint: Any) -> str:
+    """The joint states in one line, the most probable first; the moments where a variable is real."""
+    if not isinstance(joint, Table):
+        return str(joint.in_words())
+    order = np.argsort(-joint.values, axis=None, kind="stable")
+    cells = zip(*np.unravel_index(order, joint.values.shape), strict=True)
+    names = (", ".join(one_line(v.states[c]) for v, c in zip(joint.scope, cell, strict=True)) for cell in cells)
+    return joined([f"({name}) {p:.4g}" for name, p in zip(names, joint.values.ravel()[order], strict=True)], limit=4)
 
 
 def _two_names(pair: object) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from sepset.base.checks import row_weights
 from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, DataError
+from sepset.factors.labels import in_rows
 
 GRADIENT = 1e-7
 """The largest slope of the mean log density at which the ascent has converged."""
@@ -41,6 +42,11 @@ class MaximumLikelihoodResult(Worded, Plain):
 
     def __post_init__(self) -> None:
         fill(self, parameters=np.array(self.parameters))
+
+    def __repr__(self) -> str:
+        told = in_rows(self.parameters.ravel().tolist(), self.parameters.size, self.parameters.size)
+        end = "converged" if self.converged else "not converged"
+        return f"MaximumLikelihoodResult({told}; log-likelihood {self.log_likelihood:.7g}; {end})"
 
 
 def maximum_likelihood(

@@ -65,8 +65,9 @@ class MCARTestResult(Worded, Plain):
     converged: bool = True
 
     def __repr__(self) -> str:
+        degrees = "degree" if self.degrees_of_freedom == 1 else "degrees"
         return (
-            f"MCARTestResult(statistic {self.statistic:.5g}, {self.degrees_of_freedom:.4g} degrees of freedom, "
+            f"MCARTestResult(statistic {self.statistic:.5g}, {self.degrees_of_freedom:.4g} {degrees} of freedom, "
             f"p = {self.p_value:.3g}, {self.num_patterns} patterns{'' if self.converged else ', not converged'})"
         )
 
@@ -91,7 +92,7 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
 
     >>> rows = {"x": ["a"] * 40 + ["b"] * 40, "y": ["u", "v"] * 20 + ["u", None] * 20}
     >>> mcar_test(rows)
-    MCARTestResult(statistic 26.667, 1 degrees of freedom, p = 2.42e-07, 2 patterns)
+    MCARTestResult(statistic 26.667, 1 degree of freedom, p = 2.42e-07, 2 patterns)
     """
     rows = as_dataset(data, variables)
     if rows.num_rows and rows.weights is not None and not rows.weights.any():

@@ -25,7 +25,7 @@ class Popularity:
     Tested by: learning/recommendation/test_baselines.py::test_popular_items
 
     >>> Popularity().fit(Baskets([["milk", "bread"], ["milk"]])).recommend([], k=1)
-    Recommendations(1 users; user 0: milk 1)
+    Recommendations(1 user; user 0: milk 1)
     """
 
     def fit(self, baskets: Any) -> FittedPopularity:

@@ -14,7 +14,7 @@ from sepset.base.checks import fraction, generator
 from sepset.base.display import Shown, Tabulated
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
-from sepset.base.text import brief, listing, nearest
+from sepset.base.text import brief, counted, listing, nearest
 from sepset.data.frames import opened_frame
 from sepset.errors import DataError, ScopeError
 from sepset.models.model import offers
@@ -162,7 +162,8 @@ class Baskets(Frozen, Tabulated):
             yield tuple(self.items[j] for j in np.sort(row))
 
     def __repr__(self) -> str:
-        return f"Baskets({len(self)} users, {self.num_items} items, {self.matrix.nnz} entries)"
+        entries = "1 entry" if self.matrix.nnz == 1 else f"{self.matrix.nnz:,} entries"
+        return f"Baskets({counted(len(self), 'user')}, {counted(self.num_items, 'item')}, {entries})"
 
     def _shown(self) -> Shown:
         order = np.argsort(-self.popularity, kind="stable")[:MOST_SHOWN]

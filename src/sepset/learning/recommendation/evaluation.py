@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator, number, whole
 from sepset.base.display import Report, Shown
-from sepset.base.text import described
+from sepset.base.text import counted, described
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.protocols import AllButOne, HidingProtocol
@@ -71,9 +71,8 @@ class RankingScores(Report, Result, Mapping[str, float]):
 
     def _shown(self) -> Shown:
         rows = [(name, f"{value:.4f}", f"{self.errors[name]:.4f}") for name, value in self.means.items()]
-        return Shown(
-            ("score", "mean", "standard error"), rows, f"{self.num_users} users, k={self.k}", described(self.method)
-        )
+        told = ", ".join(map(described, self.method)) if isinstance(self.method, tuple) else described(self.method)
+        return Shown(("score", "mean", "standard error"), rows, f"{counted(self.num_users, 'user')}, k={self.k}", told)
 
 
 def evaluate_ranking(

@@ -80,7 +80,7 @@ class DependencyRecommender(_Trees):
 
     >>> baskets = Baskets([["bread", "butter"], ["bread", "butter"], ["beer"], ["beer", "chips"]] * 20)
     >>> DependencyRecommender().fit(baskets).recommend({"bread"}, k=1)
-    Recommendations(1 users; user 0: butter 0.9762)
+    Recommendations(1 user; user 0: butter 0.9762)
     """
 
     def fit(self, baskets: Any, *, progress: bool | None = None) -> FittedItemTrees:
@@ -118,7 +118,7 @@ class BayesRecommender(_Trees):
 
     >>> baskets = Baskets([["bread", "butter"], ["bread", "butter"], ["beer"], ["beer", "chips"]] * 20)
     >>> BayesRecommender().fit(baskets).recommend({"bread"}, k=1)
-    Recommendations(1 users; user 0: butter 0.9762)
+    Recommendations(1 user; user 0: butter 0.9762)
     """
 
     _: KW_ONLY

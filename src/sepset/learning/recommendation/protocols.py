@@ -41,7 +41,7 @@ class AllButOne:
     Tested by: learning/recommendation/test_protocols.py::test_all_but_one
 
     >>> AllButOne().hide(Baskets([["a", "b"], ["a"]]), np.random.default_rng(0)).seen
-    Baskets(1 users, 2 items, 1 entries)
+    Baskets(1 user, 2 items, 1 entry)
     """
 
     def hide(self, baskets: Baskets, rng: np.random.Generator) -> Hidden:
@@ -62,7 +62,7 @@ class GivenK:
     Tested by: learning/recommendation/test_protocols.py::test_given_k
 
     >>> GivenK(1).hide(Baskets([["a", "b", "c"], ["a"]]), np.random.default_rng(0)).hidden
-    Baskets(1 users, 3 items, 2 entries)
+    Baskets(1 user, 3 items, 2 entries)
     """
 
     k: int

@@ -15,7 +15,7 @@ from sepset.base.checks import whole
 from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import Frozen
-from sepset.base.text import described, listing
+from sepset.base.text import counted, described, listing
 from sepset.errors import ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.recommendation.baskets import Baskets
@@ -36,7 +36,7 @@ class Recommendations(Report, Result):
     >>> from sepset.learning.recommendation.baselines import Popularity
     >>> fitted = Popularity().fit(Baskets([["milk", "bread"], ["milk"], ["milk", "beer"], ["bread"]]))
     >>> fitted.recommend({"milk"}, k=2)
-    Recommendations(1 users; user 0: bread 0.5, beer 0.25)
+    Recommendations(1 user; user 0: bread 0.5, beer 0.25)
     """
 
     users: tuple[Hashable, ...]
@@ -75,7 +75,7 @@ class Recommendations(Report, Result):
 
     def __repr__(self) -> str:
         first = f"; user {self.users[0]}: {self._line(0)}" if self.users else ""
-        return f"Recommendations({len(self)} users{first}{'; ...' if len(self) > 1 else ''})"
+        return f"Recommendations({counted(len(self), 'user')}{first}{'; ...' if len(self) > 1 else ''})"
 
     def _shown(self) -> Shown:
         rows = [(str(self.users[k]), self._line(k)) for k in range(min(len(self), MOST_SHOWN))]

@@ -50,9 +50,8 @@ class InterventionDistanceResult(Report):
 
     def _shown(self) -> Shown:
         span = str(self.lower) if self.lower == self.upper else f"{self.lower} to {self.upper}"
-        rows = [(cause, effect) for cause, effect in self.wrong[:30]]
         title = f"structural intervention distance {span} of {self.num_pairs} pairs"
-        return Shown(("cause", "effect"), rows, title, words=2)
+        return Shown(("cause", "effect") if self.wrong else (), list(self.wrong), title, words=2)
 
 
 def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> InterventionDistanceResult:

@@ -17,7 +17,7 @@ from sepset.base.display import Shown, Tabulated
 from sepset.base.equality import same_value
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
-from sepset.base.text import brief, counted, listing
+from sepset.base.text import brief, counted, joined, listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -248,7 +248,7 @@ class DependencyNet(Frozen, Tabulated):
         yield "parameters", str(sum(cpd.num_parameters for cpd in self.cpds))
 
     def _shown(self) -> Shown:
-        return Shown((), list(self._facts()), self.name)
+        return Shown((), [*self._facts(), ("names", joined(v.name for v in self.variables))], self.name)
 
 
 def _conditional_cpd(model: MarkovNet, variable: Any) -> TableCPD:

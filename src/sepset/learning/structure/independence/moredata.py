@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sepset.base.checks import fraction, generator, number, whole
+from sepset.base.text import settings
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.learning.structure.columns import Columns
@@ -64,6 +65,9 @@ class MoreData:
         whole("num_rows", self.num_rows, least=1)
         whole("most_rows", self.most_rows, least=self.num_rows)
         number("growth", self.growth, above=1.0)
+
+    def __repr__(self) -> str:
+        return settings(self)
 
     def bind(self, columns: Any) -> BoundTest:
         """The test for columns of these names."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sepset.base.text import listing, nearest
+from sepset.base.text import listing, nearest, settings
 from sepset.errors import ArgumentError, ScopeError
 from sepset.graphs.graph import Graph
 from sepset.graphs.kinds import directed
@@ -66,6 +66,9 @@ class Callback:
 
     function: Callable[[tuple[str, ...], tuple[str, ...], tuple[str, ...]], Answer]
     needs_rows: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        return settings(self)
 
     def bind(self, columns: Any) -> BoundTest:
         """The oracle for columns of these names."""

@@ -12,7 +12,7 @@ from sepset.base.arraytypes import Ints
 from sepset.base.checks import whole
 from sepset.base.display import Shown
 from sepset.base.lazy import lazy
-from sepset.base.text import described, listing
+from sepset.base.text import counted, described, listing
 from sepset.cpds.table import TableCPD
 from sepset.errors import DataError, NotApplicable
 from sepset.graphs.graph import DAG
@@ -71,7 +71,7 @@ class LearnedModules(Learned[DAG]):
         return tie(BayesNet(*cpds), {f"module of {m.members[0]}": m.members for m in self.modules})
 
     def __repr__(self) -> str:
-        return f"LearnedModules({len(self.modules)} modules; {super().__repr__()})"
+        return f"LearnedModules({counted(len(self.modules), 'module')}; {super().__repr__()})"
 
     def _shown(self) -> Shown:
         rows = [(listing(m.members), listing(m.parents) if m.parents else "", f"{m.score:.7g}") for m in self.modules]
