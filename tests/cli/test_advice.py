@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 import sepset as ss
 from sepset import cli
+from sepset.cli.shared import UNREAD
 
 run = CliRunner()
 
@@ -81,6 +84,16 @@ def test_a_model_on_standard_input(tmp_path):
     path = tmp_path / "asia.bif"
     ss.write(ss.datasets.load("asia"), path)
     assert parsed("info", "-", input=path.read_bytes())["variables"] == 8
+
+
+def test_a_reader_that_goes_away_ends_the_command_in_silence():
+    """As in `sepset sample ... | head -1`: the rows are more than a pipe holds."""
+    line = [sys.executable, "-m", "sepset.cli", "sample", "asia", "--rows", "20000", "--out", "-"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"asia,")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == UNREAD
 
 
 def test_rows_through_pipes():
