@@ -147,7 +147,7 @@ def write_rows(rows: Dataset, out: Path) -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End with one line on standard error: exit code 2 for invalid input, 130 after Ctrl-C; silent if nobody reads."""
+    """End with one line on standard error: exit code 2 for invalid input, 130 after Ctrl-C; silent without a reader."""
     try:
         yield
         sys.stdout.flush()
