@@ -32,6 +32,13 @@ def test_a_missing_name_is_pointed_to(module, name, hint):
         find(name)
 
 
+def test_names_of_python_itself_get_no_advice():
+    """Tools ask every module for them; none is a misspelled name of ours."""
+    find, _, _ = namespace("sepset")
+    with pytest.raises(AttributeError, match=r"^module 'sepset' has no attribute '__wrapped__'$"):
+        find("__wrapped__")
+
+
 def test_nothing_is_imported_before_it_is_used():
     program = (
         "import sys, sepset.priors as p; "

@@ -91,6 +91,12 @@ def test_rows_that_are_wrong_are_refused(tmp_path, suffix):
         ss.read(written(tmp_path, suffix, "0.3 0.3 0.3"))
 
 
+@pytest.mark.parametrize("suffix", [s for s in FORMATS if s not in (".uai", ".net")])
+def test_no_tolerance_is_advised_for_rows_of_zeros(tmp_path, suffix):
+    with pytest.raises(ss.errors.FileFormatError, match=r"sums to 0; it should sum to one$"):
+        ss.read(written(tmp_path, suffix, "0 0 0"), tolerance=1.0)
+
+
 @each_format
 def test_a_larger_miss_can_be_allowed(tmp_path, suffix):
     model = ss.read(written(tmp_path, suffix, "0.3 0.3 0.3"), tolerance=0.2)

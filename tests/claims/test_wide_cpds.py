@@ -299,6 +299,47 @@ def test_divergences_that_have_no_closed_form_are_estimated_from_draws():
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_families_that_are_the_same_add_no_divergence(form):
+    """Whatever their marginals are, which for logistic CPDs of forty hidden parents no sum gives."""
+    score = ss.Real("score")
+    line = ss.LinearGaussian(score, [0.0, 1.0], covariance=0.5, by=Y)
+    net = ss.BayesNet(*network(form).cpds, line)
+    changed = net.with_cpds(ss.TableCPD(PARENTS[0], [0.5, 0.5]))
+    found = ss.evaluation.divergence(net, changed)
+    share = np.array([1.0 - PRIORS[0], PRIORS[0]])
+    assert found.total == pytest.approx(rel_entr(share, 0.5).sum(), abs=CLOSE)
+    assert ss.evaluation.divergence(net, net).total == 0.0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_likelihoods_of_a_parent_in_rows_that_observe_the_others(form):
+    given = {"p1": ss.Likelihood([0.3, 0.9])}
+    found = ss.predict(network(form), columns(without=HIDDEN), targets="p0", given=given).probabilities("p0")
+    weights = np.zeros((len(X), 2))
+    for first, second in itertools.product((0, 1), repeat=2):
+        x = set_to(set_to(X, 0, first), 1, second)
+        weights[:, first] += p_parents(x) * p_child(form, x, ON) * (0.3, 0.9)[second]
+    np.testing.assert_allclose(found, weights / weights.sum(axis=1, keepdims=True), rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["EM", "hard EM"])
+@pytest.mark.parametrize("form", FORMS)
+def test_em_with_a_real_child_of_the_child(form, hard):
+    """The child is hidden: its states weigh the rows that its line is fitted to, or the best one has them."""
+    means, score = np.array([100.0, 101.0]), ss.Real("score")
+    line = ss.LinearGaussian(score, means, covariance=0.5, by=Y)
+    scores = np.random.default_rng(2).normal(100.5, 12.0, len(X))
+    rows = columns(without=["y"]) | {"score": scores.tolist()}
+    method = ss.HardEM(start="model") if hard else ss.EM(start="model")
+    found = ss.fit(ss.BayesNet(*network(form).cpds, line), rows, method, **one_step())
+    distance = (scores[:, None] - means) ** 2
+    weights = both(p_on(form, X)) * np.exp(distance.min(axis=1, keepdims=True) - distance)
+    weights = np.eye(2)[weights.argmax(axis=1)] if hard else weights / weights.sum(axis=1, keepdims=True)
+    expected = weights.T @ scores / weights.sum(axis=0)
+    np.testing.assert_allclose(found.model.cpd("score").intercept.ravel(), expected, rtol=CLOSE)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_are_completed_by_their_best_states(form):
     filled = ss.impute(network(form), gaps(), kind="map").dataset
     for row in range(len(X)):

@@ -363,3 +363,20 @@ def test_complete_cells():
         holed.require_complete("Fitting")
     with pytest.raises(DataError, match="column 'r' misses one cell"):
         holed.require_complete("Fitting", ["r"])
+
+
+@given(tables())
+def test_a_dataset_of_a_dataset_infers_nothing_again(table):
+    variables, columns = table
+    once = Dataset(columns, variables)
+    assert Dataset(once).equals(once)
+    assert Dataset(once).variables == once.variables
+
+
+def test_measured_whole_numbers_stay_measured():
+    measured = Dataset({"score": [1.0, 2.0, 2.0]}, [score])
+    assert Dataset(measured).variables[0] == score
+    guessed = Dataset({"score": [1.0, 2.0, 2.0], "w": [1.0, 2.0, 1.0]})
+    again = Dataset(guessed, weights="w")
+    assert again.variables.names == ("score",)
+    assert again.variables[0] == guessed.variables["score"]

@@ -122,3 +122,18 @@ def test_shares_survive_tiny_weights():
 
 def test_symmetric_part():
     assert symmetric(np.array([[1.0, 2.0], [4.0, 1.0]])).tolist() == [[1.0, 3.0], [3.0, 1.0]]
+
+
+@pytest.mark.parametrize("seed", [14500, 14613, 14649, 25154])
+def test_children_integrated_out_of_ill_conditioned_lines_leave_nothing(seed):
+    """The errors of a whitened vector are relative to its length: a small number in it can be all rounding."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(2, 6))
+    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    covariance = symmetric((turn * 10.0 ** rng.uniform(-10, 0, size)) @ turn.T)
+    slope = rng.normal(size=(1, size, size)) * 10.0 ** rng.integers(-4, 5, size=(1, size, size))
+    line = Forms.from_linear(rng.normal(size=(1, size)), slope, Cholesky.of(covariance[None]))
+    children = np.arange(size, 2 * size)
+    left = line.without(children, line.block(children), integrate=True)
+    assert not left.K.any()
+    assert not left.h.any()

@@ -203,7 +203,7 @@ def split(*branches):
         (TABLE | {"given": ["b"]}, "cpds[0]"),
         (TABLE | {"rows": [[0.5, 0.5, 0]]}, "expected 2 x 3 numbers; found 3"),
         (TABLE | {"rows": []}, "expected 2 x 3 numbers; found 0"),
-        (TABLE | {"rows": [[0.5, 0.5, 0], [0, 0, 0.9]]}, "the row of b given a=True sums to 0.9, not to one"),
+        (TABLE | {"rows": [[0.5, 0.5, 0], [0, 0, 0.9]]}, "the row of b given a=True sums to 0.9; it should sum to one"),
         (TABLE | {"rows": [[0.5, 0.5, 0], [-1, 1, 1]]}, "finite and >= 0"),
         (TABLE | {"rows": [[[0.5]], [[0.5]]]}, "expected numbers"),
         (TABLE | {"block": ""}, "non-empty"),

@@ -23,6 +23,8 @@ def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
     names = sorted(homes)
 
     def find(name: str) -> Any:
+        if name.startswith("__"):  # asked by Python and its tools, of every module
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         if name not in homes:
             from sepset.base.foreign import hint  # only for a wrong name
             from sepset.base.text import nearest

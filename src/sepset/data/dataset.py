@@ -105,7 +105,11 @@ class Dataset(Frozen, Tabulated):
         weights: ArrayLike | str | None,
     ) -> None:
         by_name = weights if isinstance(weights, str) else None
-        source = frame._plain_columns() if isinstance(frame, Dataset) else frame
+        source, notes_kept = frame, None
+        if isinstance(frame, Dataset):
+            source = frame._plain_columns()
+            if scope is None:  # nothing is inferred again: a real column of few whole numbers stays real
+                scope, notes_kept = Variables(v for v in frame.variables if v.name != by_name), frame.notes
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
         bound, columns, notes = bind_frame(
@@ -113,7 +117,7 @@ class Dataset(Frozen, Tabulated):
         )
         given = weights if by_name is None else opened.numbers(by_name)
         kept = frame.weights if isinstance(frame, Dataset) and given is None else given
-        inherited = frame.notes if isinstance(frame, Dataset) and scope is None else notes
+        inherited = notes if notes_kept is None else notes_kept
         self._fill(bound, columns, num_rows, None if kept is None else row_weights(kept, num_rows), inherited)
 
     def _fill(

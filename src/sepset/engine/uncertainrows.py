@@ -21,7 +21,7 @@ from sepset.factors.table import Table
 from sepset.inference.capabilities import answer_rows
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowMoments, Workers
-from sepset.inference.method import Prepared, dense
+from sepset.inference.method import Prepared, dense, prepare
 from sepset.variables.evidence import KINDS, Evidence, Likelihood, Not, Soft, resolve
 from sepset.variables.universe import Variables
 
@@ -123,7 +123,7 @@ def weighted(prepared: Prepared, weights: Mapping[int, Floats]) -> Prepared:
         return prepared
     problem = prepared.problem
     tables = [Single(Table(problem.variables[v], w), [v]) for v, w in sorted(weights.items())]  # type: ignore[arg-type]
-    return prepared.method.prepare(replace(problem, blocks=(*problem.blocks, *tables)))
+    return prepare(prepared.method, replace(problem, blocks=(*problem.blocks, *tables)))
 
 
 def answers(

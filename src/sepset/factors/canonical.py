@@ -261,9 +261,13 @@ class Forms:
 
 
 def _difference(whole: Floats, turned: Floats, right: Floats, error: Floats) -> Floats:
-    """`whole - turned @ right`, exactly zero where the difference is within rounding of its terms."""
+    """`whole - turned @ right`, exactly zero where the difference is within rounding of its terms.
+
+    Errors of a whitened vector are relative to its length, not to each of its numbers; so are those of products.
+    """
     result = np.asarray(whole - turned @ right)
-    result[np.abs(result) <= error * (np.abs(whole) + np.abs(turned) @ np.abs(right))] = 0.0
+    lengths = np.sqrt((turned**2).sum(axis=2, keepdims=True)) * np.sqrt((right**2).sum(axis=1, keepdims=True))
+    result[np.abs(result) <= error * (np.abs(whole) + lengths)] = 0.0
     return result
 
 

@@ -393,18 +393,14 @@ class PreparedForms:
         if self._whole is not None:
             return capabilities.summed_marginals(self._whole, rows, weights, workers)
         deferred = {form.factors[0]: i for i, form in enumerate(self.problem.forms) if form.is_deferred}
-        shapes = enumerate(self.problem.shapes)
-        totals: list[Any] = [[] if number in deferred else np.zeros(shape) for number, shape in shapes]
+        parts: list[list[Any]] = [[] for _ in self.problem.shapes]
         log_partition = np.empty(len(rows))
         for places, some in _alike(rows):
             found = self._counted(some, [*deferred.values()], weights[places], workers)
             log_partition[places] = found.log_partition
-            for number, (total, one) in enumerate(zip(totals, found.factors, strict=True)):
-                if number in deferred:
-                    total.append(one)
-                else:
-                    total += one
-        joined = [_joined(total) if number in deferred else total for number, total in enumerate(totals)]
+            for part, one in zip(parts, found.factors, strict=True):
+                part.append(one)
+        joined = [_joined(part) if number in deferred else sum(part) for number, part in enumerate(parts)]
         return RowCounts(tuple(joined), log_partition)
 
     def _counted(self, rows: EvidenceRows, used: Sequence[int], weights: Floats, workers: Workers) -> RowCounts:

@@ -21,7 +21,7 @@ from sepset.io.jsonvariables import (
     found_all,
     names,
 )
-from sepset.io.record import ADVICE, Misses, row_name
+from sepset.io.record import Misses, wrong_sum
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 
@@ -71,7 +71,7 @@ def _read_table(
         return item.made(lambda: TableCPD.from_form(child, item, parents=given, block=block))
 
     def error(row: int, total: float) -> FileFormatError:
-        return item["rows"].error(f"{row_name(child.name, given, row)} sums to {total:.9g}, not to one{ADVICE}")
+        return item["rows"].error(wrong_sum(child.name, given, row, total))
 
     kept, tolerance = misses.settled(child.name, rows, error)
     return item.made(lambda: TableCPD(child, kept.reshape(-1), given=given, block=block, tolerance=tolerance))

@@ -30,9 +30,6 @@ MARGIN = 1e-12
 NEGLIGIBLE = 1e-6
 """A number that is negative by less is a zero, as single precision leaves it."""
 
-ADVICE = " (read(..., tolerance=) allows more)"
-"""The advice about a row that does not sum to one."""
-
 T = TypeVar("T")
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -322,9 +319,17 @@ def _row_error(
     record: TableRecord, parents: tuple[Discrete, ...], source: Source, row: int, total: float
 ) -> FileFormatError:
     mark = record.rows[row] if len(record.rows) else record.mark
-    return source.error(
-        f"{row_name(record.child, parents, row)} sums to {total:.9g}; it should sum to one{ADVICE}", mark
-    )
+    return source.error(wrong_sum(record.child, parents, row, total), mark)
+
+
+def wrong_sum(child: str, parents: Sequence[Discrete], row: int, total: float) -> str:
+    """The message about a row that does not sum to one; no tolerance makes a distribution of zeros.
+
+    >>> wrong_sum("a", (), 0, 0.9)
+    'the row of a sums to 0.9; it should sum to one (read(..., tolerance=) allows more)'
+    """
+    advice = " (read(..., tolerance=) allows more)" if total > 0.0 else ""
+    return f"{row_name(child, parents, row)} sums to {total:.9g}; it should sum to one{advice}"
 
 
 def row_name(child: str, parents: Sequence[Discrete], row: int) -> str:

@@ -24,12 +24,13 @@ from sepset.data.scatter import check_range
 from sepset.engine.bound import Bound
 from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.factors.algebra import Columns
+from sepset.factors.regression import Regression
 from sepset.inference.capabilities import plan_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows
 from sepset.inference.conflict import refuse_impossible
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import Method, Prepared, prepare
-from sepset.inference.values import Value
+from sepset.inference.values import Value, replaced
 from sepset.learning.blocks import Blocks, FlatStatistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
@@ -138,9 +139,15 @@ class Expectation:
         return with_values(self.engine.prepared, values), first
 
     def _prepared_for(self, own: Sequence[AnyParameters]) -> Prepared:
-        """The method prepared for these parameters, whose factors depend on the question."""
-        network = self.blocks.template.with_parameters([one.engine_form for one in own])
-        return prepare(self.engine.method, network.problem())
+        """The method prepared for these parameters, some of whose factors depend on the question.
+
+        Regressions are about numbers from their origin, as the rows are.
+        """
+        problem = self.blocks.template.with_parameters([one.engine_form for one in own]).problem()
+        if self.origin:
+            values = enumerate(value for one in own for value in one.engine_values)
+            problem = replaced(problem, {n: value for n, value in values if isinstance(value, Regression)})
+        return prepare(self.engine.method, problem)
 
     def complete(self, model: BayesNet) -> Expected:
         """The statistics of the rows completed by their most probable values, and the log density of all that."""

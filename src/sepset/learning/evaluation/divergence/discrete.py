@@ -19,7 +19,6 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
-from sepset.cpds.cpd import CPD
 from sepset.cpds.discrete import is_discrete
 from sepset.cpds.lineargaussian import is_linear_gaussian
 from sepset.engine.engine import Engine
@@ -80,13 +79,13 @@ class Truth:
         """The divergence by its parts: the graph, and the parameters of each family."""
         model = _matched(self.network, model, _require_kind)
         gaps, families = list[float](), dict[str, float]()
-        for child in self._deepest_first:
+        for child in self.deepest_first:
             gaps.append(self._graph_gap(child, model))
             families[child] = self._parameter_gap(child, model)
         return Parts(max(math.fsum(gaps), 0.0), {cpd.child.name: families[cpd.child.name] for cpd in model.cpds})
 
     @lazy
-    def _deepest_first(self) -> list[str]:
+    def deepest_first(self) -> list[str]:
         """The variables, those at the end of the longest paths first: if one is refused, then before the others run."""
         dag, depth = self.network.dag, dict[str, int]()
         for name in dag.topological_order:
@@ -118,13 +117,16 @@ class Truth:
     def _parameter_gap(self, child: str, model: BayesNet) -> float:
         if child not in self._states.model.variables:
             return self._real.parameter_gap(model, child)
-        scope = (*model.parents(child), child)
-        if self._is_wide(model, child) and set(scope) == {*self.network.parents(child), child}:
-            return self._wide_gap(self.network.cpd(child), model.cpd(child))
+        scope, own = (*model.parents(child), child), self.network.cpd(child)
+        is_one_family = set(scope) == {*self.network.parents(child), child}
+        if is_same(own, model.cpd(child)):  # whatever its marginal is
+            return 0.0
+        if is_one_family and self._is_wide(model, child):
+            return max(expected_log(self._states, own) - expected_log(self._states, model.cpd(child)), 0.0)
         joint = self._joint(scope)
         rows = joint.reshape(-1, joint.shape[-1])
         theirs = conditional_table(model, child, scope).reshape(rows.shape)
-        if set(scope) == {*self.network.parents(child), child}:
+        if is_one_family:
             ours = conditional_table(self.network, child, scope).reshape(rows.shape)
         else:
             ours = np.divide(rows, rows.sum(axis=1, keepdims=True), out=np.zeros_like(rows), where=rows > 0)
@@ -132,12 +134,6 @@ class Truth:
 
     def _is_wide(self, model: BayesNet, child: str) -> bool:
         return num_entries(model.cpd(child).scope) > WIDEST
-
-    def _wide_gap(self, ours: CPD, theirs: CPD) -> float:
-        """The gap of a family that has no table, from expected logarithms; zero for equal parameters."""
-        if is_same(ours, theirs):
-            return 0.0
-        return max(expected_log(self._states, ours) - expected_log(self._states, theirs), 0.0)
 
     def _joint(self, scope: Sequence[str]) -> Floats:
         """The marginal over discrete variables, with its axes in the order asked."""

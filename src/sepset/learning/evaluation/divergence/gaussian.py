@@ -30,6 +30,7 @@ from sepset.errors import TooLarge
 from sepset.factors.coordinates import entries, places, width
 from sepset.inference.capabilities import moments
 from sepset.inference.method import ContextMoments, Method
+from sepset.learning.evaluation.divergence.expectedlog import is_same
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Vector
 
@@ -75,7 +76,9 @@ class GaussianTruth:
 
     def parameter_gap(self, model: BayesNet, child: str) -> float:
         """The loss from the child's regressions beyond that from the graph; infinite if only one is deterministic."""
-        cpd = line_of(model, child)
+        own, cpd = line_of(self.network, child), line_of(model, child)
+        if is_same(own, cpd):  # whatever its marginal is
+            return 0.0
         weights = self._weights(cpd.by)
         ours, theirs = self._regression(cpd), _lines(cpd)
         slope, apart = ours.coefficients - theirs.coefficients, ours.intercept - theirs.intercept
