@@ -49,7 +49,7 @@ def graph(n: int, density: float, repelling: float, seed: int) -> Any:
     return ss.MarkovNet(alone, *blocks, variables=[item])
 
 
-def views(size: int, labels: int, seed: int) -> tuple[Any, Any, Any]:
+def views(size: int, labels: int, seed: int, noise: float = 0.15) -> tuple[Any, Any, Any]:
     """Depths of two boxes from two noisy views: the model, its array and the truth."""
     import numpy as np
 
@@ -61,8 +61,8 @@ def views(size: int, labels: int, seed: int) -> tuple[Any, Any, Any]:
     depth[(abs(rows - 0.4) < 0.2) & (abs(columns - 0.3) < 0.15)] = labels - 2
     depth[(abs(rows - 0.6) < 0.2) & (abs(columns - 0.7) < 0.15)] = labels // 2
     texture = rng.random((size, size + labels))
-    left = np.take_along_axis(texture, np.arange(size) + depth, axis=1) + rng.normal(0.0, 0.15, depth.shape)
-    right = texture + rng.normal(0.0, 0.15, texture.shape)
+    left = np.take_along_axis(texture, np.arange(size) + depth, axis=1) + rng.normal(0.0, noise, depth.shape)
+    right = texture + rng.normal(0.0, noise, texture.shape)
     costs = np.stack([np.abs(left - right[:, k : k + size]) for k in range(labels)], axis=-1)
     pixel = ss.Discrete.array("pixel", depth.shape, states=labels)
     seen = ss.potentials.over_scopes(
@@ -97,21 +97,30 @@ def maxima_converge_less(size: int = 8, runs: int = 20, couplings: Sequence[floa
 
 
 def most_states_are_certain(size: int = 10, runs: int = 10, couplings: Sequence[float] = (0.3, 0.6, 1.0)) -> Finding:
-    """Variables with one best state in convex beliefs that converged, and the width of the graph of the others."""
+    """Variables with one best state in beliefs that converged, and the width of the graph of the others.
+
+    Beliefs on loops rarely have ties; convex ones have them wherever the linear program is not tight.
+    """
     import sepset as ss
 
-    figures, decided, widths = [], [], []
+    figures, decided, widths, looped = [], [], [], []
     for coupling in couplings:
+        loopy = [ss.map_assignment(glass(size, coupling, seed), method=ss.LoopyBP(0.5)) for seed in range(runs)]
+        looped += (shares := [1.0 - one.info["ties"] / size**2 for one in loopy if is_converged(one)])
+        figures += [
+            (f"converged on loops, coupling {coupling:g}", len(shares) / runs),
+            (f"share of variables with one best state on loops, coupling {coupling:g}", share(shares)),
+        ]
         rows = [row for seed in range(runs) if (row := tied_part(glass(size, coupling, seed))) is not None]
         decided.append(share([1.0 - tied / size**2 for tied, _ in rows]))
         widths.append(max((width for _, width in rows), default=0.0))
         figures += [
-            (f"converged, coupling {coupling:g}", len(rows) / runs),
-            (f"share of variables with one best state, coupling {coupling:g}", decided[-1]),
-            (f"largest width of the rest, coupling {coupling:g}", widths[-1]),
+            (f"converged with convex numbers, coupling {coupling:g}", len(rows) / runs),
+            (f"share of variables with one best state, convex, coupling {coupling:g}", decided[-1]),
+            (f"largest width of the rest, convex, coupling {coupling:g}", widths[-1]),
         ]
     figures.append((f"width of a grid of {size} x {size}", float(ss.graphs.treewidth_bounds(grid(size))[1])))
-    return Finding(figures, decided[0] > 0.5 and widths[0] < size)
+    return Finding(figures, share(looped) > 0.9 and decided[0] > 0.5 and widths[0] < size)
 
 
 def grid(size: int) -> Any:
@@ -245,13 +254,32 @@ def messages_beat_solvers(sizes: Sequence[int] = (10, 20, 30)) -> Finding:
     return Finding(figures, ahead[-1] and all(same))
 
 
-def expansions_and_trees_are_best(size: int = 48, labels: int = 8, steps: int = 60) -> Finding:
-    """Depths from two views: energies above the best bound, relative, and seconds; also that of the true depths."""
+def expansions_and_trees_are_best(
+    size: int = 48, labels: int = 16, steps: int = 60, runs: int = 3, noises: Sequence[float] = (0.15, 0.3)
+) -> Finding:
+    """Depths from two views: mean energies above the best bound, relative, and mean seconds.
+
+    Where views have little noise, all messages find the optimum; the claim is about the noisiest.
+    """
+    figures, above, times = list[tuple[str, float | str]](), dict[str, float](), dict[str, float]()
+    for noise in noises:
+        rows = [depths(size, labels, seed, noise, steps) for seed in range(runs)]
+        above = {name: share([row[0][name] for row in rows]) for name in rows[0][0]}
+        times = {name: share([row[1][name] for row in rows]) for name in rows[0][0]}
+        figures += [(f"energy above the bound, {name}, noise {noise:g}", e) for name, e in above.items()]
+        figures += [(f"seconds, {name}, noise {noise:g}", t) for name, t in times.items()]
+    both, others = ("expansions", "TRW-S"), ("max-product", "swaps", "coordinate ascent")
+    is_lower = max(above[name] for name in both) < 0.5 * min(above[name] for name in others)
+    return Finding(figures, is_lower and times["expansions"] < min(times["TRW-S"], times["max-product"]))
+
+
+def depths(size: int, labels: int, seed: int, noise: float, steps: int) -> tuple[dict[str, float], dict[str, float]]:
+    """The energy of each method above the best bound, relative, and its seconds, after a pass that compiles."""
     import numpy as np
 
     import sepset as ss
 
-    net, _, _ = views(size, labels, 0)
+    net, _, _ = views(size, labels, seed, noise)
     methods = {
         "expansions": ss.AlphaExpansion(),
         "TRW-S": ss.TRWS(),
@@ -261,14 +289,12 @@ def expansions_and_trees_are_best(size: int = 48, labels: int = 8, steps: int = 
     }
     energies, times, bound = {}, {}, -np.inf
     for name, method in methods.items():
+        ss.map_assignment(net, method=method, until=1)
         start = now()
         found = ss.map_assignment(net, method=method, until=ss.Until(steps=steps, tolerance=1e-7))
         energies[name], times[name] = -found.log_value, now() - start
         bound = max(bound, -found.bound)
-    figures = [(f"energy above the bound, {name}", (e - bound) / bound) for name, e in energies.items()]
-    figures += [(f"seconds, {name}", t) for name, t in times.items()]
-    first, others = max(energies["expansions"], energies["TRW-S"]), ("max-product", "swaps", "coordinate ascent")
-    return Finding(figures, all(first <= energies[name] + CLOSE for name in others))
+    return {name: (energy - bound) / abs(bound) for name, energy in energies.items()}, times
 
 
 def near_the_optimum(size: int = 40) -> Finding:

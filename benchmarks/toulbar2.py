@@ -57,11 +57,11 @@ class Costs:
             functions.append(([v for v in scope if v not in found], flat))
         return cls(cards, functions, found)
 
-    def problem(self) -> Any:
-        """The problem in toulbar2."""
+    def problem(self, vac: int = 0) -> Any:
+        """The problem in toulbar2, with virtual arc consistency to a depth."""
         import pytoulbar2
 
-        made = pytoulbar2.CFN(resolution=DIGITS)
+        made = pytoulbar2.CFN(resolution=DIGITS, vac=vac)
         for v, num in enumerate(self.cards):
             made.AddVariable(f"v{v}", range(num))
         for scope, costs in self.functions:
@@ -69,10 +69,10 @@ class Costs:
         return made
 
 
-def solve(costs: Costs, limit: float) -> Solved:
+def solve(costs: Costs, limit: float, *, vac: int = 0) -> Solved:
     """The best assignment within a time; a variable in no function takes its first state."""
     start = now()
-    made = costs.problem()
+    made = costs.problem(vac)
     built = now()
     found = made.Solve(timeLimit=max(1, round(limit)))
     end = now()

@@ -12,6 +12,7 @@ from benchmarks.worker import Lab
 
 SECONDS, QUICK = 60.0, 5.0
 TOLERANCE, PROVED = 1e-4, 1e-6
+SHARE, LEAST = 0.9, 0.2  # of the CPU: where the first is not reached, more time makes up for it, for the second at most
 TIME = 900.0  # seconds for one instance, reading and compiling included
 
 
@@ -62,16 +63,32 @@ def load(name: str) -> tuple[Any, dict[str, Any]]:
 
 
 def solve(name: str, limit: float) -> Solved:
-    """The default without clique trees, after a short run that compiles."""
+    """The default without clique trees, after a short run that compiles; the least seconds of a few runs.
+
+    A search has its time on the wall clock, toulbar2 on that of the CPU: where the CPU is measured and others use it
+    too, a search that ended without a proof is repeated with as much time as makes them equal.
+    """
+    from benchmarks.toulbar2 import ROUNDS, SLOW
+
+    model, evidence = load(name)
+    search(model, evidence, 1.0, 2)
+    found = search(model, evidence, limit)
+    if found.gap > PROVED * max(1.0, abs(found.value)):
+        share = found.seconds / limit
+        return found if share > SHARE else search(model, evidence, limit / max(share, LEAST))
+    times = [found.seconds]
+    while len(times) < ROUNDS and sum(times) < SLOW:
+        times.append(search(model, evidence, limit).seconds)
+    return found._replace(seconds=min(times))
+
+
+def search(model: Any, evidence: Any, limit: float, steps: int = 1000) -> Solved:
+    """One search, with its seconds."""
     import sepset as ss
     from benchmarks.measure import now
 
-    model, evidence = load(name)
-    method = ss.inference.AutomaticSearch()
-    ss.map_assignment(model, given=evidence, method=method, until=ss.Until(steps=2, seconds=1.0))
-    start = now()
-    until = ss.Until(steps=1000, tolerance=1e-7, seconds=limit)
-    found = ss.map_assignment(model, given=evidence, method=method, until=until)
+    start, until = now(), ss.Until(steps=steps, tolerance=1e-7, seconds=limit)
+    found = ss.map_assignment(model, given=evidence, method=ss.inference.AutomaticSearch(), until=until)
     return Solved(found.log_value, found.gap, now() - start, str(found.info["search"]))
 
 
@@ -86,12 +103,12 @@ def solve_toulbar2(name: str, limit: float) -> Solved:
     tables = [([place[v.name] for v in factor.scope], np.asarray(factor.values)) for factor in model.factors]
     found = {place[v]: model.variables[v].states.index(state) for v, state in evidence.items()}
     cards = [v.num_states for v in model.variables]
-    one = toulbar2.solve(toulbar2.Costs.of(cards, tables, found), limit)
+    one, _, alone = toulbar2.timed(toulbar2.Costs.of(cards, tables, found), limit)
     if not one.codes:
-        return Solved(-math.inf, math.inf, one.alone, "toulbar2")
+        return Solved(-math.inf, math.inf, alone.best, "toulbar2")
     entries = np.array([values[tuple(one.codes[v] for v in scope)] for scope, values in tables])
     with np.errstate(divide="ignore"):
-        return Solved(float(np.log(entries).sum()), 0.0 if one.is_proved else math.inf, one.alone, "toulbar2")
+        return Solved(float(np.log(entries).sum()), 0.0 if one.is_proved else math.inf, alone.best, "toulbar2")
 
 
 def compared(lab: Lab, name: str, reference: Reference, limit: float) -> tuple[Comparison, Comparison, bool]:

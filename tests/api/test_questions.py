@@ -9,6 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.api import questions as verbs
+from sepset.engine import assignments
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 METHODS = [None, ss.inference.BruteForce(), ss.VariableElimination(), ss.CliqueTree()]
@@ -130,16 +131,14 @@ def test_predictions_are_those_of_the_engine():
 
 
 def test_a_search_comes_before_exact_answers_that_take_long(monkeypatch):
-    from sepset.api import questions
-
     rng = np.random.default_rng(0)
     pixel = ss.Discrete.array("pixel", (5, 5))
     net = ss.MarkovNet.potts(pixel, 0.7, log_values=rng.normal(size=(5, 5, 2)))
     exact = ss.map_assignment(net)
     assert "search" not in exact.info
-    monkeypatch.setattr(questions, "TIMED", 1)
+    monkeypatch.setattr(assignments, "TIMED", 1)
     assert "search" not in ss.map_assignment(net).info
-    monkeypatch.setattr(questions, "LONG", 0.0)
+    monkeypatch.setattr(assignments, "LONG", 0.0)
     found = ss.map_assignment(net)
     assert found.info["search"] == "MinCut"
     assert "seconds" in str(found.info["why"])
@@ -148,7 +147,6 @@ def test_a_search_comes_before_exact_answers_that_take_long(monkeypatch):
 
 
 def test_an_exact_answer_follows_a_search_without_proof(monkeypatch):
-    from sepset.api import questions
     from sepset.inference.map.choice import automatic
 
     rng = np.random.default_rng(1)
@@ -156,7 +154,7 @@ def test_an_exact_answer_follows_a_search_without_proof(monkeypatch):
     glass = ss.MarkovNet.ising(spin, 3.0 * rng.normal(size=len(spin.grid_edges())))
     exact = ss.map_assignment(glass)
     for name, value in {"TIMED": 1, "LONG": 0.0}.items():
-        monkeypatch.setattr(questions, name, value)
+        monkeypatch.setattr(assignments, name, value)
     for stage in ("_pursued", "_closed"):
         monkeypatch.setattr(automatic, stage, lambda task, found, budget: found)  # no proof
     monkeypatch.setattr(automatic, "LargeNeighborhood", lambda restarts: ss.ICM())
@@ -177,7 +175,7 @@ def test_an_exact_answer_follows_a_search_that_cannot_begin(monkeypatch):
         variables=[x, y],
     )
     exact = ss.map_assignment(net)
-    monkeypatch.setattr(verbs, "LONG", -1.0)
+    monkeypatch.setattr(assignments, "LONG", -1.0)
     again = ss.map_assignment(net)
     assert again.guarantees["assignment"] is ss.Guarantee.EXACT
     assert again.log_value == exact.log_value

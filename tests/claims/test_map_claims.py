@@ -23,7 +23,7 @@ def test_maxima_converge_less_often_than_sums():
 def test_most_variables_are_certain_where_couplings_are_weak():
     found = map_claims.most_states_are_certain(4, 3, (0.3, 1.0))
     assert found.agrees
-    certain = figures(found, "one best state")
+    certain = figures(found, "one best state, convex")
     assert certain[0] > certain[1]
 
 
@@ -51,11 +51,10 @@ def test_messages_have_the_bound_of_the_program():
 
 
 def test_expansions_and_trees_have_the_lowest_energies():
-    """Those of max-product, which decodes all passes and improves them, are as low on some pictures."""
-    above = dict(map_claims.expansions_and_trees_are_best(16, 5, 40).figures)
-    best = max(above[f"energy above the bound, {name}"] for name in ("expansions", "TRW-S"))
+    above = dict(map_claims.expansions_and_trees_are_best(20, 8, 40, 2, (0.3,)).figures)
+    best = max(above[f"energy above the bound, {name}, noise 0.3"] for name in ("expansions", "TRW-S"))
     for name in ("swaps", "max-product", "coordinate ascent"):
-        assert best <= above[f"energy above the bound, {name}"] + 1e-9
+        assert best < above[f"energy above the bound, {name}, noise 0.3"]
 
 
 def test_pictures_are_solved_almost_exactly_and_the_truth_costs_more():

@@ -135,6 +135,22 @@ def test_rows_with_missing_cells(tmp_path: Path) -> None:
     assert set(ss.read(out).variables.names) == {*rows.columns, "kind"}
 
 
+def test_mixed_rows_with_missing_cells(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["low", "high"], 300)
+    rows = pd.DataFrame({"kind": kind, "x": 3.0 * (kind == "high") + rng.normal(size=300)})
+    rows.loc[::7, "kind"], rows.loc[3::7, "x"] = None, None
+    csv, out = tmp_path / "rows.csv", tmp_path / "model.json"
+    rows.to_csv(csv, index=False)
+    refused = run.invoke(cli.app, ["learn", str(csv), "-o", str(out)])
+    assert "'kind' misses 43 cells" in str(refused.exception or refused.output)
+    assert "--method structural-em" in str(refused.exception or refused.output)
+    facts = parsed("learn", csv, "-o", out, "--method", "structural-em")
+    assert facts["edges"] == [["kind", "x"]]
+    found = ss.read(out).cpd("x")
+    assert sorted(np.ravel(found.intercept)) == pytest.approx([0.0, 3.0], abs=0.3)
+
+
 def test_columns_that_tell_nothing(csv: Path, tmp_path: Path) -> None:
     """They are refused in one line that names the option; with it they are left out, and named."""
     out, frame = tmp_path / "model.json", pd.read_csv(csv)

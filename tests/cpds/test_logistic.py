@@ -107,9 +107,9 @@ def test_estimates_recover_the_table():
 
 def test_the_slope_is_that_of_the_loss():
     cpd = LogisticCPD(X, {A: 1.0, B: [0.0, 1.0, 2.0]})
-    from sepset.cpds.logistic import _Fit
+    from sepset.cpds.logistic import PenalizedFit
 
-    fit = _Fit(cpd.statistics(random_rows(cpd, 200, 0)), 0.7)
+    fit = PenalizedFit(cpd.statistics(random_rows(cpd, 200, 0)), 0.7)
     point = np.random.default_rng(1).normal(size=fit.size)
     slope = fit.loss(point)[1]
     for i, unit in enumerate(np.eye(fit.size)):

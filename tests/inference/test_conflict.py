@@ -66,6 +66,29 @@ def test_a_model_that_excludes_everything_is_blamed_itself():
     assert float(ss.log_partition(model)) == -math.inf
 
 
+def test_the_first_factor_that_excludes_everything_is_named():
+    """By enumeration of the products of the first factors."""
+    seen = set()
+    for seed in range(120):
+        rng = np.random.default_rng([seed, 9])
+        variables = [ss.Discrete(f"v{i}", int(rng.integers(1, 4))) for i in range(4)]
+        tables, total, first = [], 1.0, None
+        for number in range(6):
+            scope = sorted(rng.choice(4, int(rng.integers(1, 4)), replace=False).tolist())
+            values = (rng.random([variables[v].num_states for v in scope]) < rng.choice([0.1, 0.4, 0.7])).astype(float)
+            tables.append(ss.Table([variables[v] for v in scope], values))
+            total = total * values.reshape([variables[v].num_states if v in scope else 1 for v in range(4)])
+            if first is None and not total.any():
+                first = number, values.any()
+        if first is None:
+            continue
+        why = "allows no joint state that those before it allow" if first[1] else "is zero everywhere"
+        with pytest.raises(ss.ImpossibleEvidence, match=rf"Factor {first[0]} over 'v\d'.* {why}\. Correct it"):
+            ss.map_assignment(ss.MarkovNet(*tables, variables=variables))
+        seen.add(first)
+    assert len(seen) > 6
+
+
 def test_no_proper_subset_is_impossible():
     """By enumeration of every subset of the findings blamed."""
     checked = 0

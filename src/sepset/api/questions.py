@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import os
-import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from sepset.base.checks import whole
 from sepset.base.foreign import translated
-from sepset.base.threads import OutOfTime, ending_at
 from sepset.engine.kept import engine_for
-from sepset.errors import NotApplicable, TooLarge
-from sepset.models.model import offers
+from sepset.errors import NotApplicable
 from sepset.variables.evidence import Given
 from sepset.variables.variable import State, VariableLike
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
-
     from sepset.data.counts import Counts
     from sepset.data.dataset import Dataset
     from sepset.data.families import Family
@@ -190,40 +182,10 @@ def map_assignment(
     >>> ss.map_assignment(ss.datasets.load("student"), given={"letter": "weak"}).assignment["grade"]
     'C'
     """
-    question: dict[str, Any] = {"given": given, "over": over, "k": k}
-    options: dict[str, Any] = {"start": start, "until": until, "checkpoint": checkpoint}
-    if _searches(method):
-        return _searched(model, method, question, **options, seed=seed, progress=progress)
-    if method is not None and any(value is not None for value in options.values()):
-        named = " and ".join(f"{name}=" for name, value in options.items() if value is not None)
-        raise NotApplicable(f"{named} is for methods that search, such as ICM(); {type(method).__name__} does not.")
-    first: MapResult | None = None
-    refused: TooLarge | None = None
-    begun, half = time.monotonic(), _half(until)
-    if method is None and over is None and k == 1 and (why := _too_long(model, given, half)):
-        with suppress(TooLarge, NotApplicable):  # a factor without a table, which clique trees may not need
-            options["until"] = _rest(until, begun)
-            first = _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
-        if first is not None and (until is not None or first.guarantees["assignment"].value == "exact"):
-            return first
-    try:
-        with ending_at(begun + half):
-            return engine_for(model, method).map_assignment(given=given, over=over, k=k)
-    except TooLarge as refusal:
-        if first is not None:
-            return first
-        if method is not None or (over is not None and k > 1):
-            raise
-        why, refused = str(refusal), refusal if over is not None else None
-    except OutOfTime:
-        why = f"An exact answer takes longer than {half:.3g} seconds."
-    options["until"] = _rest(until, begun)
-    try:
-        return _searched(model, None, question, why=why, **options, seed=seed, progress=progress)
-    except (TooLarge, NotApplicable):
-        if refused is None:
-            raise
-    raise refused  # the search needs a table that an exact answer does without: its reason says more
+    from sepset.engine.assignments import SearchOptions, best_assignment
+
+    options = SearchOptions(start, until, seed, progress, checkpoint)
+    return best_assignment(model, method, given=given, over=over, k=k, options=options)
 
 
 @translated
@@ -254,58 +216,6 @@ def max_marginals(model: Model, *, given: Given = None, method: Method | None = 
     (('yes',), 1.83, True)
     """
     return engine_for(model, method).max_marginals(given=given)
-
-
-TIMED, LONG = 500, 10.0
-"""In models of so many variables a search comes before an exact answer of more than these seconds."""
-
-
-def _half(until: Until | int | None) -> float:
-    """Half of the seconds that are given: after them a search is better than an exact answer."""
-    seconds = getattr(until, "seconds", None)
-    return math.inf if seconds is None else float(seconds) / 2.0
-
-
-def _rest(until: Until | int | None, begun: float) -> Until | int | None:
-    """The same rule with the seconds that are left."""
-    seconds = getattr(until, "seconds", None)
-    if until is None or isinstance(until, int) or seconds is None:
-        return until
-    return replace(until, seconds=max(0.0, seconds - (time.monotonic() - begun)))
-
-
-def _too_long(model: Model, given: Given, most: float) -> str:
-    """Why an exact answer would take long, or nothing; its plan is used if it is asked for after all."""
-    if len(model.variables) < TIMED:
-        return ""
-    from sepset.inference.method import TimesBest, can
-
-    engine = engine_for(model)
-    if engine.joints or not can(engine.prepared, TimesBest):
-        return ""
-    try:
-        with ending_at(time.monotonic() + most):
-            seconds = engine.prepared.best_seconds(engine.evidence(given))
-    except TooLarge:
-        return ""
-    except OutOfTime:
-        return f"The plan of an exact answer takes longer than {most:.3g} seconds."
-    return f"An exact answer would take about {seconds:.3g} seconds." if seconds > min(LONG, most) else ""
-
-
-def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:
-    """Whether a method searches for assignments."""
-    return offers(method, "assign")
-
-
-def _searched(
-    model: Model, method: Assigns | None, question: Mapping[str, Any], *, why: str = "", **options: Any
-) -> MapResult:
-    """The assignment that a search finds."""
-    from sepset.engine.assignments import SearchOptions, searched
-
-    found: MapResult = searched(engine_for(model), method, **question, options=SearchOptions(**options), why=why)
-    return found
 
 
 @translated

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sepset.learning.evaluation.validation import Validation
     from sepset.learning.fit import FitResult, LearningMethod
     from sepset.models.bayesnet import BayesNet
+    from sepset.variables.universe import Variables
     from sepset.variables.variable import Discrete
 
 
@@ -311,10 +312,10 @@ def estimator_of(
             raise ScopeError("mle has no prior; --sample-size goes with bdeu and methods that iterate.")
         return MLE(unseen=(unseen or Unseen.refuse).value)
     if name is Estimator.k2:
-        return Bayes(_with_regressions(K2(), template, rows))
+        return Bayes(with_regressions(K2(), template.variables, rows))
     if name is Estimator.bdeu:
-        return Bayes(_with_regressions(BDeu(10.0 if sample_size is None else sample_size), template, rows))
-    prior = None if sample_size is None else _with_regressions(BDeu(sample_size), template, rows)
+        return Bayes(with_regressions(BDeu(10.0 if sample_size is None else sample_size), template.variables, rows))
+    prior = None if sample_size is None else with_regressions(BDeu(sample_size), template.variables, rows)
     return _iterative(name)(prior=prior, **(settings or {}))
 
 
@@ -329,13 +330,13 @@ def _iterative(name: Estimator) -> Callable[..., LearningMethod]:
     return known.get(name, GradientAscent)
 
 
-def _with_regressions(prior: Any, template: BayesNet, rows: Path | Dataset) -> Any:
+def with_regressions(prior: Any, variables: Variables, rows: Path | Dataset) -> Any:
     """The prior; for networks with real variables, together with a prior of each linear Gaussian."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset
     from sepset.learning.estimation.weakpriors import weak_line_priors
 
-    reals = [v for v in template.variables if not v.is_discrete]
+    reals = [v for v in variables if not v.is_discrete]
     if not reals:
         return prior
     columns = rows.select(reals) if isinstance(rows, Dataset) else read_dataset(rows, reals)

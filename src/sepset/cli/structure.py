@@ -11,7 +11,17 @@ import typer
 
 from sepset.base.text import listing
 from sepset.cli.application import AsJson, MissingText, Seed, app
-from sepset.cli.learning import Bar, Checkpoint, Estimator, Out, Rows, estimator_of, hidden_variable, read_rows
+from sepset.cli.learning import (
+    Bar,
+    Checkpoint,
+    Estimator,
+    Out,
+    Rows,
+    estimator_of,
+    hidden_variable,
+    read_rows,
+    with_regressions,
+)
 from sepset.cli.shared import INTERRUPTED, require_model_file, show
 from sepset.errors import DataError, ScopeError
 
@@ -109,7 +119,7 @@ def learn(
 
     require_model_file(out)
     rows, dropped = _informative(read_rows(data, None, weights, missing), is_dropping=drop_uninformative)
-    chosen = _method(method, level, penalty, _test(rows))
+    chosen = _method(method, level, penalty, rows)
     options: dict[str, Any] = {} if chosen is None else {"method": chosen}
     found = learn_structure(
         rows,
@@ -128,6 +138,12 @@ def learn(
         raise typer.Exit(INTERRUPTED)
 
 
+COMPLETING = (Search.structural_em, Search.find_hidden, Search.latent_tree)
+"""The methods that take rows with missing cells."""
+
+MISSING_REMEDY = "Say --method structural-em, which sums over what is missing, or leave those rows out."
+
+
 UNDIRECTED = (Search.graphical_lasso, Search.neighborhoods)
 """The methods whose result is a Markov network."""
 
@@ -136,7 +152,8 @@ TESTED = (Search.pc, Search.mmhc)
 """The methods that test independences."""
 
 
-def _method(search: Search, level: float | None, penalty: float | None, test: Any) -> StructureMethod[Any] | None:
+def _method(search: Search, level: float | None, penalty: float | None, rows: Dataset) -> StructureMethod[Any] | None:
+    """The method by its name; raises where rows miss cells that it needs."""
     from sepset.learning.structure.classes.ges import GES
     from sepset.learning.structure.exact.search import ExactSearch
     from sepset.learning.structure.exact.trees import ChowLiu
@@ -154,8 +171,10 @@ def _method(search: Search, level: float | None, penalty: float | None, test: An
         raise ScopeError(f"--penalty goes with {' and '.join(UNDIRECTED)}; the method is {search.value}.")
     if level is not None and search not in TESTED:
         raise ScopeError(f"--level goes with {' and '.join(TESTED)}; the method is {search.value}.")
+    if search not in COMPLETING:
+        rows.require_complete(f"The method {search.value}", remedy=MISSING_REMEDY)
     charge = EXTENDED_BIC if penalty is None else penalty
-    tested: dict[str, Any] = {"test": test, "level": 0.05 if level is None else level}
+    tested: dict[str, Any] = {"test": _test(rows), "level": 0.05 if level is None else level}
     known: dict[Search, Any] = {
         Search.default: lambda: None,
         Search.hill_climb: lambda: HillClimb(tabu=20, restarts=5),
@@ -224,7 +243,8 @@ def _fitted(found: Learned[Any], rows: Dataset, sample_size: float | None) -> Ba
     from sepset.models.defaults import template_of
 
     if found.columns.has_missing or len(found.dag) > len(found.columns):
-        return found.fit(EM(BDeu(10.0 if sample_size is None else sample_size))).model
+        prior = with_regressions(BDeu(10.0 if sample_size is None else sample_size), rows.variables, rows)
+        return found.fit(EM(prior)).model
     return found.fit(estimator_of(Estimator.bdeu, sample_size, None, template_of(found.dag, rows), rows)).model
 
 

@@ -291,7 +291,7 @@ class Weights(JointStates[LogisticCPD]):
         that never occur get weight zero.
         """
         density: WeightPrior | None = None if prior is None else prior.density
-        fit = _Fit(stats, 0.0 if density is None else density.precision)
+        fit = PenalizedFit(stats, 0.0 if density is None else density.precision)
         if density is not None and density.rate > 0:
             return self.at(minimize_sparse(fit.loss, np.zeros(fit.size), self.penalized * density.rate))
         return self.at(minimize(fit.loss, np.zeros(fit.size)))
@@ -388,7 +388,7 @@ class Weights(JointStates[LogisticCPD]):
         return self._by_state(towards - table * towards.sum(axis=-1, keepdims=True))
 
 
-class _Fit:
+class PenalizedFit:
     """The penalized negative log-likelihood over bias and weights, first states held at zero."""
 
     def __init__(self, known: Configurations, precision: float) -> None:
@@ -399,11 +399,13 @@ class _Fit:
         self.size = sum(self.sizes) * (self.k - 1)
 
     def unpack(self, flat: Floats) -> tuple[Floats, list[Floats]]:
+        """The biases, and the weights of each parent's states; those of first states are zero."""
         rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(sum(self.sizes), self.k - 1)], axis=1)
         bias, *rest = np.split(rows, np.cumsum(self.sizes)[:-1])
         return bias[0], [np.concatenate([np.zeros((1, self.k)), part]) for part in rest]
 
     def loss(self, flat: Floats) -> tuple[float, Floats]:
+        """The penalized negative log-likelihood, and its gradient."""
         bias, weights = self.unpack(flat)
         logits = np.tile(bias, (len(self.counts), 1))
         for axis, part in enumerate(weights):

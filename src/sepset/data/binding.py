@@ -251,11 +251,12 @@ def _restore(variable: Discrete | Vector, codes: AnyInts | Floats) -> str | None
     a text, no cell holds it and cells are missing, they are that state; with two such states, they could be either, and
     are refused. Categories are no work of `read_csv`.
     """
-    if not isinstance(variable, Discrete) or not all(isinstance(state, str) for state in variable.states):
+    if not isinstance(variable, Discrete) or READ_AS_MISSING.isdisjoint(variable.states):
         return None
     taken = [code for code, state in enumerate(variable.states) if state in READ_AS_MISSING]
     missing = codes == MISSING
-    if not taken or not missing.any() or np.isin(codes, taken).any():
+    is_text = all(isinstance(state, str) for state in variable.states)
+    if not is_text or not missing.any() or np.isin(codes, taken).any():
         return None
     if len(taken) > 1:
         raise DataError(

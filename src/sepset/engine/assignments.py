@@ -1,8 +1,11 @@
-"""Assignments by methods that search: names and states become codes of a wired model, and back."""
+"""The best assignment of a model: exact, or by methods that search a wired model, in names and states."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +15,17 @@ from sepset.base.arraytypes import Ints
 from sepset.base.checks import generator, whole
 from sepset.base.membership import without
 from sepset.base.text import brief
+from sepset.base.threads import OutOfTime, ending_at
 from sepset.engine.jointfindings import takes_joints
-from sepset.errors import ArgumentError, ImpossibleEvidence, TooLarge
+from sepset.engine.kept import engine_for
+from sepset.errors import ArgumentError, ImpossibleEvidence, NotApplicable, TooLarge
 from sepset.inference.assignment import AssignmentTask, Assigns, Found
 from sepset.inference.conflict import impossible
 from sepset.inference.iterate import Until
 from sepset.inference.mapresult import Assignment, MapResult
-from sepset.inference.method import Rewrites, can
+from sepset.inference.method import Method, Rewrites, TimesBest, can
 from sepset.inference.result import Guarantee, Told
-from sepset.models.model import NamedModel
+from sepset.models.model import Model, NamedModel, offers
 from sepset.problem import Problem
 from sepset.variables.array import VariableArray
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -30,7 +35,12 @@ from sepset.variables.variable import VariableLike
 if TYPE_CHECKING:
     import os
 
+    from typing_extensions import TypeIs
+
     from sepset.engine.engine import Engine
+
+TIMED, LONG = 500, 10.0
+"""In models of so many variables a search comes before an exact answer of more than these seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,103 @@ class SearchOptions:
     seed: int | np.random.Generator = 0
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
+
+    @property
+    def half(self) -> float:
+        """Half of the seconds that are given: after them a search is better than an exact answer."""
+        return math.inf if self._seconds is None else self._seconds / 2.0
+
+    @property
+    def _seconds(self) -> float | None:
+        return self.until.seconds if isinstance(self.until, Until) else None
+
+    def since(self, begun: float) -> SearchOptions:
+        """The same with the seconds that are left."""
+        if not isinstance(self.until, Until) or self._seconds is None:
+            return self
+        left = max(0.0, self._seconds - (time.monotonic() - begun))
+        return replace(self, until=replace(self.until, seconds=left))
+
+    def refuse_if_any(self, method: object) -> None:
+        """Raise if options of a search are given with a method that does not search."""
+        about = {"start": self.start, "until": self.until, "checkpoint": self.checkpoint}
+        named = [f"{name}=" for name, value in about.items() if value is not None]
+        if named:
+            raise NotApplicable(
+                f"{' and '.join(named)} is for methods that search, such as ICM(); {type(method).__name__} does not."
+            )
+
+
+def best_assignment(
+    model: Model,
+    method: Method | Assigns | None,
+    *,
+    given: Given,
+    over: VariableLike | Iterable[VariableLike] | None,
+    k: int,
+    options: SearchOptions,
+) -> MapResult:
+    """The most probable assignment by a method; None: exact, or by search where that does not fit or takes long."""
+    if _searches(method):
+        return searched(engine_for(model), method, given=given, over=over, k=k, options=options)
+    if method is not None:
+        options.refuse_if_any(method)
+        return engine_for(model, method).map_assignment(given=given, over=over, k=k)
+    return _exact_or_searched(engine_for(model), given=given, over=over, k=k, options=options)
+
+
+def _searches(method: Method | Assigns | None) -> TypeIs[Assigns]:
+    """Whether a method searches for assignments."""
+    return offers(method, "assign")
+
+
+def _exact_or_searched(
+    engine: Engine,
+    *,
+    given: Given,
+    over: VariableLike | Iterable[VariableLike] | None,
+    k: int,
+    options: SearchOptions,
+) -> MapResult:
+    """Exact, unless that is known to take long, does not fit, or is not done after half of the seconds."""
+    question: dict[str, Any] = {"given": given, "over": over, "k": k}
+    begun, first = time.monotonic(), None
+    if over is None and k == 1 and (why := _too_long(engine, given, options.half)):
+        with suppress(TooLarge, NotApplicable):  # a factor without a table, which clique trees may not need
+            first = searched(engine, None, **question, options=options.since(begun), why=why)
+        if first is not None and (options.until is not None or first.guarantees["assignment"] is Guarantee.EXACT):
+            return first
+    try:
+        with ending_at(begun + options.half):
+            return engine.map_assignment(**question)
+    except TooLarge as refusal:
+        if first is not None:
+            return first
+        if over is not None and k > 1:
+            raise
+        why, refused = str(refusal), refusal
+    except OutOfTime:
+        why, refused = f"An exact answer takes longer than {options.half:.3g} seconds.", None
+    try:
+        return searched(engine, None, **question, options=options.since(begun), why=why)
+    except (TooLarge, NotApplicable):
+        if refused is None or over is None:
+            raise
+    raise refused  # the search needs a table that an exact answer does without: its reason says more
+
+
+def _too_long(engine: Engine, given: Given, most: float) -> str:
+    """Why an exact answer would take long, or nothing; its plan is used if it is asked for after all."""
+    if len(engine.model.variables) < TIMED or engine.joints or not can(engine.prepared, TimesBest):
+        return ""
+    try:
+        with ending_at(time.monotonic() + most):
+            seconds = engine.prepared.best_seconds(engine.evidence(given))
+    except TooLarge:
+        return ""
+    except OutOfTime:
+        return f"The plan of an exact answer takes longer than {most:.3g} seconds."
+    return f"An exact answer would take about {seconds:.3g} seconds." if seconds > min(LONG, most) else ""
 
 
 @takes_joints

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import reduce
+from math import prod
+from operator import mul
+from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, TooLarge
+from sepset.factors.algebra import Factor
 from sepset.inference.method import AnswersQueries
 from sepset.problem import Problem
 from sepset.variables.evidence import KINDS, Evidence
 from sepset.variables.variable import Discrete
+
+MOST_FACTORS, MOST_ENTRIES = 2000, 10**6
+"""The most factors among which the one that excludes everything is looked for, and the largest table for that."""
 
 
 def minimal_conflict(prepared: AnswersQueries, evidence: Evidence) -> tuple[int, ...]:
@@ -63,7 +71,8 @@ def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEviden
     conflict = minimal_conflict(prepared, evidence)
     if not conflict:
         return ImpossibleEvidence(
-            "The model gives every assignment probability zero: its factors contradict each other."
+            f"The model gives every assignment probability zero: its factors contradict each other."
+            f"{_excluding(prepared.problem)}"
         )
     findings = ", ".join(_describe(prepared, evidence, v) for v in conflict)
     if len(conflict) == 1:
@@ -73,6 +82,47 @@ def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEviden
     return ImpossibleEvidence(
         f"The evidence has probability zero: {findings} {why}{_relations(prepared.problem, conflict)}"
     )
+
+
+def _excluding(problem: Problem) -> str:
+    """The first factor that allows nothing of what those before it allow; empty if that is not easily found."""
+    if problem.forms or problem.num_factors > MOST_FACTORS or not all(v.is_discrete for v in problem.variables):
+        return ""
+    possible, enough = 0, problem.num_factors
+    try:
+        while enough - possible > 1:
+            middle = (possible + enough) // 2
+            possible, enough = (possible, middle) if _is_zero(problem, range(middle)) else (middle, enough)
+        if not _is_zero(problem, range(enough)):  # the zero is that of a constant, or of numbers that are too small
+            return ""
+        is_alone = _is_zero(problem, range(enough - 1, enough))
+    except TooLarge:
+        return ""
+    names = listing(problem.variables[v].name for v in problem.scope(enough - 1))
+    why = "is zero everywhere" if is_alone else "allows no joint state that those before it allow"
+    return f" Factor {enough - 1} over {names} {why}. Correct it, or put a small number in place of zeros."
+
+
+def _is_zero(problem: Problem, numbers: range) -> bool:
+    """Whether the product of these factors is zero everywhere, by elimination of the cheapest variable first."""
+    factors = list(problem.factors(numbers))
+    while not any(factor.log_total == -np.inf for factor in factors):
+        left = {v for factor in factors for v in factor.scope}
+        if not left:
+            return False
+        size = {v: prod(u.num_states for u in _around(v, factors)) for v in left}
+        first = min(left, key=lambda v: (size[v], v.name))
+        if size[first] > MOST_ENTRIES:
+            raise TooLarge(f"A table of {size[first]:,} entries is too large to find what excludes everything.")
+        near = [factor for factor in factors if first in factor.scope]
+        factors = [factor for factor in factors if first not in factor.scope]
+        factors.append(reduce(mul, near).marginalize([first]))
+    return True
+
+
+def _around(variable: Any, factors: Iterable[Factor]) -> set[Any]:
+    """The variables that are in some factor with this one."""
+    return {u for factor in factors if variable in factor.scope for u in factor.scope}
 
 
 def _relations(problem: Problem, conflict: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.graphs.layered.crossings import Orders, _changes, ordered
+from sepset.graphs.layered.crossings import Orders, changes, ordered
 
 
 def counted(joins, orders):
@@ -32,7 +32,7 @@ def test_counts_and_moves_against_pairs(seed):
     state = Orders(joins, orders)
     before = counted(joins, orders)
     assert state.crossings() == before
-    change = _changes(state._gains(1))
+    change = changes(state.gains(1))
     for item, to in itertools.product(range(5), repeat=2):
         moved = orders[1].tolist()
         moved.insert(to, moved.pop(item))

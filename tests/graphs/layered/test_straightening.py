@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.graphs.layered.straightening import _median, straightened
+from sepset.graphs.layered.straightening import nearest_median, straightened
 
 
 def test_a_block_stays_in_order_and_moves_as_one():
@@ -45,4 +45,4 @@ def test_edges_become_shorter_and_distances_hold(seed):
 )
 def test_medians(points, at, expected):
     places = [x for x, _ in points]
-    assert _median(places, [(k, weight) for k, (_, weight) in enumerate(points)], at) == expected
+    assert nearest_median(places, [(k, weight) for k, (_, weight) in enumerate(points)], at) == expected

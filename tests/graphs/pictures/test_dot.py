@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sepset.graphs.pictures.dot import _quoted, dot
+from sepset.graphs.pictures.dot import dot, quoted
 from sepset.graphs.pictures.sketch import Box, Link, Row, Sketch
 
 
@@ -16,5 +16,5 @@ def test_boxes_and_links():
 
 
 def test_quotes():
-    assert _quoted('a"b\\') == r'"a\"b\\"'
-    assert _quoted("one\ntwo", "three") == r'"one two\nthree"'
+    assert quoted('a"b\\') == r'"a\"b\\"'
+    assert quoted("one\ntwo", "three") == r'"one two\nthree"'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sepset.graphs.pictures.mermaid import _escaped, mermaid
+from sepset.graphs.pictures.mermaid import escaped, mermaid
 from sepset.graphs.pictures.sketch import Box, Link, Row, Sketch
 
 
@@ -23,5 +23,5 @@ def test_boxes():
 
 
 def test_escapes():
-    assert _escaped('"]; end') == "#34;#93;#59; end"
-    assert _escaped("é_1") == "é_1"
+    assert escaped('"]; end') == "#34;#93;#59; end"
+    assert escaped("é_1") == "é_1"

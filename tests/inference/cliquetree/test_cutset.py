@@ -75,7 +75,7 @@ def test_less_memory_fixes_more_variables_and_every_case_fits():
     sizes = []
     for memory in (600, 1600, 6400, 2**20):
         engine = ss.prepare(model, method=CutsetConditioning(memory=memory))
-        plan = engine.prepared._plan((), Evidence())
+        plan = engine.prepared.plan((), ())
         assert 8 * max(3 * plan.largest, 2 * plan.total_size) <= memory
         assert plan.num_cases == 2 ** len(plan.cutset)
         assert plan.total_cost == plan.num_cases * plan.cost

@@ -104,7 +104,7 @@ def test_memory_is_respected_and_more_of_it_never_takes_more_steps(monkeypatch):
         value, allocated, filled, steps = run_counted(monkeypatch, model, memory)
         assert value == pytest.approx(truth, abs=CLOSE)
         assert RESULT_BYTES * filled == allocated <= memory
-        planned = RecursiveConditioning(memory=memory).prepare(problem)._plan((), Evidence())
+        planned = RecursiveConditioning(memory=memory).prepare(problem).plan((), ())
         assert steps == planned.steps
         assert planned.memory == allocated
         counts.append(steps)

@@ -181,9 +181,7 @@ def test_groups_of_hundreds_need_no_table():
 def test_what_does_not_reduce_is_named():
     bits = [ss.Discrete(f"b{i}") for i in range(4)]
     hard = FactorBlock([[0, 1, 2]], (2, 2, 2), values=np.r_[0.0, np.ones(7)])
-    with pytest.raises(
-        ss.errors.NotApplicable, match=r"factor 0 over 3 variables \('b0', 'b1', 'b2', ...\) has impossib"
-    ):
+    with pytest.raises(ss.errors.NotApplicable, match=r"factor 0 over 3 variables \('b0', 'b1', 'b2'\) has impossib"):
         ss.map_assignment(ss.MarkovNet(hard, variables=bits), method=ss.QPBO())
     apart = FactorBlock([[0, 1, 2, 3]], (2,) * 4, values=RobustPotts(-1.0))
     with pytest.raises(ss.errors.NotApplicable, match="favors unequal states"):

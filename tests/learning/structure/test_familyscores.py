@@ -11,8 +11,12 @@ import sepset as ss
 from sepset.learning.structure import familyscores
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer, check_kinds
+from sepset.learning.structure.scores.evidence import BDs, LeaveOneOut
+from sepset.learning.structure.scores.gaussian import BGe
 from sepset.learning.structure.scores.likelihood import AIC, BIC, LogLikelihood
+from sepset.learning.structure.scores.normalized import FNML, QNML
 from sepset.learning.structure.structureprior import EdgePenalty, EdgeProbabilities
+from support.enumerated_classes import classes, parents_of
 
 SCORES = [BIC(), AIC(), LogLikelihood(), ss.BDeu(7.0), ss.K2()]
 
@@ -89,6 +93,27 @@ def test_rows_set_by_intervention_count_for_other_families_only() -> None:
     natural = {name: cells[~is_set] for name, cells in rows.items()}
     assert scorer.family(1, (0,)) == pytest.approx(Scorer(Columns.of(natural), ss.BDeu(1.0)).family(1, (0,)))
     assert scorer.family(0, (1,)) == pytest.approx(Scorer(Columns.of(rows), ss.BDeu(1.0)).family(0, (1,)))
+
+
+def test_members_of_a_class_have_equal_scores_if_the_score_says_so() -> None:
+    """All 185 classes of DAGs over four columns, with equal and with fractional weights."""
+    reals = dict(zip("abcd", np.random.default_rng(0).normal(size=(4, 30)), strict=True))
+    for seed in (0, 2):
+        states = columns_of(seed)
+        four = Columns(states.dataset.select(list("abcd")))
+        prior = ss.BayesNet.random(
+            ss.DAG("abcd", [("a", "b"), ("b", "c"), ("a", "d")]),
+            states={v.name: v.states for v in four.variables},
+            seed=1,
+        )
+        own = [*SCORES, ss.priors.BDe(prior, 4.0), LeaveOneOut(ss.BDeu(3.0)), BDs(2.0), FNML(), QNML()]
+        cases = [(four, score) for score in own if seed == 0 or not isinstance(score, FNML | QNML)]
+        for columns, score in [*cases, (Columns.of(reals), BIC()), (Columns.of(reals), BGe())]:
+            scorer, spread = Scorer(columns, score), 0.0
+            for members in classes(4).values():
+                totals = [scorer.total(parents_of(edges, 4)) for edges in members]
+                spread = max(spread, max(totals) - min(totals))
+            assert (spread < 1e-9) == score.is_equivalent, (score, spread)
 
 
 def test_the_evidence_of_a_prior_network() -> None:

@@ -54,6 +54,11 @@ def test_resumed_averages_are_uninterrupted(tmp_path: Path, method: StructureAve
     np.testing.assert_array_equal(again.edges, whole.edges)
 
 
+def test_averages_need_a_method() -> None:
+    with pytest.raises(ArgumentError, match=r"structure_posterior takes a method such as .*; found None"):
+        ss.structure_posterior(DATA, method=None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("method", [*WITHOUT, *BY_TESTS, *BY_PENALTY], ids=lambda m: repr(m)[:40])
 def test_a_checkpoint_that_nobody_keeps(tmp_path: Path, method: StructureMethod[Any]) -> None:
     rows = REALS if method in BY_PENALTY else DATA

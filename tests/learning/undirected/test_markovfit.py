@@ -26,5 +26,5 @@ def test_the_density_is_that_of_the_gaussian():
 def test_a_result_prints_itself():
     found = MarkovFitResult(gaussian_markov_net([Real("a")], MEAN[:1], K[:1, :1]), -3.0, method=None)
     assert found.status is Status.COMPLETED
-    assert repr(found).startswith("MarkovFitResult(MarkovNet(1 variables")
+    assert repr(found).startswith("MarkovFitResult(MarkovNet(1 variable,")
     assert found.log_likelihood == pytest.approx(-3.0)

@@ -10,7 +10,7 @@ import pytest
 import sepset as ss
 from sepset.data.dataset import Dataset
 from sepset.errors import ArgumentError, NotApplicable
-from sepset.learning.undirected.pseudolikelihood import _problem, fitted_pairs
+from sepset.learning.undirected.pseudolikelihood import fitted_pairs, pairwise_problem
 
 RNG = np.random.default_rng(0)
 A = RNG.integers(0, 3, 80)
@@ -41,7 +41,7 @@ def test_the_maximum_by_enumeration():
     assert float(found.info["log pseudo-likelihood"]) == pytest.approx(best)
     codes = tuple(ROWS.codes(v) for v in ROWS.variables)
     assert found.log_likelihood == pytest.approx(np.log(joint[codes]).sum())
-    problem = _problem(ROWS, PAIRS)
+    problem = pairwise_problem(ROWS, PAIRS)
     theta = np.concatenate([np.log(f.values).ravel() for f in found.model.factors])
     value, slope = problem.loss(theta, 0.0)
     assert value == pytest.approx(-best / 80)
@@ -49,7 +49,7 @@ def test_the_maximum_by_enumeration():
 
 
 def test_slopes_are_differences():
-    problem = _problem(ROWS, PAIRS)
+    problem = pairwise_problem(ROWS, PAIRS)
     theta = np.random.default_rng(1).normal(size=problem.starts[-1])
     value, slope = problem.loss(theta, 0.3)
     for i in range(len(theta)):

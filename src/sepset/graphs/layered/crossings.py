@@ -111,7 +111,7 @@ class Orders:
         which = order[joined][::-1] if flip else order[joined]
         order[joined] = which[np.argsort(sums[which] / side.degrees[which], kind="stable")]
 
-    def _gains(self, k: int) -> Floats32:
+    def gains(self, k: int) -> Floats32:
         """The crossings that go when an item of a layer, left of another, comes to be right of it; by places."""
         order = self.orders[k]
         self.work += len(order) ** 2
@@ -124,9 +124,9 @@ class Orders:
         """Move items of a layer to their best places, until none gains; the crossings that went."""
         if self.work >= MOST_WORK:
             return 0
-        order, saved, gain = self.orders[k], 0.0, self._gains(k)
+        order, saved, gain = self.orders[k], 0.0, self.gains(k)
         while self.work < MOST_WORK:
-            best = _changes(gain).min(axis=1)
+            best = changes(gain).min(axis=1)
             moving = np.argsort(best, kind="stable")[: np.count_nonzero(best)].tolist()
             self.work += len(order) * (len(order) + PER_MOVE * len(moving))
             if not moving:
@@ -139,7 +139,7 @@ class Orders:
 
     def drift(self, k: int) -> None:
         """Move each item of a layer to the first of its best places, also at no gain."""
-        gain, order = self._gains(k), self.orders[k]
+        gain, order = self.gains(k), self.orders[k]
         if gain.any() and self.work < MOST_WORK:
             self.work += PER_MOVE * len(order) ** 2
             found = list(range(len(order)))
@@ -170,10 +170,10 @@ def _moved(gain: Floats32, found: list[int], item: int) -> float:
     return gone
 
 
-def _changes(gain: Floats32) -> Floats32:
+def changes(gain: Floats32) -> Floats32:
     """The change of crossings if the item at each place moves before each item, and behind the last.
 
-    >>> _changes(np.array([[0.0, 2.0], [-2.0, 0.0]]))
+    >>> changes(np.array([[0.0, 2.0], [-2.0, 0.0]]))
     array([[ 0.,  0., -2.],
            [-2.,  0.,  0.]])
     """

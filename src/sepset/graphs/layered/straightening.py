@@ -51,7 +51,7 @@ class Blocks:
 
     def sweep(self, *, median: bool) -> None:
         """Move each block once to the right and once to the left, as far as it is drawn and has room."""
-        goal = _median if median else _mean
+        goal = nearest_median if median else _mean
         at = self.at
         for rightward in (True, False):
             for block in sorted(self.near, key=lambda b: (at[b], b), reverse=rightward):
@@ -76,7 +76,7 @@ def _mean(at: Sequence[float], near: Near, here: float) -> float:
     return total / weights
 
 
-def _median(at: Sequence[float], near: Near, here: float) -> float:
+def nearest_median(at: Sequence[float], near: Near, here: float) -> float:
     """The nearest weighted median to where the block is."""
     if len(near) == 1:
         return at[near[0][0]]

@@ -23,7 +23,7 @@ def dot(sketch: Sketch) -> str:
       n0 -> n1 [dir=both arrowtail=odot arrowhead=normal];
     }
     """
-    title = [f"  label={_quoted(sketch.caption)};"] if sketch.caption else []
+    title = [f"  label={quoted(sketch.caption)};"] if sketch.caption else []
     boxes = [f"  n{k} [{_box(box)}];" for k, box in enumerate(sketch.boxes)]
     links = [f"  n{link.source} -> n{link.target} [{_link(link)}];" for link in sketch.links]
     return "\n".join(["digraph {", *title, *boxes, *links, "}"])
@@ -35,7 +35,7 @@ def _box(box: Box) -> str:
     shape = SHAPES[box.kind]
     if box.color:
         shape = f'shape=box style="rounded,filled" fillcolor="{box.color}59"'
-    return f"label={_quoted(*lines)} {shape}{color}"
+    return f"label={quoted(*lines)} {shape}{color}"
 
 
 def _link(link: Link) -> str:
@@ -47,13 +47,13 @@ def _link(link: Link) -> str:
         found += " style=dashed"
     if link.width != Link.__dataclass_fields__["width"].default:
         found += f" penwidth={link.width:g}"
-    return found + (f" label={_quoted(link.label)}" if link.label else "")
+    return found + (f" label={quoted(link.label)}" if link.label else "")
 
 
-def _quoted(*lines: str) -> str:
+def quoted(*lines: str) -> str:
     """Lines as one string of Graphviz.
 
-    >>> _quoted('a "b"', "c")
+    >>> quoted('a "b"', "c")
     '"a \\\\"b\\\\"\\\\nc"'
     """
     escaped = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines)

@@ -30,19 +30,19 @@ def mermaid(sketch: Sketch) -> str:
 def _box(box: Box) -> str:
     lines = [box.name, *(" ".join([row.label, *map(percent, row.shares)]) for row in box.rows)]
     left, right = SHAPES[box.kind]
-    return f'{left}"{"<br/>".join(map(_escaped, lines))}"{right}'
+    return f'{left}"{"<br/>".join(map(escaped, lines))}"{right}'
 
 
 def _link(link: Link) -> str:
-    label = f'|"{_escaped(link.label)}"|' if link.label else ""
+    label = f'|"{escaped(link.label)}"|' if link.label else ""
     right = RIGHT[link.head].removeprefix("-" if link.dashed else " ")
     return f"{LEFT[link.tail]}{'-.-' if link.dashed else '--'}{right}{label}"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """A text inside quotes of Mermaid: other characters than letters, digits and simple marks by their numbers.
 
-    >>> _escaped('a "b" <c>')
+    >>> escaped('a "b" <c>')
     'a #34;b#34; #60;c#62;'
     """
     return "".join(c if c.isalnum() or c in " _.,:-+=%/()…" else f"#{ord(c)};" for c in text)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Int32s, Ints
+from sepset.base.text import listing
 from sepset.errors import NotApplicable
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import COUNT, GROUP, TABLE
@@ -121,10 +122,10 @@ def _require(holds: Any, wiring: Wiring, factors: Ints, method: object, problem:
     good = np.broadcast_to(holds, len(factors))
     if not good.all():
         f = int(factors[np.argmin(good)])
-        names = ", ".join(repr(wiring.name(i)) for i in wiring.scope(f)[:4].tolist())
+        names = listing((wiring.name(i) for i in wiring.scope(f).tolist()), 4)
         raise NotApplicable(
             f"{type(method).__name__} takes larger factors that become pairs; factor {wiring.numbers[f]} over "
-            f"{len(wiring.scope(f))} variables ({names}, ...) {problem}. Use MPLP() or CliqueTree()."
+            f"{len(wiring.scope(f))} variables ({names}) {problem}. Use MPLP() or CliqueTree()."
         )
 
 

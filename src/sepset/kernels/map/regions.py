@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.wires import Wires, conditional, factor_value
+from sepset.kernels.propagation.wires import Wires, factor_value
 
 FIXED, WAITING, GONE = range(3)
 """The marks of variables: at their present state; in the region; eliminated."""
@@ -45,6 +45,7 @@ class Region(NamedTuple):
         places, tables: the values of each message, the last variable fastest.
         first, following, sources: the messages about each variable, linked.
         large, small: room for one table each.
+        pairs: room for sums of tables over the variable that is eliminated, alone and with each one of `scope`.
         scope, steps, digits: room for the variables of a table, their strides and codes.
         trial: room for an assignment.
     """
@@ -69,6 +70,7 @@ class Region(NamedTuple):
     sources: Ints
     large: Floats
     small: Floats
+    pairs: Floats
     scope: Ints
     steps: Ints
     digits: Ints
@@ -151,9 +153,22 @@ def level_of(wires: Wires, region: Region, factors: Ints, i: int) -> int:
 
 @kernel(borrows=True)
 def fix(wires: Wires, region: Region, factors: Ints, i: int) -> None:
-    """Fix a variable of the region, and list those that it shared tables with again."""
+    """Fix a variable of the region, and list those that it shared tables with again, each once if they are few."""
+    count = gather(wires, region, factors, i)
     take_level(region, i)
     region.marks[i] = FIXED
+    if count == WIDEST:
+        relist_all(wires, region, factors, i)
+        return
+    for d in range(count):
+        region.digits[d] = region.scope[d]
+    for d in range(count):
+        relist(wires, region, factors, region.digits[d])
+
+
+@kernel(borrows=True)
+def relist_all(wires: Wires, region: Region, factors: Ints, i: int) -> None:
+    """List the variables that share factors or messages with `i` again."""
     for at in range(wires.degrees[i], wires.degrees[i + 1]):
         f = factors[wires.slots[at]]
         if region.owners[f] < 0:
@@ -209,6 +224,56 @@ def add_table(wires: Wires, region: Region, count: int, size: int, own: int, tab
 
 
 @kernel(borrows=True)
+def add_operand(wires: Wires, region: Region, count: int, size: int, own: int, table: Floats, base: int) -> None:
+    """Add a table to `pairs` if it is about at most one variable of `scope`, which is faster, or to `large`."""
+    others, start, offset, step, inner = 0, 0, size, 0, 1
+    for d in range(count):
+        if region.steps[d]:
+            others += 1
+            start, step, inner = offset, region.steps[d], wires.cards[region.scope[d]]
+        offset += size * wires.cards[region.scope[d]]
+    if others > 1:
+        add_table(wires, region, count, size, own, table, base)
+        return
+    for y in range(inner):
+        for x in range(size):
+            region.pairs[start + y * size + x] += table[base + y * step + x * own]
+
+
+@kernel(borrows=True)
+def clear_sums(wires: Wires, unary: Floats, region: Region, v: int, count: int, outer: int, loss: float) -> None:
+    """Make `large` and `pairs` zero, but for the unary terms."""
+    size = wires.cards[v]
+    for at in range(outer * size):
+        region.large[at] = 0.0
+    end = size
+    for d in range(count):
+        end += size * wires.cards[region.scope[d]]
+    for at in range(end):
+        region.pairs[at] = softened(unary[wires.states[v] + at], loss) if at < size else 0.0
+
+
+@kernel(borrows=True)
+def add_pairs(wires: Wires, region: Region, count: int, size: int) -> None:
+    """Add the sums of `pairs` to `large`; those of the variable alone go with the first pair."""
+    region.steps[:count] = 0
+    if not count:
+        add_table(wires, region, 0, size, 1, region.pairs, 0)
+    start = size
+    for d in range(count):
+        num, has = wires.cards[region.scope[d]], False
+        for at in range(start, start + num * size):
+            if d == 0:
+                region.pairs[at] += region.pairs[(at - start) % size]
+            has = has or region.pairs[at] != 0.0
+        if has:
+            region.steps[d] = size
+            add_table(wires, region, count, size, 1, region.pairs, start)
+            region.steps[d] = 0
+        start += num * size
+
+
+@kernel(borrows=True)
 def write_factor(wires: Wires, region: Region, f: int, codes: Ints, loss: float) -> None:
     """The values of a factor at all states of its waiting variables into `small`, the last one fastest."""
     first, last, at = wires.starts[f], wires.starts[f + 1], 0
@@ -232,7 +297,7 @@ def write_factor(wires: Wires, region: Region, f: int, codes: Ints, loss: float)
 
 @kernel(borrows=True)
 def add_factor(wires: Wires, region: Region, f: int, v: int, count: int, codes: Ints, loss: float) -> None:
-    """Add a factor to `large`."""
+    """Add a factor to `large` or `pairs`."""
     write_factor(wires, region, f, codes, loss)
     for d in range(count):
         region.steps[d] = 0
@@ -247,12 +312,12 @@ def add_factor(wires: Wires, region: Region, f: int, v: int, count: int, codes: 
             if region.scope[d] == j:
                 region.steps[d] = step
         step *= wires.cards[j]
-    add_table(wires, region, count, wires.cards[v], own, region.small, 0)
+    add_operand(wires, region, count, wires.cards[v], own, region.small, 0)
 
 
 @kernel(borrows=True)
 def add_message(wires: Wires, region: Region, m: int, v: int, count: int, codes: Ints) -> None:
-    """Add the message of an earlier elimination to `large`."""
+    """Add the message of an earlier elimination to `large` or `pairs`."""
     for d in range(count):
         region.steps[d] = 0
     step, own, base = 1, 0, region.places[m]
@@ -266,7 +331,7 @@ def add_message(wires: Wires, region: Region, m: int, v: int, count: int, codes:
             if region.scope[d] == j:
                 region.steps[d] = step
         step *= wires.cards[j]
-    add_table(wires, region, count, wires.cards[v], own, region.tables, base)
+    add_operand(wires, region, count, wires.cards[v], own, region.tables, base)
 
 
 @kernel(borrows=True)
@@ -275,9 +340,7 @@ def eliminate(
 ) -> None:
     """Eliminate a variable, given those in `scope` with `outer` joint states; its maxima become a message."""
     number, size = region.counts[NUM_GONE], wires.cards[v]
-    for at in range(outer):
-        for x in range(size):
-            region.large[at * size + x] = softened(unary[wires.states[v] + x], loss)
+    clear_sums(wires, unary, region, v, count, outer, loss)
     for at in range(wires.degrees[v], wires.degrees[v + 1]):
         f = factors[wires.slots[at]]
         if region.owners[f] < 0:
@@ -290,6 +353,7 @@ def eliminate(
             add_message(wires, region, m, v, count, codes)
             region.users[m] = number
         link = region.following[link]
+    add_pairs(wires, region, count, size)
     send(region, count, outer, size)
     region.order[number] = v
     region.marks[v] = GONE
@@ -409,154 +473,3 @@ def solve_region(
             relist(wires, region, factors, region.scopes[at])
     trace(wires, unary, factors, region, draws, codes, loss)
     return int(region.counts[NUM_GONE])
-
-
-def _grow_work(wires: Wires, *_: object) -> float:
-    return float(len(wires.cards)) + 10.0 * float(len(wires.slots))
-
-
-@kernel(work=_grow_work, borrows=True)
-def grow(wires: Wires, factors: Ints, root: int, seen: Bytes, members: Ints) -> int:
-    """Variables near a root, breadth first, as many as there is room for; their number.
-
-    Args:
-        seen: one mark per variable; those that are marked are not entered.
-        members: receives the variables, the nearest first.
-    """
-    members[0], seen[root], count, at = root, 1, 1, 0
-    while at < count and count < len(members):
-        i = members[at]
-        at += 1
-        for place in range(wires.degrees[i], wires.degrees[i + 1]):
-            f = factors[wires.slots[place]]
-            for s in range(wires.starts[f], wires.starts[f + 1]):
-                j = wires.scope[s]
-                if not seen[j] and count < len(members):
-                    members[count], seen[j] = j, 1
-                    count += 1
-    return count
-
-
-@kernel(work=_grow_work, borrows=True)
-def depths(wires: Wires, factors: Ints, roots: Ints, queue: Ints, out: Ints) -> None:
-    """The distance of each variable from the first root of its component.
-
-    Args:
-        roots: all variables; the first of each component is its root.
-        queue: room for one entry per variable.
-        out: receives the distances.
-    """
-    out[:] = -1
-    for root in roots:
-        if out[root] >= 0:
-            continue
-        queue[0], out[root], count, at = root, 0, 1, 0
-        while at < count:
-            i = queue[at]
-            at += 1
-            for place in range(wires.degrees[i], wires.degrees[i + 1]):
-                f = factors[wires.slots[place]]
-                for s in range(wires.starts[f], wires.starts[f + 1]):
-                    j = wires.scope[s]
-                    if out[j] < 0:
-                        queue[count], out[j] = j, out[i] + 1
-                        count += 1
-
-
-@kernel(borrows=True)
-def component(wires: Wires, factors: Ints, root: int, seen: Bytes, queue: Ints) -> int:
-    """The unseen variables that are joined to the root by unseen variables, into `queue`; their number."""
-    queue[0], seen[root], count, at = root, 1, 1, 0
-    while at < count:
-        i = queue[at]
-        at += 1
-        for place in range(wires.degrees[i], wires.degrees[i + 1]):
-            f = factors[wires.slots[place]]
-            for s in range(wires.starts[f], wires.starts[f + 1]):
-                j = wires.scope[s]
-                if not seen[j]:
-                    queue[count], seen[j] = j, 1
-                    count += 1
-    return count
-
-
-@kernel(borrows=True)
-def part_value(
-    wires: Wires, unary: Floats, factors: Ints, members: Ints, owners: Ints, stamp: int, codes: Ints, loss: float
-) -> float:
-    """The sum of all terms about some variables; each factor counts once, which its stamp says."""
-    total = 0.0
-    for i in members:
-        total += softened(unary[wires.states[i] + codes[i]], loss)
-        for place in range(wires.degrees[i], wires.degrees[i + 1]):
-            f = factors[wires.slots[place]]
-            if owners[f] != stamp:
-                owners[f] = stamp
-                total += softened(factor_value(wires, f, codes), loss)
-    return total
-
-
-@kernel(borrows=True)
-def swap(members: Ints, codes: Ints, other: Ints) -> None:
-    """Exchange the states of some variables between two assignments."""
-    for i in members:
-        codes[i], other[i] = other[i], codes[i]
-
-
-@kernel(work=_grow_work, borrows=True)
-def exchange(
-    wires: Wires, unary: Floats, factors: Ints, codes: Ints, other: Ints, loss: float, seen: Bytes, queue: Ints,
-    owners: Ints,
-) -> int:  # fmt: skip
-    """Take from another assignment each connected part of the differences that makes this one better; their number.
-
-    No factor is about two of these parts, so that their gains add up, and the result is the best of all combinations.
-
-    Args:
-        codes: the assignment; changed.
-        other: the other one; it receives what is replaced.
-        seen, queue: room for one entry per variable.
-        owners: room for one entry per factor.
-    """
-    taken, stamp = 0, 0
-    owners[:] = 0
-    for i in range(len(codes)):
-        seen[i] = codes[i] == other[i]
-    for root in range(len(codes)):
-        if seen[root]:
-            continue
-        members = queue[: component(wires, factors, root, seen, queue)]
-        before = part_value(wires, unary, factors, members, owners, stamp + 1, codes, loss)
-        swap(members, codes, other)
-        after = part_value(wires, unary, factors, members, owners, stamp + 2, codes, loss)
-        stamp += 2
-        if after > before:
-            taken += 1
-        else:
-            swap(members, codes, other)
-    return taken
-
-
-@kernel(work=_grow_work, borrows=True)
-def free_states(wires: Wires, unary: Floats, factors: Ints, codes: Ints, room: Floats, out: Ints) -> None:
-    """The number of possible states of each variable given all others."""
-    for i in range(len(codes)):
-        conditional(wires, unary, factors, i, codes, room)
-        out[i] = 0
-        for x in range(wires.cards[i]):
-            out[i] += room[x] > -np.inf
-
-
-def _value_work(wires: Wires, *_: object) -> float:
-    return float(len(wires.scope) + len(wires.cards))
-
-
-@kernel(work=_value_work, borrows=True)
-def soft_value(wires: Wires, unary: Floats, codes: Ints, loss: float) -> float:
-    """The log value of an assignment, with a loss for each factor of value zero."""
-    total = 0.0
-    for i in range(len(wires.cards)):
-        total += softened(unary[wires.states[i] + codes[i]], loss)
-    for f in range(len(wires.kinds)):
-        total += softened(factor_value(wires, f, codes), loss)
-    return total

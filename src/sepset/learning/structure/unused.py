@@ -90,10 +90,10 @@ def check_kind(method: object, does: str) -> None:
     """Raise unless a method of learning structures does what is asked, and name the function that takes it.
 
     Args:
-        method: as it was given; None for the default.
+        method: as it was given; None for the default of "learn".
         does: "learn" a structure, or "average" over structures.
     """
-    if method is None or (hasattr(method, does) and not isinstance(method, type)):
+    if (method is None and does == "learn") or (hasattr(method, does) and not isinstance(method, type)):
         return
     own = next((function for other, (function, _) in KINDS.items() if hasattr(method, other)), None)
     made = " It is a class: call it." if isinstance(method, type) else ""

@@ -99,7 +99,7 @@ def fitted_pairs(data: Dataset, pairs: Ints, *, prior: WeightPrior | None, metho
 
     if prior is not None and (not isinstance(prior, WeightPrior) or prior.rate):
         raise ArgumentError(f"prior= is a NormalWeights(scale), or None; found {prior!r}.")
-    problem = _problem(data, pairs)
+    problem = pairwise_problem(data, pairs)
     precision = 0.0 if prior is None else prior.precision / data.total_weight
     found = minimize(
         problem.loss,
@@ -118,7 +118,8 @@ def fitted_pairs(data: Dataset, pairs: Ints, *, prior: WeightPrior | None, metho
     return _result(data, problem, tables, -float(found.fun) * data.total_weight, method)
 
 
-def _problem(data: Dataset, pairs: Ints) -> Pairwise:
+def pairwise_problem(data: Dataset, pairs: Ints) -> Pairwise:
+    """The rows as codes with their shares of the weight, and where the table of each node and pair begins."""
     cards = np.array([v.num_states for v in data.variables], np.int64)  # type: ignore[union-attr]
     sizes = [*cards.tolist(), *(int(cards[j] * cards[k]) for j, k in pairs.tolist())]
     weights = np.full(data.num_rows, 1.0) if data.weights is None else data.weights

@@ -5,7 +5,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.assignment import assign
-from sepset.inference.map.relaxation.pursuit import Clustered, ClusterPursuit, _Pursuit, carried
+from sepset.inference.map.relaxation.pursuit import Clustered, ClusterPursuit, Pursuit, carried
 from sepset.inference.wiring import Wiring
 from support.blocks import in_blocks
 from support.planted import planted_union
@@ -121,6 +121,6 @@ def test_late_searches_are_left_out():
     rng = np.random.default_rng(0)
     wiring = random_pairs(rng, tables=True)
     task = task_of(wiring)
-    search = _Pursuit(ClusterPursuit())
+    search = Pursuit(ClusterPursuit())
     state = search.init(task, rng)
     assert search._more(task.again(until=ss.Until(seconds=0.0)), state) is state

@@ -8,7 +8,7 @@ import pytest
 import sepset as ss
 from sepset.inference.assignment import assign
 from sepset.inference.map.search import localsearch
-from sepset.inference.map.search.localsearch import _Walks
+from sepset.inference.map.search.localsearch import Walks
 from sepset.inference.wiring import Wiring
 from support.blocks import in_blocks
 from support.wired import best_value, random_binary, random_problem, task_of
@@ -63,7 +63,7 @@ def test_every_move_is_the_best_one_allowed(seed, monkeypatch):
     n, tabu = wiring.num_variables, int(rng.integers(0, 4))
     if n == 0:
         return
-    walks, task = _Walks(ss.inference.LocalSearch(tabu, patience=15)), task_of(wiring)
+    walks, task = Walks(ss.inference.LocalSearch(tabu, patience=15)), task_of(wiring)
     state, changed, top = walks.init(task, rng), [], score(wiring, task.first_codes())
     tenure = len(state.recent)
     for _ in range(30):

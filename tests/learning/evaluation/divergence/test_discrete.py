@@ -173,7 +173,7 @@ def test_equal_structure_costs_nothing_whatever_the_order_of_parents():
 def test_the_deepest_family_is_asked_first(monkeypatch):
     net = BayesNet.random(DAG.parse("c -> b; b -> a; d -> a; d -> e"), seed=1)
     truth = Truth(net)
-    assert truth._deepest_first[0] == "a"
+    assert truth.deepest_first[0] == "a"
     asked = []
 
     def refuse(targets, **others):

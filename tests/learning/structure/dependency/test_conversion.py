@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime
 import sepset as ss
 from learning.structure.dependency.test_gibbs import clashing
 from learning.structure.dependency.test_network import inconsistent
-from sepset.learning.structure.dependency.conversion import _Fit
+from sepset.learning.structure.dependency.conversion import PairFit
 from sepset.learning.structure.dependency.network import DependencyNet
 
 
@@ -43,7 +43,7 @@ def test_the_gradient() -> None:
     net = clashing(2)
     rng = np.random.default_rng(0)
     codes = np.column_stack([rng.integers(0, c, 20) for c in net.variables.cards])
-    fit = _Fit(net, codes, np.full(20, 0.05))
+    fit = PairFit(net, codes, np.full(20, 0.05))
     point = rng.normal(size=fit.size)
     slope = approx_fprime(point, lambda p: fit.loss(p)[0], 1e-7)
     np.testing.assert_allclose(fit.loss(point)[1], slope, atol=1e-5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.errors import NotApplicable, ScopeError, TooLarge
+from sepset.errors import ArgumentError, NotApplicable, ScopeError, TooLarge
 from sepset.graphs.graph import UndirectedGraph
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
@@ -66,6 +66,8 @@ def test_a_long_chain_of_columns():
 
 def test_refused(monkeypatch):
     data = Columns.of(dependent_rows(0, 3, 10))
+    with pytest.raises(ArgumentError, match=r"CandidateGraph takes an undirected graph.*; found \[\('x0', 'x1'\)\]"):
+        CandidateGraph([("x0", "x1")])
     with pytest.raises(ScopeError, match="not columns"):
         CandidateGraph(UndirectedGraph.parse("x0 - y")).learn(StructureTask(data, BIC()))
     required = Constraints(required=[("x0", "x2")])

@@ -71,12 +71,12 @@ def test_all_methods_agree(score, constraints):
 
 
 def test_a_thousand_random_tables():
-    """Enumeration and dynamic programming on a thousand; A* and the integer program on some of them."""
+    """Enumeration, dynamic programming, A* and the integer program agree on a thousand, half of them with ties."""
     rng = np.random.default_rng(7)
     for trial in range(1000):
         table = random_table(rng, int(rng.integers(1, 5)), tied=bool(trial % 2))
         best = all_scores(table).max()
-        for method in ("dynamic", *(("astar",) if trial % 5 == 0 else ()), *(("integer",) if trial % 50 == 0 else ())):
+        for method in ("dynamic", "astar", "integer"):
             assert ExactSearch(method).solve(table).score == pytest.approx(best, abs=1e-8)
 
 

@@ -47,3 +47,25 @@ def test_sparse_contexts() -> None:
 def test_bad_sizes(size: float) -> None:
     with pytest.raises(ss.SepsetError, match="sample_size"):
         BDs(size)
+
+
+@pytest.mark.parametrize("prior", [ss.K2(), ss.BDeu(2.5)], ids=repr)
+def test_the_evidence_is_a_product_of_predictions(prior: ss.K2 | ss.BDeu) -> None:
+    """Each row is predicted from those before it, by counts and pseudo-counts; the order of rows does not matter."""
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.integers(0, 2, 25), rng.integers(0, 3, 25), rng.integers(0, 2, 25)], axis=1)
+    cards, parents = (2, 3, 2), ([], [0], [0, 1])
+    graph = ss.DAG("abc", [("a", "b"), ("a", "c"), ("b", "c")])
+    for order in (np.arange(25), rng.permutation(25)):
+        total, seen = 0.0, [np.zeros([cards[p] for p in given] + [cards[k]]) for k, given in enumerate(parents)]
+        for row in rows[order]:
+            for child, given in enumerate(parents):
+                table, context = seen[child], tuple(row[given])
+                pseudo = 1.0 if isinstance(prior, ss.K2) else prior.sample_size / table.size
+                counts = table[context] + pseudo
+                total += np.log(counts[row[child]] / counts.sum())
+                table[(*context, row[child])] += 1
+        columns = {name: rows[order, k] for k, name in enumerate("abc")}
+        states = [ss.Discrete(name, list(range(card))) for name, card in zip("abc", cards, strict=True)]
+        data = ss.Dataset(columns, states)
+        assert ss.structure.score(graph, data, score=prior).total == pytest.approx(total, rel=1e-12)

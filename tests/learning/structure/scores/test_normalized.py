@@ -44,7 +44,7 @@ def test_the_approximation_for_many_states(monkeypatch: pytest.MonkeyPatch) -> N
     states = np.array([5_000.0, 15_000.0])
     exact = log_regret_of_states(100.0, states)
     monkeypatch.setattr(normalized, "EXACT_STATES", 0)
-    monkeypatch.setattr(normalized, "_by_states", lambda n: np.zeros(1))
+    monkeypatch.setattr(normalized, "by_states", lambda n: np.zeros(1))
     assert log_regret_of_states(100.0, states) == pytest.approx(exact, abs=1e-2)
 
 

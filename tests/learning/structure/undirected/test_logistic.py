@@ -69,7 +69,7 @@ def test_one_weight_for_each_pair_of_states_gives_the_same(penalty):
 
 
 def _own_loss(found, j, states):
-    logits = found._logits(j, states.codes)
+    logits = found.logits_of(j, states.codes)
     logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
     return float(states.weights @ logs[np.arange(logs.shape[0]), states.codes[j]])
 

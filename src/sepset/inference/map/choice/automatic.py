@@ -104,7 +104,8 @@ class AutomaticSearch:
     def _in_any(self, task: AssignmentTask) -> Found:
         """Bounds by messages of any factors, then large neighborhoods, then a proof if little is left to prove."""
         budget = Budget.of(task)
-        found = _said("MPLP", assigned(MPLP(), task.again(until=budget.rounds(1 / 3))))
+        part = 1 / 10 if task.wiring.plugs.states[-1] <= TINY else 1 / 3  # a search for a proof has the better bound
+        found = _said("MPLP", assigned(MPLP(), task.again(until=budget.rounds(part))))
         for stage in (_moved, _closed):
             found = stage(task, found, budget) if _goes_on(found) else found
         return found

@@ -210,7 +210,7 @@ class ClusterPursuit:
     def assign(self, task: AssignmentTask) -> Found:
         """The best decoded assignment, the bound, and the values and messages that prove it."""
         task.require_all(self)
-        search = _Pursuit(self)
+        search = Pursuit(self)
         done = task.iterated(search, until=Until(steps=2000, tolerance=FINAL), codec=_PursuedCodec())
         last = search.decoded(task, done.state)
         bound = last.bound
@@ -232,7 +232,7 @@ class ClusterPursuit:
         )
 
 
-class _Pursuit:
+class Pursuit:
     """The iteration; keeps the model of the present triplets between steps.
 
     Args:

@@ -96,7 +96,7 @@ class LocalSearch:
     def assign(self, task: AssignmentTask) -> Found:
         """The best assignment of all starts."""
         task.require_all(self)
-        done = task.iterated(_Walks(self), until=Until(steps=None, tolerance=0.0), codec=_WalkedCodec())
+        done = task.iterated(Walks(self), until=Until(steps=None, tolerance=0.0), codec=_WalkedCodec())
         state, value = done.state, task.wiring.log_value
         codes = state.best if value(state.best) > value(state.top) else state.top
         settled = done.status is Status.CONVERGED
@@ -110,7 +110,7 @@ class LocalSearch:
         )
 
 
-class _Walks:
+class Walks:
     """The iteration of a local search; keeps its arrays between steps.
 
     Args:

@@ -13,17 +13,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.threads import interruptible
 from sepset.inference.wiring import Wiring
-from sepset.kernels.map.regions import (
-    LEVELS,
-    WIDEST,
-    Region,
-    depths,
-    exchange,
-    free_states,
-    grow,
-    soft_value,
-    solve_region,
-)
+from sepset.kernels.map.regions import LEVELS, WIDEST, Region, solve_region
+from sepset.kernels.map.walks import depths, exchange, free_states, grow, soft_value
 from sepset.kernels.propagation.wires import QUADRATIC, TABLE
 
 MOST_TABLES = 2**22
@@ -138,6 +129,7 @@ def _region(wiring: Wiring, entries: int) -> Region:
         tables=np.empty(most),
         large=np.empty(entries),
         small=np.empty(entries),
+        pairs=np.empty(2 * entries),  # numbers of two or more have a product of at least their sum
         **{name: np.zeros(wide, np.int64) for name in ("scope", "steps", "digits")},
     )
 

@@ -79,13 +79,13 @@ class Truth:
         """The divergence by its parts: the graph, and the parameters of each family."""
         model = _matched(self.network, model, _require_kind)
         gaps, families = list[float](), dict[str, float]()
-        for child in self._deepest_first:
+        for child in self.deepest_first:
             gaps.append(self._graph_gap(child, model))
             families[child] = self._parameter_gap(child, model)
         return Parts(max(math.fsum(gaps), 0.0), {cpd.child.name: families[cpd.child.name] for cpd in model.cpds})
 
     @lazy
-    def _deepest_first(self) -> list[str]:
+    def deepest_first(self) -> list[str]:
         """The variables, those at the end of the longest paths first: if one is refused, then before the others run."""
         dag, depth = self.network.dag, dict[str, int]()
         for name in dag.topological_order:

@@ -55,7 +55,7 @@ class Conversion(Report, Result):
 def converted(net: Conditionals, *, num_rows: int, rows: object, seed: Any) -> Conversion:
     """The Markov network of pairs whose conditionals are nearest; see `DependencyNet.markov_net`."""
     codes, weights = _rows(net, num_rows, rows, seed)
-    fit = _Fit(net, codes, weights)
+    fit = PairFit(net, codes, weights)
     point = minimize(fit.loss, np.zeros(fit.size))
     values: Guarantees = {"divergence": Guarantee.LOCAL_OPTIMUM}
     return Conversion(
@@ -80,7 +80,7 @@ def _rows(net: Conditionals, num_rows: int, rows: object, seed: Any) -> tuple[In
     return codes, np.full(num_rows, 1.0 / num_rows)
 
 
-class _Fit:
+class PairFit:
     """The loss of weights: a bias per state, and a weight per pair of states of each edge."""
 
     def __init__(self, net: Conditionals, codes: Ints, weights: Floats) -> None:

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sepset.base.threads import require_time
-from sepset.errors import NotApplicable, ScopeError, TooLarge
+from sepset.errors import ArgumentError, NotApplicable, ScopeError, TooLarge
 from sepset.graphs.clusters import tree_decomposition
 from sepset.graphs.graph import DAG, UndirectedGraph
 from sepset.learning.structure.ending import ended
@@ -69,6 +69,12 @@ class CandidateGraph:
     keeps_checkpoint: ClassVar[bool] = False
 
     graph: UndirectedGraph
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.graph, UndirectedGraph):
+            raise ArgumentError(
+                f"CandidateGraph takes an undirected graph: UndirectedGraph.parse('a - b'); found {self.graph!r}."
+            )
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best DAG inside the graph."""

@@ -50,8 +50,9 @@ class FisherZ:
         """The test on these columns."""
         states = [columns.names[i] for i in np.flatnonzero(~columns.is_real)]
         if states:
+            have = "have" if len(states) > 1 else "has"
             raise DataError(
-                f"FisherZ takes columns of numbers; {listing(states)} has states. Use G or ConditionalGaussianTest."
+                f"FisherZ takes columns of numbers; {listing(states)} {have} states. Use G or ConditionalGaussianTest."
             )
         return _FisherZ(*correlations(columns))
 

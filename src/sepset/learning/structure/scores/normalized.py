@@ -68,7 +68,7 @@ def log_regrets(n: Floats, states: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _by_states(n: int) -> Floats:
+def by_states(n: int) -> Floats:
     r"""The logarithm of $\mathcal C(n, K)$ for $K$ from 1 to `EXACT_STATES`."""
     return np.fromiter(_recurrence(n), np.float64, EXACT_STATES)
 
@@ -98,7 +98,7 @@ def log_regret_of_states(n: float, states: Floats) -> Floats:
     root = 0.5 + 0.5 * np.sqrt(1 + 4 / ratio)
     far = rows * (np.log(ratio) + (ratio + 2) * np.log(root) - 1 / root) - 0.5 * np.log(root + 2 / ratio)
     near = states <= EXACT_STATES
-    return np.where(near, _by_states(rows)[np.where(near, states, 1).astype(np.int64) - 1], far)
+    return np.where(near, by_states(rows)[np.where(near, states, 1).astype(np.int64) - 1], far)
 
 
 @dataclass(frozen=True, slots=True)

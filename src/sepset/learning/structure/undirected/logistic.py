@@ -125,13 +125,14 @@ class LogisticNeighborhoods:
         total = 0.0
         for j, card in enumerate(self.states.cards.tolist()):
             if card > 1 and weights.sum() > 0:
-                logits = self._logits(j, codes)
+                logits = self.logits_of(j, codes)
                 top = logits.max(1, keepdims=True)
                 logs = logits - top - np.log(np.exp(logits - top).sum(1, keepdims=True))
                 total += float(weights @ logs[np.arange(len(weights)), codes[j]] / weights.sum())
         return total
 
-    def _logits(self, j: int, codes: AnyInts) -> Floats:
+    def logits_of(self, j: int, codes: AnyInts) -> Floats:
+        """The logit of each state of a node given all others, in each row."""
         card, states = int(self.states.cards[j]), self.states
         inner = np.tile(self.coefficients[j, -1, : card - 1, 0], (codes.shape[1], 1))
         for k in np.flatnonzero(self.selected[j]).tolist():
