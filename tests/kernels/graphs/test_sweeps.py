@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.small_contractions import uncompile
 
 from sepset.graphs.graph import UndirectedGraph
-from sepset.kernels.graphs import sweeps
+from sepset.kernels.graphs import ordering, sweeps
+from support.small_contractions import uncompile
 
 
 def levels(rows, first):
@@ -46,5 +46,5 @@ def test_the_sweep_is_kings(seed, monkeypatch):
     firsts = np.argsort(np.diff(indptr), kind="stable")
     expected = by_lists(rows, firsts.tolist())
     assert sweeps.sweep(indptr, indices, firsts).tolist() == expected
-    uncompile(monkeypatch, sweeps)
+    uncompile(monkeypatch, ordering, sweeps)
     assert sweeps.sweep(indptr, indices, firsts).tolist() == expected
