@@ -51,6 +51,7 @@ SUITES = (
     "structural_em",
     "structure",
     "startup",
+    "pictures",
     "path",
     "versions",
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -50,7 +52,7 @@ def test_the_best_next_observation():
 def test_the_parameters_that_matter():
     found = parsed("sensitivity", "asia", "-t", "lung", "--state", "yes", "-g", "xray=yes", "-n", "3")
     wanted = ss.sensitivity(ss.datasets.load("asia"), "lung", state="yes", given={"xray": "yes"})
-    assert [p["parameter"] for p in found["parameters"]] == [str(p) for p in wanted[:3]]
+    assert [p["parameter"] for p in found["parameters"]] == [p.name for p in wanted[:3]]
     assert found["probability"] == pytest.approx(wanted.probability)
     assert "lung" in shown("sensitivity", "asia", "-t", "lung", "--state", "yes")
     assert shown("sensitivity", "asia", "-t", "lung", "--state", "yes", "-n", "3").count("P(") == 4
@@ -81,6 +83,15 @@ def test_a_model_on_standard_input(tmp_path):
     path = tmp_path / "asia.bif"
     ss.write(ss.datasets.load("asia"), path)
     assert parsed("info", "-", input=path.read_bytes())["variables"] == 8
+
+
+def test_a_reader_that_goes_away_ends_the_command_in_silence():
+    """As in `sepset sample ... | head -1`: the rows are more than a pipe holds."""
+    line = [sys.executable, "-m", "sepset.cli", "sample", "asia", "--rows", "20000", "--out", "-"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline().startswith(b"asia,")
+        process.stdout.close()
+        assert process.stderr.read() == b""
 
 
 def test_rows_through_pipes():

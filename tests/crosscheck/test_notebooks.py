@@ -62,7 +62,7 @@ def test_the_stop_button_ends_long_work_with_a_result():
     bars = [data["text/html"] for kind, data in messages if kind == "update_display_data"]
     assert "<progress" in bars[0]
     assert bars[-1] == ""
-    assert messages[-1] == ("stream", {"text": "Status.INTERRUPTED 37\n"})
+    assert messages[-1] == ("stream", {"text": "interrupted 37\n"})
 
 
 def run(client, manager, code):

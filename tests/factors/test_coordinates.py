@@ -109,3 +109,9 @@ def test_checks():
     with pytest.raises(ModelError, match="up to 1"):
         co.check_symmetric(np.array([[1.0, 2.0], [1.0, 1.0]]), "K")
     co.check_symmetric(np.zeros((0, 0)), "K")
+
+
+@pytest.mark.parametrize("value", ["yes", {1.0}, 1j, b"x"], ids=repr)
+def test_what_is_no_number_is_refused_by_name(value):
+    with pytest.raises(ModelError, match="The covariances are real numbers; found "):
+        co.shaped(value, (), (1, 1), "covariances")

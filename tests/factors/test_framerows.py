@@ -161,3 +161,10 @@ def test_a_child_named_like_one_of_its_states():
 def test_frames_with_other_cells_or_rows(frame, given, message):
     with pytest.raises(ModelError, match=message):
         TableCPD(GRASS, frame, given=given)
+
+
+def test_a_frame_with_several_rows_and_no_parents_says_how_to_name_them():
+    index = pd.Index(["low", "high"], name="intelligence")
+    frame = pd.DataFrame({"A": [0.3, 0.9], "B": [0.7, 0.1]}, index=index)
+    with pytest.raises(ModelError, match=r"found 2\. Name its parents: given=\['intelligence'\]\."):
+        TableCPD("grade", frame)

@@ -26,6 +26,7 @@ from sepset.cpds.priors.regression import NormalGamma, NormalInverseWishart
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, NotApplicable
+from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.inference.iterate import Until
 from sepset.io.cursor import JsonSource
@@ -193,7 +194,7 @@ def works_or_is_refused(cpd):
         yield
     except NotApplicable as error:
         words = str(error)
-        assert repr(cpd) in words, words
+        assert name_of(cpd) in words, words
         assert len(words.rstrip(".").split(". ")) > 1, f"says no remedy: {words}"
         raise Refused(words) from error
 

@@ -66,6 +66,9 @@ def plain(value: Any) -> Any:
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as in shells."""
 
+UNREAD = 141
+"""The exit code if the reader of a pipe has gone, as in shells."""
+
 
 def require_place(path: Path) -> None:
     """Raise, before any work is done, if the file could not be written."""
@@ -144,9 +147,13 @@ def write_rows(rows: Dataset, out: Path) -> None:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End with one line on standard error: exit code 2 for invalid input, 130 after Ctrl-C."""
+    """End with one line on standard error: exit code 2 for invalid input, 130 after Ctrl-C; silent without a reader."""
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not written at the end
+        raise SystemExit(UNREAD) from None
     except KeyboardInterrupt:
         print("sepset: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None

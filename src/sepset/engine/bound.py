@@ -163,7 +163,11 @@ def _searches(method: object) -> str:
     return " It finds assignments: use map_assignment(model, method=...)." if offers(method, "assign") else ""
 
 
+FROM_WHERE = "Build one, fit one, or read a file: ss.read(path); networks that come along: ss.datasets.load(name)."
+"""Where models come from."""
+
+
 def remedy(found: Any) -> str:
     """The advice where a model was expected: a fit has one, other objects do not."""
     own = getattr(found, "model", None)
-    return "Use its .model." if isinstance(own, NamedModel) else "Build one, fit one, or read a file: ss.read(path)."
+    return "Use its .model." if isinstance(own, NamedModel) else FROM_WHERE

@@ -160,7 +160,10 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
     >>> shaped([1.0, 2.0], (2,), (1, 1), "covariances").shape
     (2, 1, 1)
     """
-    array = np.array(value, dtype=np.float64)
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"The {what} are real numbers; found {value!r}.") from None
     count = int(np.prod(prefix, dtype=np.int64))
     short = tuple(n for n in core if n != 1)
     for tail in (core, short):

@@ -190,7 +190,9 @@ def _labeled(frame: Any, child: Named, parents: Sequence[Named], label: str) -> 
     found = [dict(zip(states, row, strict=True)) for row in np.asarray(rows).tolist()]
     if not parents:
         if len(found) != 1:
-            raise ModelError(f"{label} has no parents, so its frame has one row; found {len(found)}.")
+            named = [str(name) for name in rows.index.names if name is not None]
+            do = f" Name its parents: given=[{listing(named)}]." if named else " Name its parents: given=[...]."
+            raise ModelError(f"{label} has no parents, so its frame has one row; found {len(found)}.{do}")
         return found[0]
     return _rows(label, rows.index.tolist(), found)
 

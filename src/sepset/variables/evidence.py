@@ -15,6 +15,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.frozen import fill
+from sepset.base.text import brief
 from sepset.errors import ScopeError, StateError
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
@@ -160,7 +161,9 @@ def resolve(given: Given, variables: Variables) -> Evidence:
     numbers: tuple[dict[int, Floats], dict[int, Floats], dict[int, Floats]] = ({}, {}, {})
     given = one_row(given)
     if given is not None and type(given) is not dict and not isinstance(given, Mapping | Row):
-        raise ScopeError(f"Evidence is a mapping from variables to states; found {type(given).__name__}.")
+        raise ScopeError(
+            f"Evidence is a mapping from variables to states, as in {{'xray': 'yes'}}; found {brief(given)}."
+        )
     seen: set[int] = set()
     for name, finding in () if given is None else given.items():
         usual = variables.find_state(name, finding) if type(name) is type(finding) is str else None

@@ -50,9 +50,7 @@ def both(model, kind, targets=(), observed=(), touched=()):
         "memory": MEMORY,
     }
     layout = planner.layout(None)
-    attempt = compile_greedily(
-        layout, numbers=relevant.numbers, hidden=relevant.places, **about, effort=-1e9, search=False
-    )
+    attempt = compile_greedily(layout, numbers=relevant.numbers, hidden=relevant.places, **about, effort=-1e9)
     return compile_question(layout, plan, **about, search=0.0), attempt, plan
 
 

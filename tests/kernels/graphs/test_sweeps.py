@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sepset.graphs.graph import UndirectedGraph
-from sepset.kernels.graphs.sweeps import sweep
-from sepset.kernels.kernel import Kernel
+from sepset.kernels.graphs import ordering, sweeps
+from support.small_contractions import uncompile
 
 
 def levels(rows, first):
@@ -36,7 +36,7 @@ def by_lists(rows, firsts):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_sweep_is_kings(seed):
+def test_the_sweep_is_kings(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 16))
     pairs = [(f"v{a}", f"v{b}") for a in range(n) for b in range(a) if rng.random() < 2 / n]
@@ -45,6 +45,6 @@ def test_the_sweep_is_kings(seed):
     rows = [indices[indptr[v] : indptr[v + 1]].tolist() for v in range(n)]
     firsts = np.argsort(np.diff(indptr), kind="stable")
     expected = by_lists(rows, firsts.tolist())
-    assert sweep(indptr, indices, firsts).tolist() == expected
-    if not isinstance(sweep, Kernel):
-        assert sweep.py_func(indptr, indices, firsts).tolist() == expected
+    assert sweeps.sweep(indptr, indices, firsts).tolist() == expected
+    uncompile(monkeypatch, ordering, sweeps)
+    assert sweeps.sweep(indptr, indices, firsts).tolist() == expected

@@ -13,7 +13,6 @@ Reference: El-Hay (2001), chapter 4.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
@@ -77,7 +76,12 @@ class CliqueSubtree:
         r"""The number of table entries over a scope, $\prod_{X \in \mathbf C} |\mathrm{Val}(X)|$."""
         found = self._sizes.get(scope)
         if found is None:
-            found = self._sizes[scope] = math.prod(self.cards[i] for i in bits(scope))
+            found, rest = 1, scope
+            while rest:  # as `bits` does, without its calls
+                low = rest & -rest
+                found *= self.cards[low.bit_length() - 1]
+                rest ^= low
+            self._sizes[scope] = found
         return found
 
     def scope_names(self, scope: int) -> tuple[str, ...]:
