@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from benchmarks import toulbar2
@@ -106,7 +107,9 @@ def energy_of_toulbar2(name: str, vac: int) -> float:
         (pair, (weight * apart).reshape(-1).tolist()) for pair, weight in zip(pairs.tolist(), weights, strict=True)
     ]
     whole = toulbar2.Costs([grid.labels] * len(alone), functions, {})
-    codes = np.array(toulbar2.solve(whole, PEER_SECONDS, vac=vac).codes)
+    codes = np.array(toulbar2.solve(whole, PEER_SECONDS, vac=vac).codes, np.int64)
+    if not len(codes):
+        return math.inf
     first, second = codes[pairs].T
     return float(alone[np.arange(len(codes)), codes].sum() + (weights * apart[first, second]).sum())
 
@@ -129,11 +132,12 @@ def compared(lab: Lab, name: str) -> list[Comparison]:
     found, closed = lab.ask("sepset", gap, name), lab.ask("sepset", proof, name, limit=PATIENCE)
     if isinstance(found, str) or isinstance(closed, str):
         return [Comparison(name, found if isinstance(found, str) else closed, kind="number")]
-    peers = {}
+    peers: dict[str, float | str] = {}
     asked = {} if lab.quick or not GRIDS[name].target else {"toulbar2": 0, "toulbar2, VAC": 1000000}
     for label, vac in asked.items():
         energy = lab.ask("pytoulbar2", energy_of_toulbar2, name, vac, limit=PATIENCE)
-        peers[label] = energy if isinstance(energy, str) else 100.0 * (energy - closed[0]) / abs(energy)
+        is_known = not isinstance(energy, str) and energy < math.inf
+        peers[label] = f"{100.0 * (energy - closed[0]) / abs(energy):.4g}" if is_known else "no assignment"
     target = "" if name != "Potts 32 x 32 x 8" else "0 within 60 s"
     return [
         Comparison(f"{name}: energy", found[0], kind="number"),
