@@ -22,7 +22,7 @@ def seconds_per_question(path: str, callers: int) -> float:
 
     networks.compile_kernels()
     net = networks.load(path)
-    engine = ss.prepare(net)
+    engine = ss.prepare(net, method=networks.on_one_thread())
     given = [{name: net[name].states[code] for name, code in one.items()} for one in settings(path, 0.1)]
     last = net.variables[-1].name
     for findings in given:
@@ -53,5 +53,8 @@ def run(lab: Lab) -> list[Report]:
         for callers, figure in zip(CALLERS[1:], others, strict=True):
             goal = "0.9x of one caller" if name in SMALL else "the cores"
             rows.append(Comparison(f"{name}, {callers} callers", figure, {"one caller": alone}, target=goal))
-    note = "Seconds per question of all callers together, every posterior with a tenth observed; on the wall clock."
+    note = (
+        "Seconds per question of all callers together, every posterior with a tenth observed; each question on one "
+        "thread; on the wall clock."
+    )
     return [Report("Many callers of one engine", rows, note, versus="one caller / several", has_mean=False)]

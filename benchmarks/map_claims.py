@@ -259,7 +259,9 @@ def expansions_and_trees_are_best(
 ) -> Finding:
     """Depths from two views: mean energies above the best bound, relative, and mean seconds.
 
-    Where views have little noise, all messages find the optimum; the claim is about the noisiest.
+    It holds for the noisiest of these views, which agreement is about, and not in general. Where views have little
+    noise, all messages find the optimum; with 8 labels and weak smoothness max-product was ahead of expansions (0.8%
+    above the bound against 1.7%), as it was on Potts pictures; with strong smoothness swaps are as good as expansions.
     """
     figures, above, times = list[tuple[str, float | str]](), dict[str, float](), dict[str, float]()
     for noise in noises:
@@ -492,7 +494,7 @@ CLAIMS: dict[str, Callable[[], Finding]] = {
     ),
     "Convex max-product has an assignment exactly where the linear program is tight": decodable_means_tight,
     "Messages reach the bound of the linear program sooner than solvers": messages_beat_solvers,
-    "Expansions and TRW-S have the lowest energies; cuts are faster": expansions_and_trees_are_best,
+    "On noisy views, expansions and TRW-S have the lowest energies; cuts are faster": expansions_and_trees_are_best,
     "Both are near the optimum on pictures": near_the_optimum,
     "The truth has a higher energy than the optimum": truth_is_not_the_optimum,
     "Messages get worse on dense graphs, cuts as fewer pairs are submodular": dense_graphs_are_hard,

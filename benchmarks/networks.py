@@ -53,6 +53,13 @@ def load(path: str) -> Any:
     return ss.read(path)
 
 
+def on_one_thread() -> Any:
+    """Clique trees on one thread; in a version that knows no other, as they are."""
+    import sepset as ss
+
+    return ss.CliqueTree(threads=1) if "threads" in ss.CliqueTree.__dataclass_fields__ else ss.CliqueTree()
+
+
 def compile_kernels() -> None:
     """Ask one of each question, so that no later measurement contains a compilation."""
     import sepset as ss

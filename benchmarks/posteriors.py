@@ -95,7 +95,7 @@ class Sepset:
         import sepset as ss
 
         self.net.problem().kept.clear()  # cached results of an earlier engine would make a cold one look warm
-        engine = ss.prepare(self.net)
+        engine = ss.prepare(self.net, method=networks.on_one_thread())
 
         def ask(given: Any) -> object:
             answers = engine.marginals(given=given)

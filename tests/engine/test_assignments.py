@@ -77,3 +77,12 @@ def test_a_start_meets_its_model_by_name():
     again = ss.map_assignment(other, method=ss.ICM(), start=ss.map_assignment(net, method=ss.BranchAndBound()))
     assert again.log_value == best.log_value or abs(again.log_value - best.log_value) < 1e-9
     assert dict(again.assignment) == dict(best.assignment)
+
+
+@pytest.mark.parametrize("ask", [ss.map_assignment, lambda model, k: ss.prepare(model).map_assignment(k=k)])
+def test_the_number_of_assignments_is_any_whole_number(ask):
+    net = ss.datasets.load("asia")
+    assert ask(net, k=np.int8(3)).assignments == ask(net, k=3).assignments
+    for wrong in (0, 1.5, None, np.array([1, 2])):
+        with pytest.raises(ss.errors.ArgumentError, match="k= is a whole number"):
+            ask(net, k=wrong)

@@ -25,6 +25,8 @@ def test_states_and_distributions():
 def test_refusals():
     with pytest.raises(StateError, match="Did you mean 'high'"):
         intervened(dose, "hi")
+    with pytest.raises(StateError, match="Unknown state b"):
+        intervened(dose, b"high")
     with pytest.raises(ModelError, match="leave the variable out"):
         intervened(dose, None)
     with pytest.raises(ModelError, match=r"sums to 0\.9"):

@@ -89,6 +89,7 @@ def best_assignment(
     options: SearchOptions,
 ) -> MapResult:
     """The most probable assignment by a method; None: exact, or by search where that does not fit or takes long."""
+    k = whole("k", k, least=1)
     if _searches(method):
         return searched(engine_for(model), method, given=given, over=over, k=k, options=options)
     if method is not None:
@@ -174,7 +175,7 @@ def searched(
         from sepset.inference.map.choice.automatic import AutomaticSearch
 
         method = AutomaticSearch()
-    whole("k", k, least=1)
+    k = whole("k", k, least=1)
     evidence = engine.evidence(given)
     listed = [] if over is None else list(engine.positions(over))
     asked = None if over is None else without(listed, evidence.observed)

@@ -36,7 +36,7 @@ def best_assignments(
     Tested by: engine/test_explanations.py::test_the_best_of_all_variables_is_the_best_of_those_named
     """
     if type(k) is not int or k != 1:
-        whole("k", k, least=1)
+        k = whole("k", k, least=1)
     evidence = engine.evidence(given)
     if over is None and k == 1:
         labels = engine.labels

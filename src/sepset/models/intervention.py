@@ -43,7 +43,7 @@ def intervened(variable: Discrete | Vector, value: object) -> TableCPD | LinearG
         for state, probability in value.items():
             row[variable.code(state)] = probability
         return TableCPD(variable, row)
-    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes):
         return TableCPD(variable, np.asarray(value, np.float64))
     row = np.zeros(variable.num_states)
     row[variable.code(value)] = 1.0
