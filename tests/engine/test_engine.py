@@ -179,7 +179,7 @@ def test_arrays_of_variables():
         (
             lambda e: e.query("grade", given=["level"]),
             ss.errors.ScopeError,
-            "a mapping from variables to states; found list",
+            "a mapping from variables to states, as in {'xray': 'yes'}; found ['level']",
         ),
         (
             lambda e: e.query("grade", given={"level": 0, LEVEL: 1}),
