@@ -89,6 +89,19 @@ def test_the_first_factor_that_excludes_everything_is_named():
     assert len(seen) > 6
 
 
+def test_the_factor_that_excludes_everything_is_found_in_long_chains(monkeypatch):
+    """Each factor is summed once per look, and there are as many looks as the number of factors has bits."""
+    sums = []
+    marginalize = ss.Table.marginalize
+    monkeypatch.setattr(ss.Table, "marginalize", lambda *args: sums.append(0) or marginalize(*args))
+    variables = [ss.Discrete(f"v{i}") for i in range(400)]
+    same = [ss.Table(pair, np.eye(2)) for pair in itertools.pairwise(variables)]
+    ends = [ss.Table(variables[0], [1.0, 0.0]), ss.Table(variables[-1], [0.0, 1.0])]
+    with pytest.raises(ss.ImpossibleEvidence, match="Factor 400 over 'v399' allows no joint state"):
+        ss.query(ss.MarkovNet(*same, *ends), "v0")
+    assert len(sums) <= 400 * 12
+
+
 def test_no_proper_subset_is_impossible():
     """By enumeration of every subset of the findings blamed."""
     checked = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from math import prod
 from operator import mul
 from typing import Any
 
@@ -13,8 +12,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, TooLarge
-from sepset.factors.algebra import Factor
+from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference.method import AnswersQueries
+from sepset.inference.plan import make_plan
 from sepset.problem import Problem
 from sepset.variables.evidence import KINDS, Evidence
 from sepset.variables.variable import Discrete
@@ -86,43 +86,40 @@ def impossible(prepared: AnswersQueries, evidence: Evidence) -> ImpossibleEviden
 
 def _excluding(problem: Problem) -> str:
     """The first factor that allows nothing of what those before it allow; empty if that is not easily found."""
-    if problem.forms or problem.num_factors > MOST_FACTORS or not all(v.is_discrete for v in problem.variables):
-        return ""
+    order = _easy_order(problem)
+    if order is None or not _is_zero(problem, range(problem.num_factors), order):
+        return ""  # the zero may also be that of numbers that are too small
     possible, enough = 0, problem.num_factors
-    try:
-        while enough - possible > 1:
-            middle = (possible + enough) // 2
-            possible, enough = (possible, middle) if _is_zero(problem, range(middle)) else (middle, enough)
-        if not _is_zero(problem, range(enough)):  # the zero is that of a constant, or of numbers that are too small
-            return ""
-        is_alone = _is_zero(problem, range(enough - 1, enough))
-    except TooLarge:
-        return ""
+    while enough - possible > 1:
+        middle = (possible + enough) // 2
+        possible, enough = (possible, middle) if _is_zero(problem, range(middle), order) else (middle, enough)
+    is_alone = _is_zero(problem, range(enough - 1, enough), order)
     names = listing(problem.variables[v].name for v in problem.scope(enough - 1))
     why = "is zero everywhere" if is_alone else "allows no joint state that those before it allow"
     return f" Factor {enough - 1} over {names} {why}. Correct it, or put a small number in place of zeros."
 
 
-def _is_zero(problem: Problem, numbers: range) -> bool:
-    """Whether the product of these factors is zero everywhere, by elimination of the cheapest variable first."""
-    factors = list(problem.factors(numbers))
-    while not any(factor.log_total == -np.inf for factor in factors):
-        left = {v for factor in factors for v in factor.scope}
-        if not left:
-            return False
-        size = {v: prod(u.num_states for u in _around(v, factors)) for v in left}
-        first = min(left, key=lambda v: (size[v], v.name))
-        if size[first] > MOST_ENTRIES:
-            raise TooLarge(f"A table of {size[first]:,} entries is too large to find what excludes everything.")
-        near = [factor for factor in factors if first in factor.scope]
-        factors = [factor for factor in factors if first not in factor.scope]
-        factors.append(reduce(mul, near).marginalize([first]))
-    return True
+def _easy_order(problem: Problem) -> list[Any] | None:
+    """The variables in the order of an elimination of all factors; None if that is not a matter of moments."""
+    if problem.forms or problem.num_factors > MOST_FACTORS or not problem.variables.all_discrete:
+        return None
+    everything = problem.relevant((), constants=True, prune=False)
+    plan = make_plan(problem, everything, method=DEFAULT_ORDER)
+    return None if plan.largest > MOST_ENTRIES else [problem.variables[name] for name in plan.order]
 
 
-def _around(variable: Any, factors: Iterable[Factor]) -> set[Any]:
-    """The variables that are in some factor with this one."""
-    return {u for factor in factors if variable in factor.scope for u in factor.scope}
+def _is_zero(problem: Problem, numbers: range, order: Iterable[Any]) -> bool:
+    """Whether the product of these factors is zero everywhere: each waits for the first of its variables."""
+    order = list(order)
+    rank = {v: i for i, v in enumerate(order)}
+    waiting: list[list[Any]] = [[] for _ in range(len(order) + 1)]
+    for factor in problem.factors(numbers):
+        waiting[min((rank[v] for v in factor.scope), default=len(order))].append(factor)
+    for variable, near in zip(order, waiting, strict=False):
+        if near:
+            message = reduce(mul, near).marginalize([variable])
+            waiting[min((rank[v] for v in message.scope), default=len(order))].append(message)
+    return any(factor.log_total == -np.inf for factor in waiting[-1])
 
 
 def _relations(problem: Problem, conflict: Iterable[int]) -> str:
