@@ -14,8 +14,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds import displays
-from sepset.cpds.contexts import Node, Partition
+from sepset.cpds.contexts import Node, Partition, shown_function
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, discrete_scope
@@ -90,7 +89,7 @@ class DeterministicCPD(DiscreteCPD):
 
     def _shown(self) -> Shown:
         """The function's values."""
-        return displays.function(self.label, self.child, self.parents, self.codes)
+        return shown_function(self.label, self.child, self.parents, self.codes)
 
     def decomposition(self) -> Decomposition:
         """Its one table, which is no larger than the function's own values."""

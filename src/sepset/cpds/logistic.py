@@ -15,7 +15,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
-from sepset.cpds import displays
+from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
@@ -77,13 +77,13 @@ class LogisticCPD(DiscreteCPD):
 
     def _shown(self) -> Shown:
         """The bias and the weights: of a binary child the log-odds."""
-        head, weights, bias = displays.titles(self.child), self.weights, self.bias
+        head, weights, bias = titles(self.child), self.weights, self.bias
         if len(bias) == 2:
             head, weights, bias = head[1:], tuple(w[:, 1:] - w[:, :1] for w in weights), bias[1:] - bias[:1]
             head = [f"log-odds of {head[0]}"]
-        named = [("bias", bias.tolist()), *displays.by_state(self.parents, weights, np.zeros(len(bias)))]
+        named = [("bias", bias.tolist()), *by_state(self.parents, weights, np.zeros(len(bias)))]
         told = "" if len(bias) == 1 else f"P({self.child.name}) is proportional to the exponential of the sum"
-        return displays.terms(self.label, head, named, told)
+        return shown_terms(self.label, head, named, told)
 
     @property
     def num_parameters(self) -> int:

@@ -14,7 +14,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
-from sepset.cpds import displays
+from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -169,8 +169,8 @@ class NoisyOr(NoisyCPD):
 
     def _shown(self) -> Shown:
         """The probability that each cause alone turns the child on."""
-        on = displays.setting(self.child, [self.on])
-        return displays.causes(self.label, on, self.parents, list(self.effects.values()), self.leak)
+        on = setting(self.child, [self.on])
+        return shown_causes(self.label, on, self.parents, list(self.effects.values()), self.leak)
 
     @property
     def on(self) -> State:
@@ -247,10 +247,10 @@ class NoisyMax(NoisyCPD):
 
     def _shown(self) -> Shown:
         """The distribution of each contribution."""
-        effects = displays.by_state(self.parents, self.influences.effects, np.eye(self.child.num_states)[0])
+        effects = by_state(self.parents, self.influences.effects, np.eye(self.child.num_states)[0])
         told = f"{self.child.name} is the largest of these independent contributions"
-        head = displays.titles(self.child)
-        return displays.terms(self.label, head, [("leak", self.leak.tolist()), *effects], told)
+        head = titles(self.child)
+        return shown_terms(self.label, head, [("leak", self.leak.tolist()), *effects], told)
 
     @property
     def leak(self) -> Floats:

@@ -13,7 +13,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds import displays
+from sepset.cpds.contexts import shown_parts
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
@@ -77,7 +77,7 @@ class PartitionCPD(DiscreteCPD):
         """The parts with their contexts; without parents a table."""
         if not self.parents:
             return super()._shown()
-        return displays.parts(self.label, self.child, self.parents, self.parts, self.distributions)
+        return shown_parts(self.label, self.child, self.parents, self.parts, self.distributions)
 
     @property
     def num_parameters(self) -> int:

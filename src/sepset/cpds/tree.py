@@ -15,8 +15,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
-from sepset.cpds import displays
-from sepset.cpds.contexts import Gates, Node, Partition, reordered
+from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
@@ -116,7 +115,7 @@ class TreeCPD(DiscreteCPD):
         root = self.partition.root
         if isinstance(root, int):
             return super()._shown()
-        return displays.tree(self.label, self.child, self.parents, root, self.distributions)
+        return shown_tree(self.label, self.child, self.parents, root, self.distributions)
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self.distributions, self.partition.locate(rows, num_rows, self)

@@ -18,9 +18,9 @@ ASIDE, RISE, HEIGHT = 4.0, 3.5, 11.0
 """The distance of a label from its edge, its baseline below the point of the edge, and its height."""
 
 TOUCH = 2.0
-"""The distance below which a label touches an edge, whose line has a width."""
+"""The distance at which a label is too near to the line of an edge, which has a width."""
 
-HEAD_WIDTH, HEAD_LENGTH = 9.0, 11.0
+HEAD_WIDTH, HEAD_LENGTH = 8.0, 11.0
 """The width and length of the largest arrowhead, which labels leave free at the end of every edge."""
 
 
