@@ -53,10 +53,12 @@ def search(network: str, columns: int, method: str, max_parents: int | None) -> 
 
     chosen = ss.ExactSearch(method)  # type: ignore[arg-type]
     constraints = ss.structure.Constraints(max_parents=max_parents)
-    ss.learn_structure(rows_of(network, 6), method=chosen, constraints=constraints)
+    ss.learn_structure(rows_of(network, 6), method=chosen, constraints=constraints, threads=1)
     frame = ss.Dataset(rows_of(network, columns))
     start = now()
-    found = ss.learn_structure(frame, method=chosen, constraints=constraints, until=ss.Until(None, None, seconds=600.0))
+    found = ss.learn_structure(
+        frame, method=chosen, constraints=constraints, until=ss.Until(None, None, seconds=600.0), threads=1
+    )
     return Found(now() - start, peak_memory(), found.gap)
 
 
@@ -126,13 +128,13 @@ def chain(name: str) -> Averaged:
     data = ss.Dataset(rows_of("alarm", AVERAGED))
     orders = name == "OrderMCMC"
     exact = ss.structure.KoivistoSood(0) if orders else ss.structure.TianHe(0)
-    truth = ss.structure_posterior(data, method=exact).edges
+    truth = ss.structure_posterior(data, method=exact, threads=1).edges
     kind = ss.PartitionMCMC if name == "PartitionMCMC" else ss.OrderMCMC
     options: dict[str, Any] = {"is_corrected": True} if name.endswith("corrected") else {}
-    ss.structure_posterior(data, method=kind(num_samples=2, **options))
+    ss.structure_posterior(data, method=kind(num_samples=2, **options), threads=1)
     method = kind(num_samples=SAMPLES[name], thin=10 * AVERAGED, **options)
     start = now()
-    found = ss.structure_posterior(data, method=method)
+    found = ss.structure_posterior(data, method=method, threads=1)
     seconds = now() - start
     steps = len(found.trace) * 10 * AVERAGED * method.num_chains
     return Averaged(seconds, float(abs(found.edges - truth).max()), steps / seconds)
@@ -143,11 +145,11 @@ def equal_sizes(num_samples: int = SAMPLES["PartitionMCMC"]) -> Averaged:
     import sepset as ss
 
     data, prior = ss.Dataset(rows_of("alarm", AVERAGED)), ss.structure.UniformSizes()
-    truth = ss.structure_posterior(data, method=ss.structure.TianHe(0), structure_prior=prior).edges
-    ss.structure_posterior(data, method=ss.PartitionMCMC(num_samples=2), structure_prior=prior)
+    truth = ss.structure_posterior(data, method=ss.structure.TianHe(0), structure_prior=prior, threads=1).edges
+    ss.structure_posterior(data, method=ss.PartitionMCMC(num_samples=2), structure_prior=prior, threads=1)
     method = ss.PartitionMCMC(num_samples=num_samples, thin=10 * AVERAGED)
     start = now()
-    found = ss.structure_posterior(data, method=method, structure_prior=prior)
+    found = ss.structure_posterior(data, method=method, structure_prior=prior, threads=1)
     seconds = now() - start
     steps = len(found.trace) * 10 * AVERAGED * method.num_chains
     return Averaged(seconds, float(abs(found.edges - truth).max()), steps / seconds)
@@ -161,7 +163,7 @@ def sumu_chain(num_steps: int = SUMU_STEPS) -> Averaged:
     import sepset as ss
 
     data, prior = ss.Dataset(rows_of("alarm", AVERAGED)), ss.structure.UniformSizes()
-    truth = ss.structure_posterior(data, method=ss.structure.TianHe(0), structure_prior=prior).edges
+    truth = ss.structure_posterior(data, method=ss.structure.TianHe(0), structure_prior=prior, threads=1).edges
     codes = np.ascontiguousarray(data.matrix().astype(np.int32))
     settings = {"scoref": "bdeu", "ess": 1, "max_id": -1, "K": 10, "d": 3, "cp_algo": "top", "mc3_chains": 1}
     length = {"burn_in": num_steps // 5, "iterations": num_steps, "thinning": num_steps // 2_000}
@@ -222,9 +224,9 @@ def many_columns(columns: int, num_samples: int) -> Many:
     from benchmarks.structuresearch import sampled
 
     data = sampled(columns, 2 * ROWS)
-    ss.structure_posterior(sampled(8, 200), method=ss.PartitionMCMC(num_samples=2))
+    ss.structure_posterior(sampled(8, 200), method=ss.PartitionMCMC(num_samples=2), threads=1)
     start = now()
-    found = ss.structure_posterior(data, method=ss.PartitionMCMC(num_samples=num_samples))
+    found = ss.structure_posterior(data, method=ss.PartitionMCMC(num_samples=num_samples), threads=1)
     seconds = now() - start
     steps = len(found.trace) * 10 * columns * 2
     return Many(seconds, peak_memory(), float(found.diagnostics["r_hat"]), steps / seconds)
