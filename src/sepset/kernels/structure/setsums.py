@@ -72,14 +72,7 @@ def set_sums(
     column, mask = np.full(max_size + 2, -1, dtype=np.int64), np.zeros(max_size + 1, dtype=np.int64)
     cells, terms = np.ones(max_size + 1), np.zeros(kind_weights.size)
     tally, sums = np.zeros(cards.max() + 1, dtype=np.int64), np.zeros(cards.max() + 1)
-    for depth in range(1, prefix.size + 1):
-        j = prefix[depth - 1]
-        singles[depth] = singles[depth - 1]
-        parts[depth] = _refine(
-            rows[depth - 1], starts[depth - 1], parts[depth - 1], codes[j], cards[j], kinds, tally, rows[depth],
-            starts[depth], singles[depth],
-        )  # fmt: skip
-        mask[depth], cells[depth] = mask[depth - 1] | (1 << j), cells[depth - 1] * cards[j]
+    _enter(codes, cards, kinds, prefix, tally, rows, starts, parts, singles, mask, cells)
     total, depth = 1, prefix.size
     column[depth + 1] = first - 1
     masks[0], pseudo = mask[depth], alpha / cells[depth] if is_divided else alpha
@@ -110,6 +103,22 @@ def set_sums(
                 rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, logs, pseudo
             )
         total += 1
+
+
+@kernel
+def _enter(
+    codes: AnyInts, cards: Ints, kinds: Ints, prefix: Ints, tally: Ints, rows: Ints, starts: Ints, parts: Ints,
+    singles: Ints, mask: Ints, cells: Floats,
+) -> None:  # fmt: skip
+    """Split the parts by the columns that every set has."""
+    for depth in range(1, prefix.size + 1):
+        j = prefix[depth - 1]
+        singles[depth] = singles[depth - 1]
+        parts[depth] = _refine(
+            rows[depth - 1], starts[depth - 1], parts[depth - 1], codes[j], cards[j], kinds, tally, rows[depth],
+            starts[depth], singles[depth],
+        )  # fmt: skip
+        mask[depth], cells[depth] = mask[depth - 1] | (1 << j), cells[depth - 1] * cards[j]
 
 
 @kernel
