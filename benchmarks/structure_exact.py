@@ -21,8 +21,8 @@ SUMU = (
     "sumu 0.1.2 has one chain over partitions, with ten candidate parents and up to three others; built from its "
     "source with Cython 0.29.37 (built with Cython 3, it imports but its scorer fails) in a folder that PYTHONPATH "
     "names. Its error is not compared: its scores and prior are ours, but its chains of 200,000 steps have not "
-    "converged. From three seeds they disagree with each other by 0.76 to 0.94 at some edge, with the exact sum by 0.63 "
-    "to 0.86, and no less with all columns as candidates; a fourth seed ends in invalid numbers."
+    "converged. From three seeds they disagree with each other by 0.76 to 0.94 at some edge, with the exact sum by "
+    "0.63 to 0.86, and no less with all columns as candidates; a fourth seed ends in invalid numbers."
 )
 ALIKE = (
     "Scores and bounds of dynamic programming, A* and the integer program on random rows of 3 to 8 columns, by BIC, "
