@@ -31,6 +31,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
 from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
+from sepset.data.missingness import patterns_of
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable
@@ -187,13 +188,9 @@ def _by_pairs(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
         freedom += float(usable.sum() * one.size)
     square = _trace_of_square(known, apart, share) if freedom else 0.0
     ratio = square / freedom if freedom else 1.0
-    num_patterns = len(_patterns(hidden[share > 0]))
+    used = hidden[(share > 0) & ~hidden.all(axis=1)]
+    num_patterns = len(patterns_of(used)[0])
     return _tested(statistic / ratio, freedom / ratio, num_patterns, Status.COMPLETED)
-
-
-def _patterns(hidden: Bools) -> Bools:
-    """The different sets of missing columns of rows that observe something."""
-    return np.unique(hidden[~hidden.all(axis=1)], axis=0)
 
 
 def _often(hidden: Bools, share: Floats) -> Ints:
