@@ -57,12 +57,12 @@ def show(payload: dict[str, Any], as_json: bool, render: Callable[[], Renderable
     from rich.console import Console
 
     console = Console(markup=False)
-    console.on_broken_pipe = _unread  # type: ignore[method-assign]  # it would end with a code of its own
+    console.on_broken_pipe = _unread  # type: ignore[method-assign]  # Rich ends with a code of its own
     console.print(render())
 
 
 def _unread() -> None:
-    raise  # the error that is being handled: the reader of the pipe has gone
+    raise BrokenPipeError("Nobody reads the output.")
 
 
 def plain(value: Any) -> Any:

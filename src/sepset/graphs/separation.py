@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Ints
 from sepset.base.display import Plain, Worded
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import name_of, required_graph
@@ -97,6 +98,7 @@ class Requisite:
     observations: tuple[str, ...]
 
 
+@translated
 def d_separated(dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` d-separates every node of `xs` from every node of `ys`.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from sepset.base.checks import number
+from sepset.base.foreign import translated
 from sepset.base.text import nearest
 from sepset.errors import ArgumentError, FileFormatError, SepsetError
 
@@ -117,6 +118,7 @@ def read(
     tolerance: float | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> M: ...
+@translated
 def read(
     source: Source,
     *,
@@ -231,6 +233,7 @@ def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool, tolerance: 
         raise FileFormatError("the file needs more memory than there is", file=name, line=1, column=1) from error
 
 
+@translated
 def write(model: Model, path: PathLike) -> None:
     """Write a model to a file in the format of its suffix; the file appears whole or not at all.
 
@@ -270,7 +273,7 @@ def _codec(name: str) -> Codec:
         known = ", ".join(_FORMATS)
         hint = nearest(suffix, _FORMATS)
         if suffix in _OTHERS:
-            hint = f" Files of {_OTHERS[suffix]} are not read; it can write one of these formats."
+            hint = f" Files of {_OTHERS[suffix]} are not read. Open it there, or in GeNIe, and save it as one of these."
         if not suffix and name == CONTENTS:
             hint = " These contents begin like none of them; name the format, as in format='bif'."
         if suffix in _RESULTS:
