@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.memory import uncollected
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock, with_block
 from sepset.cpds.parameters import AnyParameters, PriorTerm
@@ -147,8 +148,9 @@ class Blocks:
         Args:
             columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
         """
-        forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in template.cpds]
-        members = _members(template)
+        with uncollected():
+            forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in template.cpds]
+            members = _members(template)
         for block in members:
             for i in block[1:]:
                 forms[block[0]] = forms[block[0]].including(forms[i])

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.membership import among
+from sepset.base.memory import uncollected
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -104,8 +105,9 @@ def default_network(
     own = list(map(variables.__getitem__, dag.nodes))
     start, parents = dag.parent_csr
     families = zip(own, itertools.pairwise(start.tolist()), strict=True)
-    cpds = [default_cpd(child, map(own.__getitem__, parents[i:j].tolist())) for child, (i, j) in families]
-    return BayesNet.over(dag, cpds, notes=notes, variables=shared)
+    with uncollected():
+        cpds = [default_cpd(child, map(own.__getitem__, parents[i:j].tolist())) for child, (i, j) in families]
+        return BayesNet.over(dag, cpds, notes=notes, variables=shared)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:

@@ -136,6 +136,7 @@ def goodness_of_fit(
     if not weights_of(rows).sum() > 0:
         raise DataError("Goodness of fit needs rows that count; there are none.")
     measured = partial(mean_log_loss, method=method) if statistic is None else statistic
+    value = float(measured(model, rows))
     draws = np.empty(num_draws)
     for place in range(num_draws):
         drawn = _masked_like(model.sample(rows.num_rows, rng), rows)
@@ -145,7 +146,6 @@ def goodness_of_fit(
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
     what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
     guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
-    value = float(measured(model, rows))
     return GoodnessOfFitResult(
         value,
         draws,
