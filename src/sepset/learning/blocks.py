@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
 from sepset.base.memory import uncollected
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock, with_block
@@ -64,6 +65,7 @@ def _members(net: BayesNet) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
+@translated
 def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet:
     r"""The network in which the CPDs of each group share their parameters (those of the first).
 

@@ -17,6 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of, whole
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable
 from sepset.data.columns import levels_of
@@ -68,6 +69,7 @@ class Discretization(Report):
         return f"Discretization({counted})"
 
 
+@translated
 def discretize(
     data: Any,
     columns: str | Iterable[str] | None = None,

@@ -65,7 +65,7 @@ class Template(NamedTuple):
         if not isinstance(structure, DAG):
             advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
-        known, coded, notes = _variables(structure, data, variables or ())
+        known, coded, notes = _variables(structure, data, () if variables is None else Variables(variables))
         shared = coded.variables if coded is not None and coded.variables.names == structure.nodes else None
         return cls(default_network(structure, known, notes=notes, shared=shared), coded)
 

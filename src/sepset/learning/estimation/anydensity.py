@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
 from sepset.base.display import Plain, Worded
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, DataError
 from sepset.factors.labels import in_rows
@@ -49,6 +50,7 @@ class MaximumLikelihoodResult(Worded, Plain):
         return f"MaximumLikelihoodResult({told}; log-likelihood {self.log_likelihood:.7g}; {end})"
 
 
+@translated
 def maximum_likelihood(
     log_density: Callable[[Floats, Any], ArrayLike],
     data: Any,

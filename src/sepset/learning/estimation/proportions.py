@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, one_of
+from sepset.base.foreign import translated
 from sepset.errors import DataError
 
 IntervalKind: TypeAlias = Literal["wilson", "clopper-pearson", "hoeffding"]
@@ -45,6 +46,7 @@ class ConfidenceInterval:
         return f"ConfidenceInterval({self.low:.4f} to {self.high:.4f} at {100 * self.level:.4g}%, {self.kind})"
 
 
+@translated
 def proportion_interval(
     successes: float, trials: float, *, level: float = 0.95, kind: IntervalKind = "wilson"
 ) -> ConfidenceInterval:
@@ -74,6 +76,7 @@ def proportion_interval(
     return ConfidenceInterval(float(low), float(high), level, kind)
 
 
+@translated
 def interval_coverage(
     trials: int, proportion: ArrayLike, *, level: float = 0.95, kind: IntervalKind = "wilson"
 ) -> Floats:
@@ -103,6 +106,7 @@ def interval_coverage(
     return np.asarray(np.where((low <= p) & (p <= high), np.exp(logs), 0.0).sum(axis=-1))
 
 
+@translated
 def rows_needed(
     half_width: float,
     level: float = 0.95,

@@ -19,6 +19,7 @@ from sepset.base.axes import axes_of
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
+from sepset.base.memory import check_rows_fit
 from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
 from sepset.errors import DataError, NotApplicable, TooLarge
@@ -130,6 +131,7 @@ def goodness_of_fit(
     0.02
     """
     whole("num_draws", num_draws, least=1)
+    check_rows_fit(num_draws, 8)
     rng = generator(seed)
     engine = engine_for(model, method)
     rows = engine.rows(data)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
 from sepset.base.logarithms import LOG_2PI
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
@@ -33,6 +34,7 @@ class LogMoments(NamedTuple):
     variance: float
 
 
+@translated
 def log_probability_moments(model: BayesNet) -> LogMoments:
     r"""The exact mean $-H(P)$ and variance of $\log P(\mathbf x)$ under a network, in nats.
 

@@ -22,13 +22,14 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, generator, one_of
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.memory import machine_memory
-from sepset.base.text import listing, readable
+from sepset.base.text import brief, listing, readable
 from sepset.cpds.cpd import CPD
 from sepset.data.missingness import MissingPatternsResult
 from sepset.engine.engine import Engine
-from sepset.errors import ModelError, NotApplicable, TooLarge
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.factors.labels import name_of
 from sepset.learning.blocks import blocks_of, with_shared
@@ -207,6 +208,7 @@ class FreeParameters:
         return found.log_partition, np.concatenate(parts)
 
 
+@translated
 def identifiability(
     model: BayesNet,
     observed: Observed,
@@ -258,6 +260,7 @@ def identifiability(
     )
 
 
+@translated
 def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float = 0.01, seed: Seed = 0) -> BayesNet:
     r"""Another network with the same distribution of what is observed, near this one: a step along the ridge.
 
@@ -320,6 +323,8 @@ def _sets(model: BayesNet, observed: Observed) -> list[tuple[int, ...]]:
         listed = [observed] if isinstance(observed, str) else list(observed)
     single = all(isinstance(item, str | Discrete | Vector) for item in listed)
     groups = [listed] if single else listed
+    if not all(isinstance(group, Iterable) for group in groups):
+        raise ScopeError(f"observed= names variables, or several sets of them; found {brief(listed)}.")
     return list(dict.fromkeys(tuple(sorted({model.variables.id(v) for v in group})) for group in groups))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
 from sepset.base.display import Plain, Worded
+from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.errors import DataError
 
@@ -92,6 +93,7 @@ class PooledEstimate(Worded, Plain):
         )
 
 
+@translated
 def pool_estimates(
     estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None
 ) -> PooledEstimate:

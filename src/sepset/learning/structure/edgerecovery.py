@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG, UndirectedGraph
@@ -62,6 +63,7 @@ class EdgeRecoveryResult(Report):
         return Shown((), rows, "probabilities of edges")
 
 
+@translated
 def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directed: bool = False) -> EdgeRecoveryResult:
     """How well probabilities of edges tell the edges of a true graph from other pairs.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.equivalence import is_cpdag, meek_rules
@@ -54,6 +55,7 @@ class InterventionDistanceResult(Report):
         return Shown(("cause", "effect") if self.wrong else (), list(self.wrong), title, words=2)
 
 
+@translated
 def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> InterventionDistanceResult:
     """The structural intervention distance of a learned graph, or its bounds over a learned class, from the truth.
 
