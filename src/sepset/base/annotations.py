@@ -27,7 +27,7 @@ UNKNOWN = object()
 
 
 def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-    """What the first argument that does not fit should be, and what it is; empty if all fit.
+    """The first argument that does not fit: what it should be, and what it is; empty if all fit.
 
     >>> def ask(model: str, *, given: Mapping[str, int] | None = None): ...
     >>> misfit(ask, ("asia",), {"given": 3})
