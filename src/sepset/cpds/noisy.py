@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import finite_array
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
-from sepset.base.text import brief, joined
+from sepset.base.text import joined
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -585,10 +586,7 @@ def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
 
 def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> Floats:
     """The rows of a parent's contribution (or the leak's single row), checked."""
-    try:
-        rows = np.array(effect, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ModelError(f"{name_of(cpd)}: a contribution has probabilities; found {brief(effect)}.") from None
+    rows = finite_array(name_of(cpd), "contribution", effect)
     shape = (1 if parent is None else parent.num_states, cpd.child.num_states)
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):
