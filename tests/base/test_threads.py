@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -28,11 +30,20 @@ from sepset.inference.iterate import deadline
 
 
 def test_number_of_threads():
-    assert num_threads(None) == os.cpu_count()
+    assert num_threads(None) == len(
+        os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
+    )
     assert num_threads(3) == 3
     for wrong in (0, -1, True, 1.5, "2"):
         with pytest.raises(ss.errors.ArgumentError, match="threads= is a whole number"):
             num_threads(wrong)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system pins no process")
+def test_a_process_pinned_to_one_processor_has_one():
+    pinned = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])"
+    script = f"{pinned}; from sepset.base.threads import num_threads; print(num_threads(None))"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def test_threads_are_used_again_and_forgotten_by_a_forked_process():

@@ -43,6 +43,13 @@ class _Here(threading.local):
 _HERE = _Here()
 
 
+def num_processors() -> int:
+    """The number of processors that this process may use: of a container or `taskset`, only those it was given."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def num_threads(threads: int | None) -> int:
     """The given number of threads, or one per processor.
 
@@ -50,7 +57,7 @@ def num_threads(threads: int | None) -> int:
     3
     """
     if threads is None:
-        return os.cpu_count() or 1
+        return num_processors()
     return whole("threads", threads, least=1, otherwise="None for all processors")
 
 

@@ -9,7 +9,6 @@ Reference: Koller & Friedman, algorithm 12.1.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +20,7 @@ from numpy.random import SeedSequence
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
 from sepset.base.checks import generator, whole
 from sepset.base.memory import check_rows_fit
-from sepset.base.threads import in_order
+from sepset.base.threads import in_order, num_processors
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.factors.algebra import Columns
@@ -166,7 +165,7 @@ def _draw_singly(
 
 
 def _default_threads(work: int) -> int:
-    return min(os.cpu_count() or 1, 4) if work > 1_000_000 else 1
+    return min(num_processors(), 4) if work > 1_000_000 else 1
 
 
 def seed_sequence(seed: int | np.random.Generator) -> SeedSequence:

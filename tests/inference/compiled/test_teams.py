@@ -10,7 +10,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.compiled import dense
+from sepset.inference.compiled import dense, teams
 from sepset.inference.compiled.teams import HELPERS, Helpers, Team, large_steps
 from sepset.kernels.kernel import load
 from sepset.variables.evidence import Evidence
@@ -106,7 +106,7 @@ def test_an_error_of_any_thread_is_raised():
 
 
 def test_helpers_are_at_most_the_processors_but_those_asked_for(monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr(teams, "num_processors", lambda: 4)
     helpers = Helpers()
     assert [helpers.take(2), helpers.take(2), helpers.take(1)] == [2, 1, 0]
     helpers.give(3)

@@ -6,7 +6,6 @@ steps are divided, and how, depends on the program alone, so that answers do not
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from queue import SimpleQueue
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.base.threads import POOL
+from sepset.base.threads import POOL, num_processors
 from sepset.inference import costs
 from sepset.inference.compiled.program import Program
 from sepset.inference.compiled.slices import Slices
@@ -39,7 +38,7 @@ class Helpers:
         if not wanted:
             return 0
         with self._lock:
-            found = max(0, min(wanted, max((os.cpu_count() or 1) - 1, wanted) - self._busy))
+            found = max(0, min(wanted, max(num_processors() - 1, wanted) - self._busy))
             self._busy += found
         return found
 

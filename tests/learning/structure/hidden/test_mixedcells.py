@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.learning.structure.columns import Columns
@@ -72,3 +73,13 @@ def test_rows_of_too_many_states_are_refused_by_number(monkeypatch):
     monkeypatch.setattr(mixedcells, "MOST_STATES", 3)
     with pytest.raises(NotApplicable, match=r"Row 1 misses \d+ states, which have .* lists up to 3 of a row"):
         expected_columns(columns_of(net, [{v.name: 0 for v in net.variables}, {}], np.ones(2)), net)
+
+
+def test_numbers_without_a_density_are_refused_by_name():
+    group, x, y = ss.Discrete("group", ("one", "two")), ss.Real("x"), ss.Real("y")
+    line = ss.LinearGaussian(y, [0.0, 1.0], coefficients={"x": [2.0, 2.0]}, covariance=[1.0, 0.0], given=x, by=group)
+    net = ss.BayesNet([ss.TableCPD(group, [0.5, 0.5]), ss.LinearGaussian(x, 0.0, covariance=1.0), line])
+    rows = [{"group": 0, "x": 1.0, "y": 2.5}, {"group": 1, "x": 1.0, "y": 3.0}]
+    expected_columns(columns_of(net, rows[:1], np.ones(1)), net)
+    with pytest.raises(NotApplicable, match=r"'x', 'y' where group='two' have no joint density"):
+        expected_columns(columns_of(net, rows, np.ones(2)), net)

@@ -22,16 +22,18 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
+from sepset.base.logarithms import LOG_2PI
+from sepset.base.text import listing
 from sepset.base.threads import require_time
 from sepset.data.dataset import Dataset
 from sepset.data.duplicates import group_rows
 from sepset.data.scatter import Scatters
 from sepset.errors import NotApplicable
+from sepset.factors.canonical import Cholesky
 from sepset.learning.structure.columns import Columns, RealMoments
 from sepset.learning.structure.hidden.missingcells import MOST_STATES, NEGLIGIBLE
 from sepset.models.bayesnet import BayesNet
-
-LOG_2PI = math.log(2.0 * math.pi)
+from sepset.variables.variable import Discrete
 
 
 class Spread(NamedTuple):
@@ -178,45 +180,52 @@ def _log_tables(columns: Columns, model: BayesNet, codes: AnyInts) -> Floats:
 
 @dataclass(frozen=True)
 class _Kind:
-    """The Gaussian of all numbers in one context, of which some are missing.
+    r"""The Gaussian of all numbers in one context, of which some are missing.
+
+    With $\Sigma_{oo} = L L^\top$, $W = L^{-1} \Sigma_{oh}$ and $\mathbf z = L^{-1}(\mathbf x_o - \mu_o)$,
+
+    $$\log p(\mathbf x_o) = -\tfrac12 |\mathbf z|^2 - \tfrac12 \log \det 2 \pi \Sigma_{oo}, \quad
+    E[\mathbf x_h] = \mu_h + W^\top \mathbf z, \quad \text{Cov}(\mathbf x_h) = \Sigma_{hh} - W^\top W.$$
 
     Attributes:
         missing: which columns are.
         observed: which are not, of the real ones.
         mean: of all columns.
-        gain: from what is observed to what is missing.
-        inverse: of the covariance of what is observed.
+        root: $L$.
+        cross: $W$.
         log_scale: the log density at its mean.
         covariance: of what is missing, given what is observed; zero elsewhere.
     """
 
-    missing: Any
+    missing: Bools
     observed: Ints
     mean: Floats
-    gain: Floats
-    inverse: Floats
+    root: Cholesky
+    cross: Floats
     log_scale: float
     covariance: Floats
 
     @classmethod
-    def of(cls, mean: Floats, covariance: Floats, missing: Any, is_real: Any) -> _Kind:
+    def of(cls, mean: Floats, covariance: Floats, missing: Bools, is_real: Bools) -> _Kind:
         seen, hidden = np.flatnonzero(is_real & ~missing), np.flatnonzero(missing)
-        inner = covariance[np.ix_(seen, seen)]
-        scale = np.sqrt(np.diagonal(inner))
-        inverse = np.linalg.inv(inner / np.outer(scale, scale)) / np.outer(scale, scale)
-        log_volume = 2 * np.log(scale).sum() + np.linalg.slogdet(inner / np.outer(scale, scale))[1]
-        gain = covariance[np.ix_(hidden, seen)] @ inverse
+        root = Cholesky.of(covariance[None, seen[:, None], seen])
+        cross = root.whiten(covariance[None, seen[:, None], hidden])[0]
         left = np.zeros_like(covariance)
-        left[np.ix_(hidden, hidden)] = covariance[np.ix_(hidden, hidden)] - gain @ covariance[np.ix_(seen, hidden)]
-        return cls(missing, seen, mean, gain, inverse, -0.5 * float(len(seen) * LOG_2PI + log_volume), left)
+        left[np.ix_(hidden, hidden)] = covariance[np.ix_(hidden, hidden)] - cross.T @ cross
+        log_scale = -0.5 * len(seen) * LOG_2PI - float(root.half_log_det()[0])
+        return cls(missing, seen, mean, root, cross, log_scale, left)
+
+    @property
+    def has_density(self) -> bool:
+        """Whether what is observed has one: no variance is zero, and no number a linear function of others."""
+        return bool(self.root.definite[0])
 
     def completed(self, values: Floats) -> tuple[Floats, Floats]:
         """The log density of what is observed in each row, and the rows with conditional means of what is missing."""
-        apart = values[self.observed] - self.mean[self.observed, None]
-        density = self.log_scale - 0.5 * np.einsum("ir,ij,jr->r", apart, self.inverse, apart)
+        apart = self.root.whiten((values[self.observed] - self.mean[self.observed, None])[None])[0]
         filled = values.copy()
-        filled[self.missing] = self.mean[self.missing, None] + self.gain @ apart
-        return density, filled
+        filled[self.missing] = self.mean[self.missing, None] + self.cross.T @ apart
+        return self.log_scale - 0.5 * (apart**2).sum(axis=0), filled
 
 
 @dataclass(frozen=True)
@@ -269,4 +278,17 @@ class _Numbers:
             context = tuple(codes[by, first].tolist())
             if context not in known:
                 known[context] = self.gaussian(codes[:, first])
-            yield places, _Kind.of(*known[context], missing[:, first], columns.is_real)
+            kind = _Kind.of(*known[context], missing[:, first], columns.is_real)
+            if not kind.has_density:
+                raise _no_density(columns, kind, by, context)
+            yield places, kind
+
+
+def _no_density(columns: Columns, kind: _Kind, by: Sequence[int], context: Sequence[int]) -> NotApplicable:
+    names = listing([columns.names[k] for k in kind.observed])
+    states = ((columns.variables[k], code) for k, code in zip(by, context, strict=True))
+    where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in states if isinstance(v, Discrete))
+    return NotApplicable(
+        f"StructuralEM came to numbers without noise: {names}{where and f' where {where}'} have no joint density. "
+        "Drop a column that follows from others, or merge states with few rows."
+    )
