@@ -15,12 +15,7 @@ from sepset.kernels.compiled.costs import (
     ALIGNED_ENTRIES,
     BATCH_STATE,
     CACHED_ENTRIES,
-    INNER_LOOP,
     LINE_ENTRIES,
-    LOOP_PRODUCT,
-    NEAR_ENTRIES,
-    NEAR_PASSES,
-    OTHER_STRIDES,
     PACKED_PRODUCTS,
     PANEL,
     PANEL_ENTRY,
@@ -29,12 +24,6 @@ from sepset.kernels.compiled.costs import (
     PANELS_CALL,
     REPACKED_ENTRY,
     SCATTERED_ENTRY,
-    STEP_BEYOND_CACHE,
-    STEP_BEYOND_LINE,
-    STEP_IN_LINE,
-    STEP_TO_MEMORY,
-    STEP_TO_NEIGHBOR,
-    THREE_LOOPS,
     TILED_PRODUCT,
 )
 from sepset.kernels.compiled.instructions import (
@@ -74,6 +63,7 @@ from sepset.kernels.compiled.instructions import (
     A,
     B,
 )
+from sepset.kernels.compiled.loops import line_cost, order_loops, stream
 from sepset.kernels.compiled.panels import FEW_ROWS, lanes_of
 from sepset.kernels.compiled.tape import ONE, ends_of, room_of_steps
 from sepset.kernels.compiled.tiles import is_tiled
@@ -170,90 +160,6 @@ def _union(tensors: Tensors, a: int, b: int, axes: Ints) -> int:
             axes[num] = r
             num += 1
     return num
-
-
-@kernel(borrows=True)
-def _reach(stride: int, far: float) -> float:
-    """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
-    if stride <= 1:
-        return STEP_TO_NEIGHBOR * stride
-    return STEP_IN_LINE if stride <= LINE_ENTRIES else far
-
-
-@kernel(borrows=True)
-def _inner_cost(group: Ints, far: float) -> float:
-    """Nanoseconds per product if this group is innermost."""
-    is_plain = group[3] == 0 or (group[3] == 1 and group[1] <= 1 and group[2] <= 1)
-    start = INNER_LOOP if is_plain else INNER_LOOP + OTHER_STRIDES
-    return float(
-        LOOP_PRODUCT + _reach(group[1], far) + _reach(group[2], far) + _reach(group[3], far) + start / group[0]
-    )
-
-
-@kernel(borrows=True)
-def _line_cost(scratch: Scratch, first: int, count: int, column: int, entries: float) -> float:
-    """Nanoseconds per product to read or write the lines of a large operand that are not used as wholes, one entry
-    soon after the other."""
-    run, passes = 1, 1
-    for g in range(first + count - 1, first - 1, -1):
-        if entries <= NEAR_ENTRIES or run >= LINE_ENTRIES or passes > NEAR_PASSES:
-            break
-        run *= scratch.groups[g, 0] if scratch.groups[g, column] == run else 1
-        passes *= scratch.groups[g, 0] if run < LINE_ENTRIES else 1
-    return STEP_TO_MEMORY if passes > NEAR_PASSES else 0.0
-
-
-@kernel(borrows=True)
-def _move(groups: Ints, source: int, target: int) -> None:
-    """Move a group inward to a place; those between move outward."""
-    for c in range(4):
-        moved = groups[source, c]
-        for g in range(source, target):
-            groups[g, c] = groups[g + 1, c]
-        groups[target, c] = moved
-
-
-@kernel(inline=True)
-def _order_loops(scratch: Scratch, first: int, count: int, entries: float) -> float:
-    """Move the group that is cheapest as the innermost there, and the longest ones before it if the largest tensor has
-    few entries; nanoseconds per product."""
-    far = STEP_BEYOND_LINE if entries <= NEAR_ENTRIES else STEP_BEYOND_CACHE
-    groups = scratch.groups
-    last = first + count - 1
-    best, cost = last, _inner_cost(groups[last], far)
-    for g in range(first, last):
-        other = _inner_cost(groups[g], far)
-        if other < cost:
-            best, cost = g, other
-    _move(groups, best, last)
-    for place in range(last - 1, max(first, last - 3) if entries <= CACHED_ENTRIES else last - 1, -1):
-        longest = place
-        for g in range(first, place):
-            longest = g if groups[g, 0] > groups[longest, 0] else longest
-        _move(groups, longest, place)
-    third = groups[last - 2, 0] if count > 2 else 1
-    return float(cost + THREE_LOOPS / (groups[last, 0] * groups[last - 1, 0] * third))
-
-
-@kernel(inline=True)
-def _stream(scratch: Scratch, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
-    """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
-    groups = scratch.groups
-    last = first + count - 1
-    inner = groups[last, 0]
-    for g in range(first, last):
-        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
-            inner *= groups[g, 0]
-    front = first
-    for g in range(first, last if inner <= CACHED_ENTRIES else first):
-        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
-            continue
-        for c in range(4):
-            moved = groups[g, c]
-            for k in range(g, front, -1):
-                groups[k, c] = groups[k - 1, c]
-            groups[front, c] = moved
-        front += 1
 
 
 @kernel(inline=True)
@@ -453,7 +359,7 @@ def _emit_packed(
         work *= size
         _add_group(scratch, first, size, part[0, i], part[1, i], part[2, i])
     count = _pad(scratch, first)
-    nanoseconds = work * _order_loops(scratch, first, count, work) + REPACKED_ENTRY * room
+    nanoseconds = work * order_loops(scratch.groups, first, count, work) + REPACKED_ENTRY * room
     if nanoseconds >= least:
         scratch.tally[NUM_GROUPS] = before
         return least
@@ -489,18 +395,12 @@ def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, p
         )
     op[FIRST], op[COUNT] = first, _pad(scratch, first)
     largest = max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d])
-    loops = _order_loops(scratch, first, op[COUNT], largest)
+    loops = order_loops(scratch.groups, first, op[COUNT], largest)
     if largest > CACHED_ENTRIES:
-        _stream(
-            scratch,
-            first,
-            op[COUNT],
-            tensors.sizes[a] > CACHED_ENTRIES,
-            tensors.sizes[b] > CACHED_ENTRIES,
-            tensors.sizes[d] > CACHED_ENTRIES,
-        )
+        big = tensors.sizes[a] > CACHED_ENTRIES, tensors.sizes[b] > CACHED_ENTRIES, tensors.sizes[d] > CACHED_ENTRIES
+        stream(scratch.groups, first, op[COUNT], *big)
     for column, t in ((1, a), (2, b), (3, d)):
-        loops += _line_cost(scratch, first, op[COUNT], column, tensors.sizes[t])
+        loops += line_cost(scratch.groups, first, op[COUNT], column, tensors.sizes[t])
     least = loops * work
     if is_tiled(scratch.groups, first, op[COUNT]):
         least = TILED_PRODUCT * work
