@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-<<<<<<< HEAD
-from sepset.base.display import Plain, Report, Shown
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Plain, Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import counted, nearest
 from sepset.cpds.counts import SHOWN

@@ -16,12 +16,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
-<<<<<<< HEAD
-from sepset.base.display import Plain, Worded
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, DataError
 from sepset.factors.labels import in_rows

@@ -15,11 +15,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, one_of
-<<<<<<< HEAD
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.errors import DataError
 from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment

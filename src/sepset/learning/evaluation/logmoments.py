@@ -12,11 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-<<<<<<< HEAD
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.logarithms import LOG_2PI
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable

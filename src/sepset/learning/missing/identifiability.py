@@ -21,12 +21,8 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, generator, one_of
-<<<<<<< HEAD
-from sepset.base.display import Report, Shown
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.memory import machine_memory
 from sepset.base.text import brief, listing, readable

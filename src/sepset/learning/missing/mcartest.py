@@ -29,12 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
-<<<<<<< HEAD
-from sepset.base.display import Plain, Worded
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.data.dataset import Dataset
 from sepset.data.missingness import patterns_of
 from sepset.data.sources import as_dataset

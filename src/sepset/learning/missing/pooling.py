@@ -17,12 +17,8 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
-<<<<<<< HEAD
-from sepset.base.display import Plain, Worded
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.errors import DataError
 from sepset.factors.labels import in_rows

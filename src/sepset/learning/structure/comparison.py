@@ -10,12 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.checks import generator, whole
-<<<<<<< HEAD
-from sepset.base.display import Report, Shown
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError

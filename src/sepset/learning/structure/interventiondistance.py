@@ -11,12 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
-<<<<<<< HEAD
-from sepset.base.display import Report, Shown
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.equivalence import is_cpdag, meek_rules

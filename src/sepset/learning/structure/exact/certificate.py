@@ -8,12 +8,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sepset.base.checks import whole
-<<<<<<< HEAD
-from sepset.base.display import Report, Shown
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import described
 from sepset.errors import ArgumentError

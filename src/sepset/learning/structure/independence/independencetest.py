@@ -7,12 +7,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from sepset.base.checks import fraction
-<<<<<<< HEAD
-from sepset.base.display import Report, Shown
-from sepset.base.foreign import translated
-=======
 from sepset.base.display import Shown
->>>>>>> main
+from sepset.base.foreign import translated
 from sepset.base.text import described, listing, nearest
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ScopeError
