@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Report, Shown
 from sepset.base.text import counted, joined, listing, nearest
+from sepset.base.threads import require_time
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.clusters import ClusterGraph, scope_of
 from sepset.graphs.graph import Node, Nodes
@@ -86,6 +87,7 @@ def _mini_buckets(scopes: list[Scope], names: list[str], position: dict[str, int
     edges: list[tuple[int, int]] = []
     sepsets: list[Scope] = []
     for i, name in enumerate(names):
+        require_time()
         first = len(clusters)
         for union, senders in _packed(buckets[i], bound):
             here = len(clusters)
