@@ -40,7 +40,26 @@ NodesOrEdges: TypeAlias = Iterable[Node] | Iterable[tuple[Node, Node]]
 _SHOWN = 8
 
 
-class Graph(Frozen, Sketched, ABC):
+class Indexed:
+    """Named nodes in order, found by name."""
+
+    nodes: tuple[str, ...]
+
+    @lazy
+    def index(self) -> Mapping[str, int]:
+        """Each node's position in `nodes`."""
+        return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
+
+    def id(self, node: Node) -> int:
+        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
+        name = name_of(node)
+        found = self.index.get(name)
+        if found is None:
+            raise ScopeError(f"Unknown node {name!r}; the nodes are {listing(self.nodes)}.{nearest(name, self.nodes)}")
+        return found
+
+
+class Graph(Indexed, Frozen, Sketched, ABC):
     """Shared parts of the three kinds of graph: named nodes in order, and edges as sorted arrays of node ids.
 
     Two graphs are equal if they are of the same kind and have the same nodes and the same edges, in any order.
@@ -95,11 +114,6 @@ class Graph(Frozen, Sketched, ABC):
         return graph
 
     @lazy
-    def index(self) -> Mapping[str, int]:
-        """Each node's position in `nodes`."""
-        return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
-
-    @lazy
     def directed(self) -> tuple[Edge, ...]:
         """The directed edges, sorted by node order."""
         return self._names_of(self._directed)
@@ -149,14 +163,6 @@ class Graph(Frozen, Sketched, ABC):
         """Whether `source -> target` or `source - target` is an edge."""
         s, t = self.id(source), self.id(target)
         return t in row(self.child_csr, s) or t in row(self.neighbor_csr, s)
-
-    def id(self, node: Node) -> int:
-        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
-        name = name_of(node)
-        found = self.index.get(name)
-        if found is None:
-            raise ScopeError(f"Unknown node {name!r}; the nodes are {listing(self.nodes)}.{nearest(name, self.nodes)}")
-        return found
 
     def ids(self, nodes: Nodes) -> list[int]:
         """The positions of one node or several, each once, in the order given."""
