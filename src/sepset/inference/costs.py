@@ -45,6 +45,9 @@ FIRST_ORDER_PASSES, LATER_ORDER_PASSES = 0.25, 2.0
 """How long to search for the elimination order of a program, in passes over all clique tables (`graphs.costs`): at
 first, where a pass of its steps takes less than over the tables; and after repeated questions."""
 
+ROW_ORDER_PASSES = 1.0
+"""The same for a program of rows, which usually answers for many."""
+
 HASTY_ORDER_PASSES, ENTRIES_FOR_HASTE = 0.1, 100_000
 """The same for the first plan of a program that is planned again after repeated questions, and the entries of all
 tables of a greedy order from which that is likely: a longer search gained less than it took."""
@@ -119,6 +122,9 @@ FACTORS_UNINTERRUPTED = 2_000
 ENTRIES_FOR_FREE_AXES = 2_500_000
 """Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
 cache, where axes in any order take little time."""
+
+ENTRIES_AT_A_LINE = 4096
+"""Entries of a workspace from which it begins at a line of the cache: to find one takes longer than small ones gain."""
 
 ENTRIES_SLICED, ENTRIES_OF_A_SLICE = 2**23, 3 * 2**16
 """Entries of a result from which it is made and read by slices, and of a slice: no cache holds the one, and the

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bools, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.ordering import MinFill, OrderingMethod
+from sepset.graphs.ordering import DEFAULT_ORDER, MinFill, OrderingMethod
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
@@ -69,11 +70,17 @@ class Planner:
         self.problem = problem
         self.settings = settings
         self._plans: Cache[EliminationPlan] = Cache(128)
+        self._refusals: Cache[str] = Cache(128)  # no longer search makes hopeless tables fit
 
     @lazy
     def store(self) -> FactorStore:
         """The values of all factors, laid out on first use: a plan that is too large never needs them."""
         return FactorStore.of(self.problem)
+
+    @lazy
+    def has_usual_order(self) -> bool:
+        """Whether elimination orders are chosen as usual."""
+        return self.settings.order == DEFAULT_ORDER
 
     @lazy
     def domains(self) -> Domains | None:
@@ -130,8 +137,16 @@ class Planner:
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        key = kind, targets, pattern, effort
-        return self._plans.get(key, lambda: self._made(kind, targets, pattern, limit, effort))
+        key = kind, targets, pattern
+        refused = self._refusals.find(key) if to_run else None
+        if refused is not None:
+            raise TooLarge(refused)
+        try:
+            return self._plans.get((*key, effort), lambda: self._made(kind, targets, pattern, limit, effort))
+        except TooLarge as error:
+            if to_run:
+                self._refusals.get(key, partial(str, error))
+            raise
 
     def _made(
         self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, effort: float
@@ -167,9 +182,13 @@ class Planner:
     def _hidden(self, pattern: Pattern) -> Ints:
         if not pattern.observed:
             return self._places
-        is_hidden = np.ones(len(self._places), bool)
+        is_hidden = self._all.copy()
         is_hidden[list(pattern.observed)] = False
-        return self._places[is_hidden]
+        return is_hidden.nonzero()[0]
+
+    @lazy
+    def _all(self) -> Bools:
+        return np.ones(len(self._places), bool)
 
     def hidden(self, pattern: Pattern) -> Positions:
         """The unobserved positions."""
@@ -186,7 +205,7 @@ class Planner:
         """The number of variables without children."""
         num, groups = len(self.problem.variables), self.problem.conditionals
         if len(groups) == num == self.problem.num_factors:  # a variable without children is in one factor only
-            return int((np.bincount(self.problem.scopes[1], minlength=num) == 1).sum())
+            return int(np.count_nonzero(np.bincount(self.problem.scopes[1], minlength=num) == 1))
         return num - len({p for group in groups for p in group.parents})
 
     def groups(self, pattern: Pattern, entries_per_sink: int, *, whole: float | None = None) -> tuple[Positions, ...]:
