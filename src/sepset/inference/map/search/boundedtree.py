@@ -73,7 +73,7 @@ class BoundedTree:
         chosen, regions = pseudo.cached(cache)
         if sum(map(len, regions)) > MOST_KEPT:
             raise TooLarge(
-                f"The subtrees of an AND/OR search of {wiring.num_variables} variables have more than {MOST_KEPT:,} nodes "
+                f"The subtrees of an AND/OR search of {wiring.num_variables} variables have over {MOST_KEPT:,} nodes "
                 "in all. Use HybridBestFirst()."
             )
         sizes = [pseudo.context_size(d) if chosen[d] else 0 for d in range(len(chosen))]
