@@ -16,7 +16,7 @@ from numba.core.registry import cpu_target
 from numba.core.types import VarArg  # type: ignore[attr-defined]
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
-from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors
+from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors, turn_vectors
 
 INT, WORD, DOUBLE = ir.IntType(64), ir.IntType(32), ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
@@ -82,12 +82,55 @@ def _copy(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
     target = builder.gep(_array(context, builder, sig.args[2], out), [to])
     for number in range(SHAPE.vectors):
         with builder.if_then(builder.icmp_signed(">", vectors, ir.Constant(vectors.type, number))):
-            pointers = (builder.gep(start, [_number(LANES * number)]) for start in (source, target))
-            first, second = (builder.bitcast(pointer, VECTOR.as_pointer()) for pointer in pointers)
-            loaded = builder.load(first)
-            loaded.align = 8
-            builder.store(loaded, second).align = 8
+            first, second = (builder.gep(start, [_number(LANES * number)]) for start in (source, target))
+            _store(builder, _loaded(builder, first), second)
     return context.get_dummy_value()
+
+
+def _loaded(builder: Any, pointer: Any) -> Any:
+    """A vector in memory, at any place of a number."""
+    found = builder.load(builder.bitcast(pointer, VECTOR.as_pointer()))
+    found.align = 8
+    return found
+
+
+def _store(builder: Any, vector: Any, pointer: Any) -> None:
+    """Write a vector at any place of a number."""
+    builder.store(vector, builder.bitcast(pointer, VECTOR.as_pointer())).align = 8
+
+
+@_emitted(turn_vectors, types.none)
+def _turn(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+    """Write the code for each unit."""
+    kinds = zip(args, sig.args, strict=True)
+    *given, size = [
+        _array(context, builder, kind, arg) if isinstance(kind, types.Array) else arg for arg, kind in kinds
+    ]
+    for unit in (1, 2, 4):
+        with builder.if_then(_equals(builder, size, unit)):
+            _turn_units(builder, unit, *given)
+    return context.get_dummy_value()
+
+
+def _turn_units(
+    builder: Any, unit: int, w: Any, place: Any, columns: Any, begin: Any, out: Any, to: Any, *rows: Any
+) -> None:
+    """Exchange entries, then pairs, then fours of them between vectors that are as far apart as these are long."""
+    (targets, first, step), lanes = rows, range(LANES)
+    source, target = builder.gep(w, [place]), builder.gep(out, [to])
+    starts = (builder.gep(columns, [builder.add(begin, ir.Constant(begin.type, j))]) for j in range(LANES // unit))
+    vectors = [_loaded(builder, builder.gep(source, [builder.load(start)])) for start in starts]
+    for apart in (unit << k for k in range(3) if unit << k < LANES):
+        low = [j if not j & apart else LANES + j - apart for j in lanes]
+        high = [j + apart if not j & apart else LANES + j for j in lanes]
+        masks = [ir.Constant(ir.VectorType(WORD, LANES), mask) for mask in (low, high)]
+        gap = apart // unit
+        for i in (i for i in range(len(vectors)) if not i & gap):
+            pair = vectors[i], vectors[i + gap]
+            vectors[i], vectors[i + gap] = (builder.shuffle_vector(*pair, mask) for mask in masks)
+    for i, vector in enumerate(vectors):
+        row = builder.add(first, builder.mul(step, ir.Constant(step.type, i)))
+        _store(builder, vector, builder.gep(target, [builder.load(builder.gep(targets, [row]))]))
 
 
 @_emitted(panel_product, types.none)
@@ -207,18 +250,12 @@ class Panel:
 
     def _terms(self, bases: list[Any], place: Any, v: Any, sums: list[list[Any]]) -> list[list[Any]]:
         """The sums with one more term."""
-        vectors = [self._vector(self.builder.gep(v, [_number(LANES * j)])) for j in range(self.width)]
+        vectors = [_loaded(self.builder, self.builder.gep(v, [_number(LANES * j)])) for j in range(self.width)]
         found = []
         for base, row in zip(bases, sums, strict=True):
             factor = self._spread(self.builder.load(self.builder.gep(base, [place])))
             found.append([self._added(factor, vector, old) for vector, old in zip(vectors, row, strict=True)])
         return found
-
-    def _vector(self, pointer: Any) -> Any:
-        """A vector in memory, at any place of a number."""
-        loaded = self.builder.load(self.builder.bitcast(pointer, VECTOR.as_pointer()))
-        loaded.align = 8
-        return loaded
 
     def _spread(self, number: Any) -> Any:
         """A vector of one number."""
@@ -242,7 +279,6 @@ class Panel:
         """Write the sums, or add them to what is there."""
         for value, pointer in zip(chain(*found), chain(*targets), strict=True):
             if is_more:
-                old = self._vector(pointer)
+                old = _loaded(self.builder, pointer)
                 value = self._larger(value, old) if self.is_max else self.builder.fadd(old, value)
-            stored = self.builder.store(value, self.builder.bitcast(pointer, VECTOR.as_pointer()))
-            stored.align = 8
+            _store(self.builder, value, pointer)
