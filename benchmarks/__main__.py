@@ -50,6 +50,7 @@ SUITES = (
     "structure_claims",
     "structural_em",
     "structure",
+    "structurethreads",
     "startup",
     "pictures",
     "path",

@@ -52,9 +52,9 @@ def climb_sepset(case: str) -> tuple[Timing, float]:
     import sepset as ss
 
     data = dataset_of(case)
-    ss.learn_structure(data[:500], method=ss.HillClimb(), score=ss.BIC(), until=3)
+    ss.learn_structure(data[:500], method=ss.HillClimb(), score=ss.BIC(), until=3, threads=1)
     found: list[Any] = []
-    timing = measure(lambda: found.append(ss.learn_structure(data, method=ss.HillClimb(), score=ss.BIC())))
+    timing = measure(lambda: found.append(ss.learn_structure(data, method=ss.HillClimb(), score=ss.BIC(), threads=1)))
     return timing, found[-1].score
 
 
@@ -87,7 +87,7 @@ def default_score(case: str) -> tuple[Timing, float]:
 
     data = dataset_of(case)
     found: list[Any] = []
-    timing = measure(lambda: found.append(ss.learn_structure(data, score=ss.BIC())))
+    timing = measure(lambda: found.append(ss.learn_structure(data, score=ss.BIC(), threads=1)))
     return timing, found[-1].score
 
 

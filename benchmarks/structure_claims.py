@@ -42,7 +42,7 @@ def simple_structures_win_on_few_rows() -> Figures:
     for size in (100, 200, 500, 1_000, 5_000):
         part = rows[:size]
         for score in (ss.BIC(), ss.BDeu(5.0)):
-            tree = ss.learn_structure(part, method=ss.ChowLiu(), score=score).score
+            tree = ss.learn_structure(part, method=ss.ChowLiu(), score=score, threads=1).score
             gain = ss.structure.score(net.dag, part, score=score).total - tree
             found.append((f"true graph above the best tree, {type(score).__name__}, {size:,} rows", gain))
     return found
@@ -63,7 +63,9 @@ def evidence_predicts(sizes: Sequence[int] = (500, 1_000, 5_000)) -> Figures:
     for size in sizes:
         rows = net.sample(size, seed=3)
         chain = ss.StructureMCMC(num_samples=SNAPSHOTS, thin=100, burn_in=0, num_chains=1)
-        visited = ss.structure_posterior(rows, method=chain, score=prior, start=empty, constraints=few_parents())
+        visited = ss.structure_posterior(
+            rows, method=chain, score=prior, start=empty, constraints=few_parents(), threads=1
+        )
         graphs = list(dict.fromkeys(one.graph for one in visited.graphs))
         evidence = np.array([ss.structure.score(graph, rows, score=prior).total / size for graph in graphs])
         log_probability = np.array([-loss(graph, rows, fresh) for graph in graphs])
@@ -98,7 +100,7 @@ def structure_costs_little(sizes: Sequence[int] = SIZES) -> Figures:
         rows = net.sample(size, seed=5)
         found.append((f"divergence with the true graph, {size:,} rows", loss(net.dag, rows, fresh) - truth))
         for score in (ss.BDeu(1.0), ss.BIC()):
-            learned = ss.learn_structure(rows, method=ss.HillClimb(tabu=20, restarts=4), score=score).dag
+            learned = ss.learn_structure(rows, method=ss.HillClimb(tabu=20, restarts=4), score=score, threads=1).dag
             name = f"{type(score).__name__}, {size:,} rows"
             found.append((f"divergence of the learned, {name}", loss(learned, rows, fresh) - truth))
             found.append((f"edges of the learned (46 are true), {name}", float(learned.num_edges)))
@@ -110,9 +112,9 @@ def a_hundred_variables() -> Figures:
     import sepset as ss
 
     data = sampled(100, 5_000)
-    ss.learn_structure(data[:200], method=ss.HillClimb(tabu=5), until=3)
+    ss.learn_structure(data[:200], method=ss.HillClimb(tabu=5), until=3, threads=1)
     start = now()
-    found = ss.learn_structure(data, method=ss.HillClimb(tabu=20, restarts=5))
+    found = ss.learn_structure(data, method=ss.HillClimb(tabu=20, restarts=5), threads=1)
     return [("seconds", now() - start), ("edges", float(found.graph.num_edges))]
 
 
@@ -126,10 +128,10 @@ def two_chains(chain: Any, rows: Any) -> Figures:
     search = ss.HillClimb(tabu=20, restarts=4)
     starts = [
         ss.DAG(list(rows.variables.names)),
-        ss.learn_structure(rows, method=search, score=prior, constraints=limits).dag,
+        ss.learn_structure(rows, method=search, score=prior, constraints=limits, threads=1).dag,
     ]
     one, two = (
-        ss.structure_posterior(rows, method=chain, score=prior, start=start, constraints=limits, seed=seed)
+        ss.structure_posterior(rows, method=chain, score=prior, start=start, constraints=limits, seed=seed, threads=1)
         for seed, start in enumerate(starts)
     )
     gap = abs(one.edges - two.edges)
@@ -177,8 +179,8 @@ def few_columns_mix(sizes: Sequence[int] = (4, 8, 11, 14)) -> Figures:
     names = list(rows.variables.names)
     for size in sizes:
         part = rows.select(names[-size:])
-        exact = ss.structure_posterior(part, method=ss.structure.TianHe(), score=ss.BDeu(5.0)).edges
-        chain = ss.structure_posterior(part, method=ss.StructureMCMC(num_samples=4_000), score=ss.BDeu(5.0))
+        exact = ss.structure_posterior(part, method=ss.structure.TianHe(), score=ss.BDeu(5.0), threads=1).edges
+        chain = ss.structure_posterior(part, method=ss.StructureMCMC(num_samples=4_000), score=ss.BDeu(5.0), threads=1)
         found.append((f"largest error of an edge, {size} columns", float(abs(chain.edges - exact).max())))
         found.append((f"R-hat, {size} columns", float(chain.diagnostics["r_hat"])))
     return found
@@ -267,14 +269,16 @@ def known_orders_help() -> Figures:
 
     net, rng = alarm(), np.random.default_rng(0)
     rows = net.sample(2_000, seed=7)
-    best = ss.learn_structure(rows, method=ss.HillClimb(tabu=20, restarts=4), score=ss.BIC()).score
+    best = ss.learn_structure(rows, method=ss.HillClimb(tabu=20, restarts=4), score=ss.BIC(), threads=1).score
     found: Figures = []
     for name, orders in {
         "a true order": [list(net.dag.topological_order)],
         "random orders, mean of 5": [rng.permutation(net.dag.nodes).tolist() for _ in range(5)],
     }.items():
         scores = [
-            ss.learn_structure(rows, method=ss.structure.KnownOrder(order, is_greedy=True), score=ss.BIC()).score
+            ss.learn_structure(
+                rows, method=ss.structure.KnownOrder(order, is_greedy=True), score=ss.BIC(), threads=1
+            ).score
             for order in orders
         ]
         found.append((f"below tabu search, greedy along {name}", best - float(np.mean(scores))))
@@ -290,7 +294,7 @@ def classes_are_found() -> Figures:
     methods = {"GES": ss.GES(), "tabu search": ss.HillClimb(tabu=20, restarts=4), "default": None}
     found: Figures = []
     for name, method in methods.items():
-        learned = ss.learn_structure(rows, method=method, score=ss.BIC())
+        learned = ss.learn_structure(rows, method=method, score=ss.BIC(), threads=1)
         found.append((f"distance, {name}", float(ss.structure.compare(net.dag, learned.dag).distance)))
     return found
 

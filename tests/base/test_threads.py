@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -25,6 +26,8 @@ from sepset.base.threads import (
     interruptible,
     num_threads,
     require_time,
+    shares,
+    together,
 )
 from sepset.inference.iterate import deadline
 
@@ -270,3 +273,53 @@ def test_waiting_for_a_turn_ends_with_the_time():
         turns.reset()  # as in a forked process
         with turns:
             pass
+
+
+def test_tasks_that_run_together_keep_their_order():
+    def slow(k, cancel):
+        time.sleep(0.01 * (3 - k))
+        return k
+
+    for threads in (1, 2, 4):
+        assert together([partial(slow, k) for k in range(4)], threads) == [0, 1, 2, 3]
+    assert together([], 2) == []
+
+
+def test_an_error_in_one_of_them_is_raised():
+    def fails(cancel):
+        raise ValueError("wrong")
+
+    for threads in (1, 2):
+        with pytest.raises(ValueError, match="wrong"):
+            together([lambda cancel: 1, fails], threads)
+
+
+def test_tasks_inside_a_task_run_in_its_thread():
+    def inner(cancel):
+        return threading.get_ident()
+
+    def outer(cancel):
+        return {threading.get_ident(), *together([inner, inner], 2)}
+
+    assert all(len(found) == 1 for found in together([outer, outer], 2))
+
+
+def test_tasks_that_run_together_end_with_the_time():
+    def waits(cancel):
+        while not cancel[0]:
+            time.sleep(0.001)
+
+    for threads in (1, 2):
+        with pytest.raises(OutOfTime), ending_at(deadline(ss.Until(seconds=0.05))):
+            together([waits, waits], threads)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_shares_are_consecutive_and_whole_steps(step):
+    for count in range(1, 40):
+        for threads in (1, 2, 3, 8):
+            found = shares(count, threads, step=step)
+            assert [i for part in found for i in range(count)[part]] == list(range(count))
+            assert len(found) <= threads
+            assert all(part.start < part.stop for part in found)
+            assert all((part.stop - part.start) % step == 0 for part in found[:-1])

@@ -165,3 +165,15 @@ def test_a_series_is_evidence_of_views_too():
     seen = ss.prepare(net).observe(pd.Series({"xray": "yes", "smoke": None}))
     assert dict(seen.given) == {"xray": "yes"}
     assert dict(seen.observe(pd.Series({"xray": None, "smoke": "no"})).given) == {"smoke": "no"}
+
+
+def test_known_states_take_their_likelihoods_along():
+    evidence = resolve({"grade": Likelihood([1e-200, 0.5, 0.0]), "count": Likelihood([1e-200, 1.0, 2.0])}, VARIABLES)
+    told, log_weight = evidence.with_codes({0: 0, 1: 0, 2: 1})
+    assert dict(told.codes) == {0: 0, 1: 0, 2: 1}
+    assert dict(told.weights) == {}
+    assert log_weight == pytest.approx(-400.0 * math.log(10.0))
+    rest, log_weight = evidence.with_codes({1: 2})
+    assert list(rest.weights) == [0]
+    assert log_weight == pytest.approx(math.log(2.0))
+    assert evidence.with_codes({0: 2})[1] == -math.inf

@@ -68,6 +68,7 @@ def learn_structure(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
 ) -> Learned[DAG]: ...
 @overload
 def learn_structure(
@@ -86,6 +87,7 @@ def learn_structure(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
 ) -> Learned[G]: ...
 @translated
 def learn_structure(
@@ -104,6 +106,7 @@ def learn_structure(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
 ) -> Learned[Any]:
     r"""The structure that `method` finds for the columns of `data`.
 
@@ -128,6 +131,7 @@ def learn_structure(
         progress: True shows a bar, False never, None in a terminal when the work is long.
         checkpoint: a file that iterative methods keep their state in, and go on from where it exists; methods that
             keep none refuse it.
+        threads: their number; one per processor by default. They count many rows; answers do not depend on them.
 
     Ctrl-C ends iterative methods with the best structure so far, and the status "interrupted".
     Reference: Koller & Friedman, chapter 18.
@@ -164,6 +168,7 @@ def learn_structure(
         until,
         progress,
         checkpoint,
+        threads,
     )
     task.allowed  # noqa: B018  # contradictory constraints are refused before any work
     check_start(task, chosen)
@@ -279,6 +284,7 @@ def structure_posterior(
     until: object = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
 ) -> StructurePosteriorResult:
     r"""The probabilities of edges, paths and other features of the structure, averaged over structures.
 
@@ -300,6 +306,8 @@ def structure_posterior(
         until: when chains stop.
         progress: True shows a bar, False never, None in a terminal when the work is long.
         checkpoint: a file that chains keep their state in, and go on from where it exists; other methods refuse it.
+        threads: their number; one per processor by default. They count many rows and run chains; answers do not depend
+            on them.
 
     Reference: Koller & Friedman, section 18.5.
     Guarantee: as the method.
@@ -326,6 +334,7 @@ def structure_posterior(
         until,
         progress,
         checkpoint,
+        threads,
     )
     task.allowed  # noqa: B018  # contradictory constraints are refused before any work
     check_start(task, method)

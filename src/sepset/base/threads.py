@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -213,6 +213,31 @@ def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False) -> T:
     if _HERE.end == math.inf and threading.current_thread() is not threading.main_thread():
         return task(NEVER)
     return next(_collected(_Team(iter([task]), 1, _is_never_short, is_partial=is_partial)))
+
+
+def together(tasks: Sequence[Callable[[Bytes], T]], threads: int) -> list[T]:
+    """The results of tasks that do not wait for each other, some at a time; a part of another task runs them in turn.
+
+    It ends early as `in_order` does.
+
+    >>> together([lambda cancel: 1, lambda cancel: 2], 2)
+    [1, 2]
+    """
+    if threads == 1 or len(tasks) <= 1 or _HERE.cancel is not NEVER:
+        return interruptible(lambda cancel: [task(cancel) for task in tasks])
+    return list(in_order(tasks, threads))
+
+
+def shares(count: int, threads: int, *, step: int = 1) -> list[slice]:
+    """Consecutive parts of a number of items, about equal, one for each thread; all but the last are whole steps.
+
+    >>> shares(10, 2, step=4)
+    [slice(0, 8, None), slice(8, 10, None)]
+    """
+    num_steps = -(-count // step)
+    num_parts = max(1, min(threads, num_steps))
+    ends = [min(count, step * -(-num_steps * k // num_parts)) for k in range(num_parts + 1)]
+    return [slice(first, last) for first, last in itertools.pairwise(ends)]
 
 
 @contextmanager

@@ -143,10 +143,8 @@ def best_by_cases(prepared: Prepared, summed: Mapping[int, Discrete], evidence: 
     """The best values of `over`, from the best ones in each case of some of the variables that are summed out."""
 
     def log_value(values: Mapping[int, int]) -> float:
-        weights = {v: row for v, row in evidence.weights.items() if v not in values}
-        weight = math.prod(float(evidence.weights[v][c]) for v, c in values.items() if v in evidence.weights)
-        told = Evidence({**evidence.codes, **values}, weights, reals=evidence.reals)
-        return math.log(weight) + prepared.log_partition(told)  # positive: the assignment is a possible one
+        told, log_weight = evidence.with_codes(values)
+        return log_weight + prepared.log_partition(told)
 
     cards = {v: int(prepared.problem.variables.cards[v]) for v in over}
     return CaseSearch(summed, evidence, lambda told: prepared.best(told, over), log_value, cards).run()

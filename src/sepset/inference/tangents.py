@@ -311,7 +311,6 @@ def branches(evidence: Evidence, children: Mapping[int, Discrete]) -> Iterator[t
         )
     for codes in itertools.product(*(range(v.num_states) for v in children.values())):
         known = dict(zip(children, codes, strict=True))
-        weight = math.prod(float(evidence.weights[v][c]) for v, c in known.items() if v in evidence.weights)
-        if weight > 0.0:
-            rest = {v: row for v, row in evidence.weights.items() if v not in known}
-            yield Evidence({**evidence.codes, **known}, rest, reals=evidence.reals), known, math.log(weight)
+        told, log_weight = evidence.with_codes(known)
+        if log_weight > -math.inf:
+            yield told, known, log_weight

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -130,6 +130,13 @@ class Evidence:
     def touched(self) -> tuple[int, ...]:
         """The positions of all variables with evidence, in order."""
         return tuple(sorted({*self.codes, *self.reals, *self.weights, *self.soft}))
+
+    def with_codes(self, codes: Mapping[int, int]) -> tuple[Evidence, float]:
+        """The evidence with some states known, and the log of the weight that likelihoods give these states."""
+        weights = [float(row[codes[v]]) for v, row in self.weights.items() if v in codes]
+        rest = {v: row for v, row in self.weights.items() if v not in codes}
+        log_weight = math.fsum(map(math.log, weights)) if all(weights) else -math.inf
+        return replace(self, codes={**self.codes, **codes}, weights=rest), log_weight
 
     def __bool__(self) -> bool:
         return bool(self.codes or self.weights or self.soft or self.reals)

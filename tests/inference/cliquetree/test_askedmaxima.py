@@ -87,3 +87,19 @@ def test_impossible_evidence_and_too_many_states_are_refused():
     wide = ss.max_marginals(logistic(np.random.default_rng(0), 14), method=ss.VariableElimination())
     with pytest.raises(ss.TooLarge, match="13 variables"):
         wide[tuple(f"c{i}" for i in range(13))]
+
+
+def test_hundreds_of_likelihoods_are_added_as_logarithms():
+    """The product of their weights is below the smallest float; the best of a chain is known by hand."""
+    num = 400
+    bits = [ss.Discrete(f"b{i}") for i in range(num)]
+    equal = [ss.Table(pair, [[3.0, 1.0], [1.0, 3.0]]) for pair in itertools.pairwise(bits)]
+    known = {b.name: ss.Likelihood([1e-3, 2e-3]) for b in bits}
+    found = ss.max_marginals(ss.MarkovNet(*equal), given=known, method=ss.VariableElimination())
+    best = (num - 1) * math.log(3.0) + num * math.log(2e-3)
+    assert found.log_value == pytest.approx(best, rel=1e-12)
+    zeros = dict.fromkeys(found.assignment, 0)
+    assert found.log_value_of(zeros) == pytest.approx(best - num * math.log(2.0), rel=1e-12)
+    mixed = {name: i % 2 for i, name in enumerate(found.assignment)}
+    expected = num // 2 * (math.log(1e-3) + math.log(2e-3))
+    assert found.log_value_of(mixed) == pytest.approx(expected, rel=1e-12)

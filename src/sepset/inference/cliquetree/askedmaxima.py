@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,16 +72,12 @@ class AskedMaxMarginals(MaxMarginalsResult):
         """The log value of the best assignment with these codes."""
         if all(self.best.values.get(v) == code for v, code in codes.items()):
             return self.log_value
-        weight = math.prod(
-            float(self.evidence.weights[v][code]) for v, code in codes.items() if v in self.evidence.weights
-        )
-        if weight == 0.0:
+        told, log_weight = self.evidence.with_codes(codes)
+        if log_weight == -math.inf:
             return -math.inf
-        rest = {v: row for v, row in self.evidence.weights.items() if v not in codes}
-        told = replace(self.evidence, codes={**self.evidence.codes, **codes}, weights=rest)
         over = [v for v in self.best.values if v not in codes]
         found = self.engine.prepared.best(told, over).log_value if over else self.engine.prepared.log_partition(told)
-        return found + math.log(weight)
+        return found + log_weight
 
     @lazy
     def assignment(self) -> Mapping[str, State]:

@@ -45,9 +45,11 @@ def _whole(num_rows: int, max_size: int, num_kinds: int) -> tuple[Ints, Ints, In
 @kernel(work=_work)
 def set_sums(
     codes: AnyInts, cards: Ints, weights: Floats, kinds: Ints, kind_weights: Floats, logs: Floats, alpha: float,
-    is_divided: bool, max_size: int, masks: Ints, values: Floats, cancel: Bytes,
+    is_divided: bool, max_size: int, prefix: Ints, first: int, masks: Ints, values: Floats, cancel: Bytes,
 ) -> None:  # fmt: skip
     """The sum over joint states of m log m, or of log Gamma(a + m) - log Gamma(a), for every set up to `max_size`.
+
+    Sets with other columns of those before `first` are the work of other threads.
 
     Args:
         codes: one row per column; the rows are distinct.
@@ -59,6 +61,8 @@ def set_sums(
         alpha: the pseudo-count a of a cell; zero for m log m.
         is_divided: whether a is divided by the number of joint states of the set.
         max_size: the largest number of columns in a set.
+        prefix: the columns before `first` that every set has.
+        first: the first of the columns that a set may have or not.
         masks: filled with the sets.
         values: filled with their sums.
         cancel: a flag that ends the work.
@@ -68,10 +72,12 @@ def set_sums(
     column, mask = np.full(max_size + 2, -1, dtype=np.int64), np.zeros(max_size + 1, dtype=np.int64)
     cells, terms = np.ones(max_size + 1), np.zeros(kind_weights.size)
     tally, sums = np.zeros(cards.max() + 1, dtype=np.int64), np.zeros(cards.max() + 1)
-    masks[0] = 0
-    values[0] = _value(rows[0], starts[0], parts[0], singles[0], kind_weights, weights, logs, alpha)
-    total, depth = 1, 0
-    while depth >= 0 and not cancel[0]:
+    _enter(codes, cards, kinds, prefix, tally, rows, starts, parts, singles, mask, cells)
+    total, depth = 1, prefix.size
+    column[depth + 1] = first - 1
+    masks[0], pseudo = mask[depth], alpha / cells[depth] if is_divided else alpha
+    values[0] = _value(rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, logs, pseudo)
+    while depth >= prefix.size and not cancel[0]:
         column[depth + 1] += 1
         j = column[depth + 1]
         if j >= n or depth == max_size:
@@ -97,6 +103,22 @@ def set_sums(
                 rows[depth], starts[depth], parts[depth], singles[depth], kind_weights, weights, logs, pseudo
             )
         total += 1
+
+
+@kernel
+def _enter(
+    codes: AnyInts, cards: Ints, kinds: Ints, prefix: Ints, tally: Ints, rows: Ints, starts: Ints, parts: Ints,
+    singles: Ints, mask: Ints, cells: Floats,
+) -> None:  # fmt: skip
+    """Split the parts by the columns that every set has."""
+    for depth in range(1, prefix.size + 1):
+        j = prefix[depth - 1]
+        singles[depth] = singles[depth - 1]
+        parts[depth] = _refine(
+            rows[depth - 1], starts[depth - 1], parts[depth - 1], codes[j], cards[j], kinds, tally, rows[depth],
+            starts[depth], singles[depth],
+        )  # fmt: skip
+        mask[depth], cells[depth] = mask[depth - 1] | (1 << j), cells[depth - 1] * cards[j]
 
 
 @kernel

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -21,7 +22,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.frozen import fixed
 from sepset.base.text import described
-from sepset.base.threads import NEVER, interruptible, require_time
+from sepset.base.threads import NEVER, num_threads, require_time, shares, together
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, NotApplicable
 from sepset.inference.result import Guarantee, Result
@@ -33,13 +34,16 @@ LARGEST_LOGS = 1 << 16
 """Whole numbers whose `n log n` is looked up."""
 
 ROWS_UNINTERRUPTED = 1 << 22
-"""Rows times candidates that are counted without looking for Ctrl-C."""
+"""Rows times candidates that are counted at once: by one thread, without looking for Ctrl-C."""
 
 MOST_CELLS = 1 << 24
 """The largest table in which rows are counted; of larger ones only the cells with rows are."""
 
 CELLS_BY_BITS = 96
 """Cells beyond a candidate's first state up to which intersections of sets of rows are faster: 64 rows each 0.25 ns."""
+
+GROUP = 4
+"""The candidates that are counted in one pass over the rows: parts of the candidates are whole groups."""
 
 FEW = 4
 """Candidates from which preparing the sets of rows is worth it."""
@@ -124,10 +128,13 @@ class ShapesCPDs(Protocol):
 class Scorer:
     """The scores of families among some columns, each computed once; the searches of one thread may share it.
 
+    Many rows are counted by several threads, each for some of the candidates: scores do not depend on their number.
+
     Args:
         columns: the data.
         score: a `FamilyScore`.
         prior: a structure prior; uniform by default.
+        threads: their number; one per processor by default.
 
     Attributes:
         n: the number of columns.
@@ -142,9 +149,17 @@ class Scorer:
     12.3651
     """
 
-    def __init__(self, columns: Columns, score: FamilyScore, prior: StructurePrior | None = None) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        score: FamilyScore,
+        prior: StructurePrior | None = None,
+        *,
+        threads: int | None = None,
+    ) -> None:
         check_kinds(score, columns)
         check_missing(score, columns)
+        self.threads = num_threads(threads)
         self.columns, self.score, self.n = columns, score, len(columns)
         self.num_scores = 0
         self.log_odds = None if prior is None else prior.log_odds(columns.names)
@@ -287,17 +302,18 @@ class Scorer:
             cells = np.zeros((count * r, rows.bits.shape[1]), np.uint64)
             set_bits(key, cells)
             return self._summed_by_bits(rows, cells, r, candidates, q)
-        room = self._workspace(most * count * r * min(4, len(candidates)))
+        size = most * count * r * min(GROUP, len(candidates))
         out, totals = np.empty(len(candidates)), np.empty(len(candidates))
         numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
 
-        def run(cancel: Bytes) -> None:
+        def run(number: int, of: slice, cancel: Bytes) -> None:
             score_candidates(
-                codes, key, columns.weights, count, r, cards, candidates, form.kind, numbers, small_logs(), regret,
-                columns.is_complete, columns.is_unit, room, cancel, out, totals,
+                codes, key, columns.weights, count, r, cards, candidates[of], form.kind, numbers[of], small_logs(),
+                regret, columns.is_complete, columns.is_unit, self._workspace(number, size), cancel, out[of],
+                totals[of],
             )  # fmt: skip
 
-        interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
+        self._on_threads(run, len(candidates), columns.num_rows)
         if columns.missing == "available":
             out = self._scaled(child, out, totals)
         return out - form.penalties(q, r, columns.total)
@@ -345,21 +361,33 @@ class Scorer:
         count, columns, form = len(cells) // r, self.columns, self._sum
         assert form is not None
         totals, out = np.bitwise_count(cells).sum(1, dtype=np.int64), np.empty(len(candidates))
-        room = np.empty(count * r * int(self._cards.max()), np.int64)
         numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
 
-        def run(cancel: Bytes) -> None:
+        def run(number: int, of: slice, cancel: Bytes) -> None:
+            room = np.empty(count * r * int(self._cards.max()), np.int64)
             score_by_bits(
-                cells, totals, count, r, rows.bits, rows.offsets, self._cards, candidates, form.kind, numbers,
-                small_logs(), regret, room, cancel, out,
+                cells, totals, count, r, rows.bits, rows.offsets, self._cards, candidates[of], form.kind, numbers[of],
+                small_logs(), regret, room, cancel, out[of],
             )  # fmt: skip
 
-        interruptible(run) if columns.num_rows * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
+        self._on_threads(run, len(candidates), columns.num_rows)
         return out - form.penalties(q, r, columns.total)
 
-    def _workspace(self, size: int) -> Any:
+    def _on_threads(self, run: Callable[[int, slice, Bytes], None], count: int, num_rows: int) -> None:
+        """Score some candidates over some rows: at once, or in parts that are each the work of one thread."""
+        if num_rows * count <= ROWS_UNINTERRUPTED:
+            run(0, slice(0, count), NEVER)
+            return
+        parts = shares(count, self.threads, step=GROUP)
+        together([partial(run, number, part) for number, part in enumerate(parts)], self.threads)
+
+    def _workspace(self, part: int, size: int) -> Any:
+        """Room for the tables of a part of the candidates; that of the first is kept."""
+        dtype = np.int32 if self.columns.is_unit else self.columns.weights.dtype
+        if part:
+            return np.empty(size, dtype)
         if self._room is None or len(self._room) < size:
-            self._room = np.zeros(size, np.int32 if self.columns.is_unit else self.columns.weights.dtype)
+            self._room = np.zeros(size, dtype)
         return self._room
 
     def log_prior(self, child: int, parents: tuple[int, ...]) -> float:

@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
 from sepset.base.text import described, listing
-from sepset.base.threads import ending_at, require_time
+from sepset.base.threads import ending_at, num_threads, require_time
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import consistent_extension, cpdag
@@ -53,6 +53,7 @@ class StructureTask:
         until: when to stop; the method's own default where None.
         progress: True shows a bar, False never, None in a terminal when the work is long.
         checkpoint: a file that iterative methods keep their state in.
+        threads: their number; one per processor by default. Answers do not depend on it.
     """
 
     columns: Columns
@@ -64,9 +65,11 @@ class StructureTask:
     until: object = None
     progress: bool | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         as_until(self.until)
+        num_threads(self.threads)
         if not isinstance(self.constraints, Constraints):
             raise ArgumentError(
                 f"constraints= takes Constraints(required=, forbidden=, tiers=, ...); found {self.constraints!r}."
@@ -87,7 +90,7 @@ class StructureTask:
         """The scores of families."""
         if self.score is None:
             raise NotApplicable("This method needs score=, such as BIC() or BDeu(10).")
-        scorer = Scorer(self.columns, self.score, self.structure_prior)
+        scorer = Scorer(self.columns, self.score, self.structure_prior, threads=self.threads)
         self._require_observed(scorer)
         return scorer
 

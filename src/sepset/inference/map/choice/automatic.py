@@ -31,6 +31,9 @@ SECONDS = 30.0
 RESTARTS, TIMED_RESTARTS = 1, 1000
 """The further starts of large neighborhoods, if there is time; many if the time was given."""
 
+PURSUED = 100_000
+"""The most states of a model whose bound triplets improve: grids of 64 x 64 with 16 states are proved in seconds."""
+
 SMALL, WIDEST, NEAR, TINY = 20000, 12, 0.05, 2000
 """A search for a proof follows for models of so many states, factors of so many variables, and gaps of this part of the
 bound, or this many nats if the bound is small; and for models of the last number of states whatever the gap. It comes
@@ -174,9 +177,10 @@ def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:
 
 def _pursued(task: AssignmentTask, found: Found, budget: Budget) -> Found:
     """The same, with a bound that triplets of frustrated cycles made better, where they are not too many."""
-    if task.wiring.plugs.states[-1] > SMALL:
+    size = task.wiring.plugs.states[-1]
+    if size > PURSUED:
         return found
-    rest = replace(budget.left(1 / 3), tolerance=FINAL)
+    rest = replace(budget.left(1 / 3 if size <= SMALL else 2 / 3), tolerance=FINAL)  # no search for a proof follows
     again = assigned(ClusterPursuit(), task.again(start=found.codes[0], until=rest, checkpoint=None))
     return _better(_said(f"{found.info['search']}, then ClusterPursuit", again), found)
 

@@ -79,6 +79,7 @@ class LinearProgram:
     Pseudo-marginals of the factors agree on everything that they share. The optimum is an upper bound, and if it has
     one state per variable, that is the best assignment; so it is on trees, and for binary submodular pairs. Triplets
     of variables on cycles where it contradicts itself are added to tighten it. The integer program proves the optimum.
+    Quadratic and second-order cone relaxations of the same pairs are dominated by it, so that there are none here.
 
     Args:
         integer: whether an integer program follows, without the states that the bound rules out.
@@ -88,7 +89,8 @@ class LinearProgram:
 
     Cost: a sparse program with one column per possible entry of every table, or one per state for pairs that favor
         equal states; an integer program may take exponential time. `until=Until(seconds=...)` is honored.
-    Reference: Koller & Friedman, section 13.5; Sontag & Jaakkola (2007); Barahona & Mahjoub (1986).
+    Reference: Koller & Friedman, section 13.5; Sontag & Jaakkola (2007); Barahona & Mahjoub (1986);
+        Kumar, Kolmogorov & Torr (2009) for what it dominates.
     Guarantee: upper bound; exact if the solution is whole or the integer program ends.
     Tested by: inference/map/relaxation/test_linearprogram.py::test_the_integer_program_is_the_enumeration
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.text import readable
-from sepset.base.threads import NEVER, interruptible
+from sepset.base.threads import NEVER, shares, together
 from sepset.errors import TooLarge
 from sepset.kernels.structure.subsets import sum_subsets
 from sepset.learning.structure.constraints import Allowed
@@ -78,7 +79,7 @@ class CandidateTable:
         scores = dense_families(scorer, allowed)
         cands = np.array([[u for u in range(n) if u != v] for v in range(n)], np.int64).reshape(n, n - 1)
         sums = scores.copy()
-        interruptible(lambda cancel: sum_subsets(sums, cancel))
+        together([partial(sum_subsets, sums[of]) for of in shares(n, scorer.threads)], scorer.threads)
         starts = np.arange(n + 1, dtype=np.int64) * scores.shape[1]
         return cls(cands, np.zeros((n, 0), np.int64), scores.reshape(-1), sums.reshape(1, -1), starts)
 

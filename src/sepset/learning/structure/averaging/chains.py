@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import number, whole
 from sepset.base.frozen import fill
-from sepset.base.threads import OutOfTime, ending_at, interruptible
+from sepset.base.threads import OutOfTime, ending_at, num_threads, together
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.iterate import Info, Until, as_until, deadline, left_until, run
 from sepset.inference.result import Guarantee, Status
@@ -211,15 +212,16 @@ class Chains:
         n = len(task.columns)
         states, logs, counts = state.states.copy(), np.empty_like(state.logs), state.counts.copy()
         steps = self._steps(task)
+        tasks: list[Callable[[Bytes], tuple[float, int]]] = []
         for chain in range(self.num_chains):
             for k, temperature in enumerate(self.temperatures):
                 uniforms = 1.0 - rng.random((steps, 6 + n))
                 uniforms[:, [0, 1, 2]] = 1.0 - uniforms[:, [0, 1, 2]]  # below one, where places are drawn
-                logs[chain, k], accepted = interruptible(
-                    lambda cancel, s=states[chain, k], u=uniforms, t=temperature: self._advance(s, u, 1.0 / t, cancel)  # type: ignore[misc]
-                )
-                if k == 0:
-                    counts[1:3] += (steps, accepted)
+                tasks.append(partial(self._advance, states[chain, k], uniforms, 1.0 / temperature))
+        found = together(tasks, num_threads(task.threads))
+        logs[:] = np.array([log for log, _ in found]).reshape(logs.shape)
+        for chain in range(self.num_chains):
+            counts[1:3] += (steps, found[chain * len(self.temperatures)][1])
             self._exchange(states[chain], logs[chain], counts, rng)
         traces = appended(state.traces, int(counts[5]), logs[:, :1])
         counts[5] += 1

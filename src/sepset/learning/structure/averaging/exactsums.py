@@ -15,7 +15,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.text import readable
-from sepset.base.threads import interruptible, require_time
+from sepset.base.threads import interruptible, require_time, shares, together
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.kernels.structure import subsets
@@ -140,6 +140,7 @@ class _Sums:
     scores: Floats
     sums: Floats
     masks: tuple[Ints, ...]
+    threads: int
 
     @classmethod
     def of(cls, task: StructureTask) -> _Sums:
@@ -148,9 +149,10 @@ class _Sums:
         check_size(n, 2.0**32, "Use OrderMCMC(), which converges to the same probabilities, or fewer columns.")
         scores = dense_families(task.scorer, task.allowed)
         sums = scores.copy()
-        interruptible(lambda cancel: subsets.sum_subsets(sums, cancel))
+        threads = task.scorer.threads
+        together([partial(subsets.sum_subsets, sums[of]) for of in shares(n, threads)], threads)
         numbers = np.arange(scores.shape[1], dtype=np.int64)
-        return cls(scores, sums, tuple(including(numbers, v) for v in range(n)))
+        return cls(scores, sums, tuple(including(numbers, v) for v in range(n)), threads)
 
     @property
     def n(self) -> int:
@@ -166,7 +168,7 @@ class _Sums:
     def scale(self) -> Floats:
         """The best score of a DAG over every subset, relative to which sums are kept."""
         best, totals, sinks = self.scores.copy(), np.empty(1 << self.n), np.zeros(1 << self.n, np.uint8)
-        interruptible(lambda cancel: subsets.best_subsets(best, cancel))
+        together([partial(subsets.best_subsets, best[of]) for of in shares(self.n, self.threads)], self.threads)
         interruptible(lambda cancel: subsets.best_sinks(best, totals, sinks, cancel))
         if totals[-1] == -np.inf:
             raise NotApplicable("The constraints allow no DAG.")

@@ -7,11 +7,13 @@ $$b(s, S) = \max_{U \subseteq S} F(s \mid U), \qquad B(W) = \max_{s \in W} B(W -
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import readable
-from sepset.base.threads import interruptible
+from sepset.base.threads import interruptible, shares, together
 from sepset.errors import NotApplicable, TooLarge
 from sepset.kernels.structure.subsets import best_sinks, best_subsets
 from sepset.learning.structure.exact.optimum import Optimum
@@ -60,8 +62,12 @@ def dense_scores(table: ScoreTable) -> Floats:
     return found
 
 
-def best_dag(scores: Floats) -> Optimum:
+def best_dag(scores: Floats, *, threads: int = 1) -> Optimum:
     """The best DAG, given the scores of all parent sets as `dense_scores` has them.
+
+    Args:
+        scores: one row per child.
+        threads: their number.
 
     Reference: Silander & Myllymaki (2006); Koivisto & Sood (2004); Singh & Moore (2005).
     Guarantee: exact.
@@ -69,7 +75,7 @@ def best_dag(scores: Floats) -> Optimum:
     """
     n = len(scores)
     best = scores.copy()
-    interruptible(lambda cancel: best_subsets(best, cancel))
+    together([partial(best_subsets, best[of]) for of in shares(n, threads)], threads)
     totals, sinks = np.empty(1 << n), np.zeros(1 << n, np.uint8)
     interruptible(lambda cancel: best_sinks(best, totals, sinks, cancel))
     if totals[-1] == -np.inf:

@@ -14,15 +14,16 @@ and the first row of each context has probability $1 / r$.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, islice
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Bytes, Floats, Ints
 from sepset.base.text import readable
-from sepset.base.threads import interruptible
+from sepset.base.threads import together
 from sepset.errors import TooLarge
 from sepset.kernels.structure.familyscores import EVIDENCE, LIKELIHOOD
 from sepset.kernels.structure.setsums import set_sums
@@ -49,6 +50,9 @@ SECONDS_LISTED, SECONDS_ASKED = 2e-6, 1e-4
 
 SECONDS_COUNTED = 6e-9
 """About what a row takes in the count of a set of columns."""
+
+MANY, FIXED = 14, 3
+"""The columns from which sets are counted in parts, by which of so many columns they have: for several threads."""
 
 PROBED, PROBES = 7, 3
 """The candidates inside which all sets are counted, and how often they are drawn for each child."""
@@ -428,6 +432,7 @@ class FamilySums:
     form: CountSum
     alpha: float
     is_divided: bool
+    threads: int
 
     @classmethod
     def of(cls, scorer: Scorer) -> FamilySums | None:
@@ -437,20 +442,20 @@ class FamilySums:
         if form is None or not columns.is_complete or form.kind not in (LIKELIHOOD, EVIDENCE):
             return None
         if form.kind == LIKELIHOOD:
-            return cls(columns, form, 0.0, False)
+            return cls(columns, form, 0.0, False, scorer.threads)
         q, r = np.array([1.0, 2.0, 3.0]), 2
         one, two = form.cell_numbers(q, 1), form.cell_numbers(q, r)
         if np.allclose(one, one[0]) and np.allclose(two, one[0]):
-            return cls(columns, form, float(one[0]), False)
+            return cls(columns, form, float(one[0]), False, scorer.threads)
         if np.allclose(one * q, one[0]) and np.allclose(two * q * r, one[0]):
-            return cls(columns, form, float(one[0]), True)
+            return cls(columns, form, float(one[0]), True, scorer.threads)
         return None
 
     def count(self, max_size: int) -> None:
         """Compute the number of every set up to a size."""
         self._rows = _Rows.of(self.columns)
         self._max_size = max_size
-        self._cells = self._rows.numbers(self.alpha, self.is_divided, max_size)
+        self._cells = self._rows.numbers(self.alpha, self.is_divided, max_size, self.threads)
         self._contexts: dict[int, _Numbers] = {}
 
     def scores(self, child: int, masks: Ints) -> Floats:
@@ -467,7 +472,7 @@ class FamilySums:
         if self.alpha == 0.0 or self.is_divided:
             return self._cells
         if r not in self._contexts:
-            self._contexts[r] = self._rows.numbers(r * self.alpha, False, self._max_size)
+            self._contexts[r] = self._rows.numbers(r * self.alpha, False, self._max_size, self.threads)
         return self._contexts[r]
 
 
@@ -501,15 +506,23 @@ class _Rows:
         order = np.argsort([-_entropy(c, merged) for c in codes], kind="stable")
         return cls(np.ascontiguousarray(codes[order]), columns.cards[order].astype(np.int64), merged, order)
 
-    def numbers(self, alpha: float, is_divided: bool, max_size: int) -> _Numbers:
+    def numbers(self, alpha: float, is_divided: bool, max_size: int, threads: int) -> _Numbers:
         n = len(self.codes)
         count = sum(math.comb(n, k) for k in range(max_size + 1))
         kinds, place = np.unique(self.weights, return_inverse=True)
         found, values = np.zeros(count, np.int64), np.zeros(count)
+        fixed = FIXED if n >= MANY else 0
         whole = np.arange(self.weights.sum() + 1) if np.array_equal(kinds, np.rint(kinds)) else np.zeros(0)
         logs = whole * np.log(np.maximum(whole, 1.0))
         arguments = (self.codes, self.cards, self.weights, place.reshape(-1).astype(np.int64), kinds, logs)
-        interruptible(lambda cancel: set_sums(*arguments, alpha, is_divided, max_size, found, values, cancel))
+        tasks: list[Callable[[Bytes], None]] = []
+        end = 0
+        for prefix in (p for k in range(fixed + 1) for p in combinations(range(fixed), k) if k <= max_size):
+            of = slice(end, end + sum(math.comb(n - fixed, k) for k in range(max_size - len(prefix) + 1)))
+            end = of.stop
+            own = (np.array(prefix, np.int64), fixed, found[of], values[of])
+            tasks.append(partial(set_sums, *arguments, alpha, is_divided, max_size, *own))
+        together(tasks, threads)
         masks = np.zeros_like(found)
         for i, column in enumerate(self.order.tolist()):
             masks |= (found >> i & 1) << column

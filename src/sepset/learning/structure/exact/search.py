@@ -77,7 +77,10 @@ class ExactSearch:
         end, found, tables = deadline(as_until(task.until, NO_LIMIT)), list[Optimum](), list[ScoreTable]()
         if method == "dynamic":
             check_size(n, self.max_bytes)
-            status = ended(task, lambda: found.append(best_dag(dense_families(task.scorer, task.allowed))))
+            status = ended(
+                task,
+                lambda: found.append(best_dag(dense_families(task.scorer, task.allowed), threads=task.scorer.threads)),
+            )
         else:
             seconds = end - time.monotonic()
             status = ended(

@@ -15,13 +15,11 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.base.lazy import lazy
-from sepset.base.threads import NEVER, interruptible
 from sepset.errors import NotApplicable
 from sepset.kernels.structure.expectedcounts import count_entries, fill_entries, score_expected
 from sepset.kernels.structure.familyscores import EVIDENCE, LIKELIHOOD, table_score
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import (
-    ROWS_UNINTERRUPTED,
     CellEvidence,
     FamilyScore,
     Scorer,
@@ -64,12 +62,19 @@ class ExpectedScorer(Scorer):
         completions: the posterior of the missing cells.
         score: a penalized likelihood, or the evidence under a prior with one pseudo-count per cell.
         prior: a structure prior; uniform by default.
+        threads: their number; one per processor by default.
     """
 
     def __init__(
-        self, columns: Columns, completions: Completions, score: FamilyScore, prior: StructurePrior | None = None
+        self,
+        columns: Columns,
+        completions: Completions,
+        score: FamilyScore,
+        prior: StructurePrior | None = None,
+        *,
+        threads: int | None = None,
     ) -> None:
-        super().__init__(columns, score, prior)
+        super().__init__(columns, score, prior, threads=threads)
         check_expected(score, columns)
         self.completions = completions
         self._mass = columns.weights.astype(np.float64)
@@ -118,17 +123,17 @@ class ExpectedScorer(Scorer):
         entries = self._entries(child, parents)
         if int(splits.max()) * entries.num_contexts * r > MOST_CELLS:
             entries = _numbered(entries, r)
-        room, out = np.empty(int(splits.max()) * entries.num_contexts * r), np.empty(len(candidates))
+        size, out = int(splits.max()) * entries.num_contexts * r, np.empty(len(candidates))
         numbers = form.cell_numbers(q, r)
 
-        def run(cancel: Bytes) -> None:
+        def run(number: int, of: slice, cancel: Bytes) -> None:
             score_expected(
                 columns.codes, known.cells, known.block_of, known.first, known.code_at, known.states, known.chances,
                 entries.blocks, entries.row_of, entries.keys, entries.mass, entries.chosen, entries.num_contexts, r,
-                cards, candidates, form.kind, numbers, small_logs(), room, cancel, out,
+                cards, candidates[of], form.kind, numbers[of], small_logs(), np.empty(size), cancel, out[of],
             )  # fmt: skip
 
-        interruptible(run) if len(entries.keys) * len(candidates) > ROWS_UNINTERRUPTED else run(NEVER)
+        self._on_threads(run, len(candidates), len(entries.keys))
         return out - form.penalties(q, r, columns.total)
 
 
@@ -191,4 +196,4 @@ class ExpectedTask(StructureTask):
         """The expected scores of families."""
         assert self.completions is not None
         assert self.score is not None
-        return ExpectedScorer(self.columns, self.completions, self.score, self.structure_prior)
+        return ExpectedScorer(self.columns, self.completions, self.score, self.structure_prior, threads=self.threads)

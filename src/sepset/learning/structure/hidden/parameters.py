@@ -67,7 +67,8 @@ class Parameters:
         columns = task.columns
         template = default_network(dag_of(columns, parents), {v.name: v for v in columns.variables})
         prior = task.score if is_evidence(task.score) else None
-        return cls(task, prior, EMTask.of(Task(template, columns.dataset), prior), _log_prior(task, parents))
+        em = EMTask.of(Task(template, columns.dataset), prior, threads=task.threads)
+        return cls(task, prior, em, _log_prior(task, parents))
 
     def started(self, rng: np.random.Generator) -> Fitted:
         """The parameters that EM begins with."""

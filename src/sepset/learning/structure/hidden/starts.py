@@ -26,7 +26,7 @@ def first_graph(task: StructureTask, rng: np.random.Generator) -> Parents:
     hidden = [] if task.start is not None else never_observed(task.columns)
     if not hidden or task.score is None:
         return parents
-    filled = Scorer(_with_clusters(task.columns, hidden, rng), task.score, task.structure_prior)
+    filled = Scorer(_with_clusters(task.columns, hidden, rng), task.score, task.structure_prior, threads=task.threads)
     allowed = task.allowed
     for child, given in enumerate(parents):
         free = [h for h in hidden if not allowed.forbidden[h, child]]

@@ -263,10 +263,20 @@ def _expected(
     start, columns = dag_of(task.columns, parents), task.columns
     if columns.is_real.any():
         rows = expected_columns(columns, fitted.model)
-        return StructureTask(rows, task.score, task.structure_prior, task.constraints, start, rng, progress=False)
+        return StructureTask(
+            rows, task.score, task.structure_prior, task.constraints, start, rng, progress=False, threads=task.threads
+        )
     completions = Completions.of(columns, parents, fitted.model, rng, draws=draws)
     return ExpectedTask(
-        columns, task.score, task.structure_prior, task.constraints, start, rng, progress=False, completions=completions
+        columns,
+        task.score,
+        task.structure_prior,
+        task.constraints,
+        start,
+        rng,
+        progress=False,
+        threads=task.threads,
+        completions=completions,
     )
 
 

@@ -157,4 +157,4 @@ def scorer_of(task: StructureTask) -> Scorer:
     if task.score is None:
         raise NotApplicable("TreeSearch needs score=, such as BIC() or BDeu(10).")
     score = task.score if isinstance(task.score, TreeScore) else TreeScore(task.score)
-    return Scorer(task.columns, score, task.structure_prior)
+    return Scorer(task.columns, score, task.structure_prior, threads=task.threads)
