@@ -7,6 +7,7 @@ import enum
 import importlib
 import inspect
 import re
+import sys
 import types
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,6 +18,17 @@ import pytest
 
 import sepset
 from sepset import surface
+from sepset.base.display import Report
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.data.counts import Counts
+from sepset.data.dataset import Dataset
+from sepset.data.missingness import MissingPatternsResult
+from sepset.factors.moments import Gaussian
+from sepset.graphs.base import Graph
+from sepset.inference.result import Result
+from sepset.learning.structure.exact.scoretable import ScoreTable
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete, Vector
 from support.bounded import child
 from tools import generate
 
@@ -165,3 +177,41 @@ def test_at_most_two_parameters_are_positional():
     many = {name: found for name, found in callables() if len(found) > 2}
     assert set(many) == THREE
     assert all(len(found) == 3 for found in many.values())
+
+
+ROOMS = ("learning", "missing", "classify", "structure", "evaluation", "recommend")
+NOT_RESULTS = (
+    BayesNet,
+    Graph,
+    LinearGaussian,
+    Discrete,
+    Vector,
+    Dataset,
+    Counts,
+    Gaussian,
+    ScoreTable,
+    MissingPatternsResult,
+)
+"""What learning makes and takes is no result about it: models, structures, parameters, rows, and their counts."""
+
+
+def returned() -> Iterator[tuple[str, type]]:
+    """The public functions of learning and evaluation, with the classes of the library that they return."""
+    verbs = [getattr(sepset, name) for name in ("fit", "learn_structure", "structure_posterior")]
+    functions = [getattr(getattr(sepset, space), name) for space in ROOMS for name in NAMES[space]]
+    for function in filter(inspect.isfunction, [*verbs, *functions]):
+        home = sys.modules[function.__module__]
+        name = re.match(r"\w+", function.__annotations__["return"])[0]
+        kind = vars(home).get(name)
+        if isinstance(kind, type) and kind.__module__.startswith("sepset."):
+            yield function.__name__, kind
+
+
+def test_what_learning_and_evaluation_find_is_a_result():
+    """With a method, guarantees and a status; shown as a table, and readable as plain values."""
+    found = dict(returned())
+    others = {name: kind for name, kind in found.items() if not issubclass(kind, (Result, *NOT_RESULTS))}
+    assert not others
+    results = {kind for kind in found.values() if issubclass(kind, Result)}
+    assert len(results) > 30
+    assert not [kind for kind in results if not issubclass(kind, Report)]

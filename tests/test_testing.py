@@ -117,8 +117,8 @@ def test_what_is_not_closed_is_counted_as_untested():
         raise NotClosed("no powers here")
 
     counts = check_factor_laws(wrapped(__pow__=refuse), rounds=3)
-    assert counts["powers multiply"] == 0
-    assert counts["products commute"] == 3
+    assert counts["powers_multiply"] == 0
+    assert counts["products_commute"] == 3
     assert counts.keys() == LAWS.keys()
 
 
@@ -134,7 +134,7 @@ def gaussians(rng: np.random.Generator) -> list[CanonicalGaussian]:
 
 def test_gaussians_run_the_same_laws():
     counts = check_factor_laws(gaussians, rounds=20, semirings=(SUM, MAX), rtol=1e-8)
-    assert counts["sums distribute"] == counts["read back finds the mode"] == 20
+    assert counts["sums_distribute"] == counts["read_back_finds_the_mode"] == 20
 
 
 def test_factors_are_close_whatever_their_axes_and_storage():

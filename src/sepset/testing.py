@@ -288,7 +288,7 @@ def _code(variable: AnyVariable, value: Any) -> Any:
 
 
 LAWS: Mapping[str, Callable[[Any], None]] = {
-    law.__name__.strip("_").replace("_", " "): law
+    law.__name__.strip("_"): law
     for law in (
         _products_commute,
         _products_associate,
@@ -331,7 +331,7 @@ def check_factor_laws(
 
     >>> a, b, c = (Discrete(name, 2) for name in "abc")
     >>> counts = check_factor_laws(lambda rng: [Table.random(s, rng) for s in ((a, b), (b, c), (c,))], rounds=2)
-    >>> counts["products commute"]
+    >>> counts["products_commute"]
     2
     """
     rng = generator(seed)
@@ -345,7 +345,9 @@ def check_factor_laws(
             except NotClosed:
                 continue
             except AssertionError as error:
-                raise AssertionError(f"The law '{name}' fails for {f!r}, {g!r}, {h!r}: {error}") from error
+                raise AssertionError(
+                    f"The law '{name.replace('_', ' ')}' fails for {f!r}, {g!r}, {h!r}: {error}"
+                ) from error
             counts[name] += 1
     return counts
 

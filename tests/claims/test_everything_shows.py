@@ -60,6 +60,13 @@ def test_results_are_plain_values(name):
     assert " at 0x" not in found.to_json()
 
 
+@pytest.mark.parametrize("name", ANSWERS | RESULTS)
+def test_what_is_told_is_found_by_names_and_not_by_sentences(name):
+    found = made(name)
+    keys = {*getattr(found, "info", ()), *getattr(found, "guarantees", ()), *getattr(found, "terms", ())}
+    assert [key for key in keys if isinstance(key, str) and not key.isidentifier()] == []
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_numbers_of_an_answer_are_in_all_of_its_texts(name):
     found = made(name)

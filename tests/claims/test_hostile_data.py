@@ -81,7 +81,7 @@ def test_collinear_and_duplicate_parents():
         alone = fit(DAG.parse("x -> z"), rows).model.cpd("z")
         found = fit(dag, rows)
         assert found.model.cpd("z").covariance[0, 0, 0] == pytest.approx(alone.covariance[0, 0, 0])
-        assert "1 of 2" in str(found.info["rank of the parents of z"])
+        assert "1 of 2" in str(found.info["parent_rank"]["z"])
         assert np.isfinite(fit(dag, rows, Bayes(PRIOR)).posterior.log_marginal_likelihood)
         with pytest.raises(ModelError, match="not collinear"):
             fit(dag, rows, Bayes([ImaginaryData(rows)]))

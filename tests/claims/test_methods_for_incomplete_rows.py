@@ -192,7 +192,7 @@ def test_the_norm_of_the_gradient_is_reported(name):
     rows = masked_codes(net, 50)
     found = fit(net, rows, replace(ALL[name], start="model"), until=Until(steps=4, tolerance=None))
     wanted = np.linalg.norm(oracle_slope(found.model, rows)) / 50
-    assert_allclose(found.info["gradient norm"], wanted, rtol=0.02)
+    assert_allclose(found.info["gradient_norm"], wanted, rtol=0.02)
 
 
 @pytest.mark.parametrize("name", ALL)

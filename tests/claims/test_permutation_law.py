@@ -1296,7 +1296,6 @@ EXEMPT = {
     "structure.*.tree": OWN,
     "structure.Discovered.fit": "is that of Learned",
     "structure.LearnedModules.fit": "is that of Learned",
-    "structure.IndependenceTestResult.__init__": RECORD,
     "structure.LearnedHidden.__init__": RECORD,
     "structure.LearnedHidden.fit": "is that of Learned",
     "structure.LearnedBayesNet.__init__": RECORD,

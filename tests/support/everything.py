@@ -192,6 +192,11 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "maximum of a likelihood": lambda: ss.learning.maximum_likelihood(
         lambda t, x: -0.5 * (x - t[0]) ** 2, np.array([1.0, 2.0, 4.0]), start=[0.0]
     ),
+    "fitted regression": lambda: ss.learning.fit_regression(
+        {"u": [0, 1, 2, 3], "x": [1.0, 3.0, 2.0, 5.0]}, "x", given="u"
+    ),
+    "interval of a proportion": lambda: ss.learning.proportion_interval(35, 100),
+    "moments of the log probability": lambda: ss.evaluation.log_probability_moments(net()),
     "pooled estimate": lambda: ss.missing.pool_estimates([1.0, 1.2, 0.8], [0.04, 0.05, 0.03]),
     "consistency": lambda: dependent().consistency(),
     "conversion": lambda: dependent().markov_net(num_rows=50),

@@ -136,8 +136,8 @@ def plain(text: str) -> str:
 
 
 def entitle(axes: Any, title: str) -> None:
-    """Put a title above the axes, in as many lines as it needs."""
-    axes.set_title("\n".join(textwrap.wrap(plain(title), WIDEST_TITLE)), fontsize="medium")
+    """Put a title above the axes, in as many lines as it needs; it stays inside the picture."""
+    axes.set_title("\n".join(textwrap.wrap(plain(title), WIDEST_TITLE)), fontsize="medium", wrap=True)
 
 
 LONGEST_LABEL = 43

@@ -268,7 +268,8 @@ def _html_row(shown: Shown, row: Sequence[str]) -> str:
 
 
 def _cell(tag: str, text: str, is_word: bool) -> str:
-    return f"<{tag}{' ' + LEFT if is_word else ''}>{html.escape(text)}</{tag}>"
+    """A cell, whose spaces are kept: they may indent it."""
+    return f"<{tag}{' ' + LEFT if is_word else ''}>{html.escape(text).replace('  ', '&nbsp;&nbsp;')}</{tag}>"
 
 
 def _html_bar(share: float) -> str:

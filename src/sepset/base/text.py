@@ -7,7 +7,7 @@ import math
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from types import FunctionType, MethodType
 from typing import Any
@@ -163,3 +163,17 @@ def alternatives(items: Iterable[object]) -> str:
     """
     shown = [repr(item) for item in items]
     return " or ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+
+
+def facts_of(info: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The names and texts of information about a result; a mapping has one line for each of its keys.
+
+    >>> list(facts_of({"different_rows": 4, "variance": {"x": "small"}}))
+    [('different rows', '4'), ('variance of x', 'small')]
+    """
+    for key, value in info.items():
+        name = key.replace("_", " ")
+        if isinstance(value, Mapping):
+            yield from ((f"{name} of {part}", str(told)) for part, told in value.items())
+        else:
+            yield name, str(value)

@@ -11,9 +11,10 @@ from typing import Any, Self, cast
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds.contexts import Node, Partition
+from sepset.cpds.contexts import Node, Partition, shown_function
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, discrete_scope
@@ -23,7 +24,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
-from sepset.factors.labels import name_of
+from sepset.factors.labels import MOST_SHOWN, cut, name_of, one_line
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_codes, state_order
@@ -85,6 +86,10 @@ class DeterministicCPD(DiscreteCPD):
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return np.eye(self.child.num_states), self.codes[joint_codes(rows, self.parents, num_rows, self)]
+
+    def _shown(self) -> Shown:
+        """The function's values."""
+        return shown_function(self.label, self.child, self.parents, self.codes)
 
     def decomposition(self) -> Decomposition:
         """Its one table, which is no larger than the function's own values."""
@@ -178,6 +183,13 @@ class MultiplexerCPD(DiscreteCPD):
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         k = self.child.num_states
         return np.eye(k), self.partition.locate(rows, num_rows, self) % k
+
+    def _shown(self) -> Shown:
+        """The input for each state of the selector."""
+        names = [v.name for v in self.inputs[:MOST_SHOWN]]
+        cells = list(zip(map(one_line, self.selector.states), names, strict=False))
+        more = cut(len(self.inputs), "inputs")
+        return Shown((self.selector.name, f"{self.child.name} is"), cells, self.label, more, words=2)
 
     def factors(self) -> tuple[Factor, ...]:
         """One factor (selector, input, child) per state of the selector, if that is smaller than the table."""

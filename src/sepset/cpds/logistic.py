@@ -15,7 +15,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.optimize import minimize, minimize_sparse, softmax
-from sepset.base.text import joined
+from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
@@ -29,7 +29,7 @@ from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
-from sepset.factors.labels import name_of, one_line
+from sepset.factors.labels import name_of
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -76,19 +76,14 @@ class LogisticCPD(DiscreteCPD):
         fill(self, bias=_bias(self, bias), weights=tuple(map(read_only, weights)))
 
     def _shown(self) -> Shown:
-        """The table, and below it the log-odds of a binary child."""
-        table = super()._shown()
-        if self.child.num_states != 2:
-            return table
-        odds = [
-            f"{parent.name}={one_line(state)} {odds:+.4g}"
-            for parent, weights in zip(self.parents, self.weights, strict=True)
-            for state, odds in zip(parent.states, (weights[:, 1] - weights[:, 0]).tolist(), strict=True)
-            if odds
-        ]
-        first = f"{self.bias[1] - self.bias[0]:.4g}"
-        told = f"log-odds of {one_line(self.child.states[1])}: {', '.join(filter(None, (first, joined(odds))))}"
-        return table._replace(caption="; ".join(filter(None, (told, table.caption))))
+        """The bias and the weights: of a binary child the log-odds."""
+        head, weights, bias = titles(self.child), self.weights, self.bias
+        if len(bias) == 2:
+            head, weights, bias = head[1:], tuple(w[:, 1:] - w[:, :1] for w in weights), bias[1:] - bias[:1]
+            head = [f"log-odds of {head[0]}"]
+        named = [("bias", bias.tolist()), *by_state(self.parents, weights, np.zeros(len(bias)))]
+        told = "" if len(bias) == 1 else f"P({self.child.name}) is proportional to the exponential of the sum"
+        return shown_terms(self.label, head, named, told)
 
     @property
     def num_parameters(self) -> int:

@@ -14,7 +14,7 @@ from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
-from sepset.base.text import joined
+from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -27,7 +27,7 @@ from sepset.cpds.registry import Fields, registered
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
 from sepset.factors.decomposition import Concave, Decomposition
-from sepset.factors.labels import name_of, one_line
+from sepset.factors.labels import name_of
 from sepset.semiring import SUM, Semiring
 from sepset.variables.matching import Match, state_codes
 from sepset.variables.variable import Discrete, State
@@ -168,16 +168,9 @@ class NoisyOr(NoisyCPD):
         fill(self, influences=influences)
 
     def _shown(self) -> Shown:
-        """The table, and below it the probabilities that it follows from."""
-        alone = [
-            f"{parent.name}={one_line(state)} {chance:.4g}"
-            for parent, chances in self.effects.items()
-            for state, chance in zip(parent.states, chances.tolist(), strict=True)
-            if chance
-        ]
-        table = super()._shown()
-        told = f"{self.child.name}={one_line(self.on)} by each cause alone: {joined(alone)}; leak {self.leak:.4g}"
-        return table._replace(caption="; ".join(filter(None, (told, table.caption))))
+        """The probability that each cause alone turns the child on."""
+        on = setting(self.child, [self.on])
+        return shown_causes(self.label, on, self.parents, list(self.effects.values()), self.leak)
 
     @property
     def on(self) -> State:
@@ -251,6 +244,13 @@ class NoisyMax(NoisyCPD):
         leaks = _contribution(self, absent if leak is None else leak, None)
         effects = tuple(_contribution(self, effect, parent) for parent, effect in given.items())
         fill(self, influences=Influences(leaks[0], effects, tuple(range(child.num_states))))
+
+    def _shown(self) -> Shown:
+        """The distribution of each contribution."""
+        effects = by_state(self.parents, self.influences.effects, np.eye(self.child.num_states)[0])
+        told = f"{self.child.name} is the largest of these independent contributions"
+        head = titles(self.child)
+        return shown_terms(self.label, head, [("leak", self.leak.tolist()), *effects], told)
 
     @property
     def leak(self) -> Floats:

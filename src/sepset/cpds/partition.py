@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
+from sepset.cpds.contexts import shown_parts
 from sepset.cpds.counts import joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
@@ -70,6 +72,12 @@ class PartitionCPD(DiscreteCPD):
             raise ModelError(f"{self!r} needs rows of {child.num_states} probabilities; found the shape {rows.shape}.")
         fill(self, parts=_checked_parts(self, parts, len(rows)), distributions=rows)
         check_rows(rows, self, self.parameters.describe_context)
+
+    def _shown(self) -> Shown:
+        """The parts with their contexts; without parents a table."""
+        if not self.parents:
+            return super()._shown()
+        return shown_parts(self.label, self.child, self.parents, self.parts, self.distributions)
 
     @property
     def num_parameters(self) -> int:

@@ -371,16 +371,16 @@ class RegressionParameters(Parameters["LinearGaussian", Scatters]):
 
     def facts(self, stats: Scatters, *, has_rows: bool) -> dict[str, object]:
         """Whether parents are collinear, and whether the residual variance has only a few digits."""
-        known, name = self.cpd.centered(stats), self.cpd.block.name
+        known = self.cpd.centered(stats)
         found: dict[str, object] = {}
         full, size = width(self.cpd.given), self.cpd.child.size
         fits = [least_squares(s.mean, s.products, size) for s in known.contexts if s.count > 0] if full else []
         low = min((fit.rank for fit in fits), default=full)
         if low < full:
-            found[f"rank of the parents of {name}"] = f"{low} of {full}; coefficients are those of least norm"
+            found["parent_rank"] = f"{low} of {full}; coefficients are those of least norm"
         share = float(residual_shares(self.cpd.covariance, known).min(initial=1.0))
         if not has_rows and share < TIGHT:
-            found[f"variance of {name}"] = (
+            found["variance"] = (
                 f"{share:.1e} of the child's; from sums of squares its relative error is about "
                 f"{min(100 * EPSILON / share, 1.0):.1g}; rows in memory give it accurately"
             )

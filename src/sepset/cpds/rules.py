@@ -10,9 +10,10 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import is_number
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds.contexts import Gates, Node, Partition, reordered
+from sepset.cpds.contexts import Gates, Node, Partition, reordered, setting, shown_rules
 from sepset.cpds.counts import checked_counts, column, count, expected_log, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
@@ -116,6 +117,15 @@ class RuleCPD(DiscreteCPD):
                 states = [variable.states[code] for code in np.flatnonzero(mask[rule])]
                 context[variable.name] = states[0] if len(states) == 1 else frozenset(states)
         return context
+
+    def _shown(self) -> Shown:
+        """The rules, in order."""
+        return shown_rules(self.label, map(self._written, range(len(self.probability))), self.probability)
+
+    def _written(self, rule: int) -> str:
+        scope = [(v, mask[rule]) for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all()]
+        clauses = (setting(v, [v.states[code] for code in np.flatnonzero(mask)]) for v, mask in scope)
+        return ", ".join(clauses) or "always"
 
     @property
     def num_parameters(self) -> int:

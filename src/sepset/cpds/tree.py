@@ -11,10 +11,11 @@ from typing import Any, Literal, Self, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
-from sepset.cpds.contexts import Gates, Node, Partition, reordered
+from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.multinomials import Rows
@@ -108,6 +109,13 @@ class TreeCPD(DiscreteCPD):
     def num_parameters(self) -> int:
         """One less than the child's states, for each leaf."""
         return self.partition.num_leaves * (self.child.num_states - 1)
+
+    def _shown(self) -> Shown:
+        """The tests, indented, with the distributions at the leaves; a table if there are none."""
+        root = self.partition.root
+        if isinstance(root, int):
+            return super()._shown()
+        return shown_tree(self.label, self.child, self.parents, root, self.distributions)
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self.distributions, self.partition.locate(rows, num_rows, self)

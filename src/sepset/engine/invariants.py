@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.checks import generator
-from sepset.base.display import Plain, Report, Shown, Worded, text_table
+from sepset.base.display import Plain, Report, Shown, Worded
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.membership import without
 from sepset.errors import BrokenInvariant, ModelError
@@ -48,6 +48,11 @@ class Check(Worded, Plain):
     tolerance: float
 
     @property
+    def label(self) -> str:
+        """The name in words."""
+        return self.name.replace("_", " ")
+
+    @property
     def holds(self) -> bool:
         """Whether the deviation is within the tolerance."""
         return self.deviation <= self.tolerance
@@ -69,10 +74,7 @@ class CheckReport(Report):
         return len(self.checks)
 
     def _shown(self) -> Shown:
-        return Shown((), [(c.name, f"{c.deviation:.1e} <= {c.tolerance:.0e}") for c in self.checks])
-
-    def __str__(self) -> str:
-        return text_table(self._shown())
+        return Shown((), [(c.label, f"{c.deviation:.1e} <= {c.tolerance:.0e}") for c in self.checks])
 
     def __repr__(self) -> str:
         return f"CheckReport({len(self)} invariants hold)"
@@ -86,7 +88,7 @@ def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckRepo
     for one in checks:
         if not one.holds:
             raise BrokenInvariant(
-                f"{engine!r} breaks an invariant: {one.name} is off by {one.deviation:.3g}, more than "
+                f"{engine!r} breaks an invariant: {one.label} is off by {one.deviation:.3g}, more than "
                 f"{one.tolerance:.0e}. Please report it with the model."
             )
     return CheckReport(tuple(checks))
@@ -114,10 +116,10 @@ def _tree_checks(engine: Engine, evidence: Evidence, seed: int, num_points: int)
         raise impossible(engine.prepared, evidence)
     points = _points(engine, evidence, seed, num_points)
     checks = [
-        Check("running intersection", _running_intersection(calibration), tolerance=0.0),
+        Check("running_intersection", _running_intersection(calibration), tolerance=0.0),
         Check("calibration", _calibration(calibration, points), tolerance=TOLERANCE),
         Check("reparameterization", _reparameterization(tree, calibration, evidence, points), tolerance=TOLERANCE),
-        Check("log partition", _log_partition(engine, calibration, evidence), tolerance=TOLERANCE),
+        Check("log_partition", _log_partition(engine, calibration, evidence), tolerance=TOLERANCE),
         Check("marginals", _marginals(engine, calibration, evidence), tolerance=TOLERANCE),
     ]
     if _is_discrete(engine):
@@ -125,7 +127,7 @@ def _tree_checks(engine: Engine, evidence: Evidence, seed: int, num_points: int)
         checks.append(Check("gradient", _gradient(derivatives, calibration, evidence), tolerance=TOLERANCE))
         if tree.problem.is_normalized and _is_whole(engine, tree.problem):
             total = abs(math.expm1(derivatives.gradient(Evidence()).log_partition))
-            checks.append(Check("total of one", total, tolerance=1e-12 + 2 * _row_errors(derivatives)))
+            checks.append(Check("total_of_one", total, tolerance=1e-12 + 2 * _row_errors(derivatives)))
     return checks
 
 
@@ -144,11 +146,11 @@ def _moment_checks(engine: Engine, evidence: Evidence, seed: int, num_points: in
             tolerance=TOLERANCE,
         ),
         Check(
-            "log partition", max((_chain_gap(engine, evidence, c) for c in cases[:3]), default=0.0), tolerance=TOLERANCE
+            "log_partition", max((_chain_gap(engine, evidence, c) for c in cases[:3]), default=0.0), tolerance=TOLERANCE
         ),
         Check("marginals", _query_gap(engine, evidence), tolerance=TOLERANCE),
         Check("residual", residual or 0.0, tolerance=TOLERANCE),
-        Check("total of one", abs(math.expm1(engine.prepared.log_partition(Evidence()))), tolerance=TOLERANCE),
+        Check("total_of_one", abs(math.expm1(engine.prepared.log_partition(Evidence()))), tolerance=TOLERANCE),
     ]
 
 

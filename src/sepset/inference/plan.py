@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Ints
-from sepset.base.display import Report, Shown, text_table
+from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import TooLarge
@@ -128,9 +128,6 @@ class EliminationPlan(Report):
         more = f", {hidden} auxiliaries" if hidden else ""
         title = f"Plan: {own} of {self.num_variables} variables{more} and {factors} factors are relevant"
         return Shown((), list(self._facts()), title)
-
-    def __str__(self) -> str:
-        return text_table(self._shown())
 
     def __repr__(self) -> str:
         own = int((self.relevant.places < self.num_variables).sum())

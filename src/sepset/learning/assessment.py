@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sepset.base.display import Report, text_table
+from sepset.base.display import Report
 from sepset.engine.engine import Engine
 from sepset.inference.result import Guarantee, Guarantees, Result
 
@@ -22,9 +22,6 @@ class Assessment(Report, Result):
 
     method: object = field(default=None, kw_only=True, repr=False)
     guarantees: Guarantees = field(default_factory=lambda: {"value": Guarantee.EXACT}, kw_only=True, repr=False)
-
-    def __str__(self) -> str:
-        return text_table(self._shown())
 
 
 def computed(*engines: Engine) -> Guarantee:

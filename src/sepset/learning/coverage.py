@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.display import Plain, Report, Shown
+from sepset.base.display import Plain, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import counted, nearest
 from sepset.cpds.counts import SHOWN
@@ -20,6 +20,7 @@ from sepset.errors import ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.labels import in_rows
 from sepset.graphs.graph import DAG
+from sepset.learning.assessment import Assessment
 from sepset.learning.blocks import Blocks
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
@@ -87,7 +88,7 @@ class BlockFragmentation(Plain):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoverageResult(Report):
+class CoverageResult(Assessment):
     r"""How many rows each context $\mathbf u$ of each CPD has, and which cells have none.
 
     The contexts of noisy-or, noisy-max and logistic CPDs are the states of each of their parents, one by one.

@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of, whole
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable
 from sepset.data.columns import levels_of
@@ -24,6 +24,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.export import with_columns
 from sepset.data.frames import Frame, open_frame
 from sepset.errors import DataError
+from sepset.learning.assessment import Assessment
 from sepset.variables.variable import Discrete
 
 Kind: TypeAlias = Literal["quantile", "width", "entropy"]
@@ -31,7 +32,7 @@ Kind: TypeAlias = Literal["quantile", "width", "entropy"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Discretization(Report):
+class Discretization(Assessment):
     """The cuts of some columns; they apply to further rows as to those they were made from.
 
     Attributes:

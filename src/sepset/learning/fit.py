@@ -14,7 +14,7 @@ from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Report, Shown
 from sepset.base.frozen import fill
-from sepset.base.text import described, listing, nearest
+from sepset.base.text import described, facts_of, listing, nearest
 from sepset.data.counts import Counts
 from sepset.data.filerows import file_rows
 from sepset.data.frames import replayable
@@ -111,8 +111,7 @@ class FitResult(Report, IterativeResult):
             yield "data", self.coverage.headline
             if self.coverage.unseen:
                 yield "without rows", self.coverage.shown_unseen
-        for what, value in self.info.items():
-            yield what, str(value)
+        yield from facts_of(self.info)
         for note in self.notes:
             yield "note", note
 

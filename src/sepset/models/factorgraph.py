@@ -3,7 +3,7 @@ r"""Factor graphs: variables on one side, factors on the other, an edge from a f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -67,6 +67,10 @@ class FactorGraph(NamedModel):
         """Every factor as an object of its own, by number."""
         return tuple(self.as_written().factors())
 
+    @overload
+    def neighbors(self, node: int) -> tuple[str, ...]: ...
+    @overload
+    def neighbors(self, node: VariableLike) -> tuple[int, ...]: ...
     def neighbors(self, node: VariableLike | int) -> tuple[str, ...] | tuple[int, ...]:
         """The names in a factor's scope, given its number; or the numbers of the factors over a variable."""
         problem = self.as_written()

@@ -10,7 +10,7 @@ import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -325,6 +325,12 @@ class MarkovNet(NamedModel):
         ids = sorted(set(itertools.chain.from_iterable(scopes)) - {place})
         return tuple(self.variables[i].name for i in ids)
 
+    @overload
+    def conditional(self, variable: Discrete) -> Table: ...
+    @overload
+    def conditional(self, variable: Vector) -> LinearGaussian: ...
+    @overload
+    def conditional(self, variable: VariableLike) -> Table | LinearGaussian: ...
     def conditional(self, variable: VariableLike) -> Table | LinearGaussian:
         r"""$P(x_i \mid \mathbf x_{-i})$: a table over the Markov blanket and then the variable, or a linear Gaussian.
 

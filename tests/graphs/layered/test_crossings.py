@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sepset.graphs.layered.crossings import Orders, changes, ordered
+from sepset.graphs.layered.crossings import LARGE, Orders, best_changes, ordered, summed
 
 
 def counted(joins, orders):
@@ -32,11 +32,12 @@ def test_counts_and_moves_against_pairs(seed):
     state = Orders(joins, orders)
     before = counted(joins, orders)
     assert state.crossings() == before
-    change = changes(state.gains(1))
+    change = np.zeros((5, 5))
     for item, to in itertools.product(range(5), repeat=2):
         moved = orders[1].tolist()
         moved.insert(to, moved.pop(item))
-        assert change[item, to + (to > item)] == counted(joins, [orders[0], moved, orders[2]]) - before
+        change[item, to] = counted(joins, [orders[0], moved, orders[2]]) - before
+    assert best_changes(state.gains(1)).tolist() == change.min(axis=1).tolist()
     assert state.sift(1) == before - state.crossings()
     state.drift(1)
     assert state.crossings() <= before
@@ -56,3 +57,11 @@ def test_small_layers_have_the_fewest_crossings(seed):
 def test_layers_without_edges():
     assert [order.tolist() for order in ordered([np.zeros((2, 1))], [[np.arange(2), np.arange(1)]])] == [[0, 1], [0]]
     assert [order.tolist() for order in ordered([], [[np.arange(2)]])] == [[0, 1]]
+
+
+def test_sums_of_small_and_large_layers_are_the_same():
+    counts = np.random.default_rng(0).integers(-3, 4, (LARGE + 5, 40)).astype(np.float32)
+    found = summed(counts)
+    assert found.dtype == np.float32
+    assert (found == np.cumsum(counts.astype(np.int64), axis=1)).all()
+    assert (summed(counts[:10]) == found[:10]).all()

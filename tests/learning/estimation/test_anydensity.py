@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from sepset.errors import ArgumentError, DataError
+from sepset.inference.result import Status
 from sepset.learning.estimation.anydensity import maximum_likelihood
 
 POINTS = np.array([0.3, 1.9, 2.2, -0.7, 5.1])
@@ -21,7 +22,7 @@ def test_a_normal_density_has_its_closed_form():
     assert found.parameters[0] == pytest.approx(POINTS.mean(), abs=1e-6)
     assert np.exp(found.parameters[1]) == pytest.approx(POINTS.std(), abs=1e-6)
     assert found.log_likelihood == pytest.approx(norm.logpdf(POINTS, POINTS.mean(), POINTS.std()).sum(), abs=1e-9)
-    assert found.converged
+    assert found.status is Status.CONVERGED
 
 
 def test_weights_are_copies():

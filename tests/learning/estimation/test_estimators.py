@@ -147,7 +147,7 @@ def test_collinear_parents_are_reported():
     rng = np.random.default_rng(1)
     u = rng.normal(size=20)
     found = fit(DAG.parse("u -> x <- v"), {"u": u, "v": 2 * u, "x": u + rng.normal(size=20)}, MLE(min_variance=1e-9))
-    assert found.info == {"rank of the parents of x": "1 of 2; coefficients are those of least norm"}
+    assert found.info == {"parent_rank": {"x": "1 of 2; coefficients are those of least norm"}}
 
 
 def test_missing_cells_are_refused_and_em_is_named():

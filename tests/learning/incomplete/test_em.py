@@ -168,7 +168,7 @@ def test_hidden_variables_break_symmetry_and_beat_independence():
     alone = fit(DAG.parse("a; b; c; d"), rows)
     assert found.log_likelihood > alone.log_likelihood + 20
     assert found.info["hidden"] == "h"
-    assert found.info["starting points"] == 5
+    assert found.info["starting_points"] == 5
     assert found.guarantees["parameters"] is Guarantee.STATIONARY
 
 

@@ -88,6 +88,6 @@ def test_results_say_how_they_ended():
     cut = fit(DAG.parse("h -> a; h -> b"), ROWS, EM(), variables=HIDDEN, until=1)
     assert cut.status is Status.STEP_LIMIT
     assert cut.guarantees["parameters"] is Guarantee.HEURISTIC
-    assert cut.info["different rows"] == 4
+    assert cut.info["different_rows"] == 4
     assert cut.num_rows == 6
     assert cut.num_iterations == 1

@@ -138,7 +138,7 @@ def test_hidden_variables_restarts_and_priors():
     hidden = {"variables": [Discrete("h", 2)], "seed": 1}
     slow = fit(dag, rows, EM(prior=BDeu(2.0)), **hidden)
     fast = fit(dag, rows, StepwiseEM(prior=BDeu(2.0)), **hidden, until=passes(15))
-    assert fast.info["starting points"] == 5
+    assert fast.info["starting_points"] == 5
     assert abs(fast.log_likelihood - slow.log_likelihood) < 2.0
     assert fast.status is Status.STEP_LIMIT
 
@@ -230,7 +230,7 @@ def test_further_rows_count_by_their_share():
 
     joint = 90 * (2 / 3 * shares(first) + 1 / 3 * shares(second)) + 2.0
     assert_allclose(later.model.cpd("y").values, joint / joint.sum(axis=1, keepdims=True), rtol=1e-12)
-    assert later.info["rows so far"] == 90.0
+    assert later.info["rows_so_far"] == 90.0
     assert (later.num_rows, later.num_iterations, later.status) == (60.0, 1, Status.COMPLETED)
     data = Dataset({k: v.tolist() for k, v in second.items()}, net.variables)
     assert_allclose(later.log_likelihood, log_likelihood(later.model, data), rtol=1e-12)
@@ -263,7 +263,7 @@ def test_a_stream_of_chunks_approaches_the_fit_of_all():
     whole = Dataset(rows, net.variables, missing_columns="allow")
     slow = fit(net, rows, EM(prior=Dirichlet(1.0), start="model"))
     assert log_likelihood(found.model, whole) > slow.log_likelihood - 6.0
-    assert found.info["rows so far"] == 3000.0
+    assert found.info["rows_so_far"] == 3000.0
 
 
 def test_updates_need_a_fit_by_this_method_and_possible_rows():

@@ -57,7 +57,7 @@ def test_missingness_may_depend_on_columns_outside_the_network():
     data = hide_cells(TRUTH.sample(ROWS, seed=3), MAR({"b": Hiding([0.1, 0.8], given="a")}), seed=4)
     alone = fit(DAG.parse("b"), data, AvailableCases(given="a"))
     assert alone.model.cpd("b")[()][1] == pytest.approx(0.48, abs=0.02)
-    assert alone.info["rows used, fewest"] == int((~data.is_missing("b")).sum())
+    assert alone.info["fewest_rows"] == int((~data.is_missing("b")).sum())
 
 
 def test_real_families():

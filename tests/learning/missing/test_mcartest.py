@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import binomtest, chi2_contingency, kstest
 
 import sepset as ss
+from sepset.inference.result import Guarantee, Status
 from sepset.learning.missing import mcartest as littletest
 from sepset.learning.missing.mcartest import mcar_test
 from sepset.learning.missing.mechanisms import MAR, MCAR, Hiding, hide_cells
@@ -135,9 +136,11 @@ def test_weights_are_copies():
 
 def test_what_did_not_settle_says_so(monkeypatch):
     data = hide_cells(real_rows(np.random.default_rng(0), 100), MCAR(0.3))
-    assert mcar_test(data).converged
+    assert mcar_test(data).status is Status.CONVERGED
     monkeypatch.setattr(littletest, "incomplete_gaussian", partial(littletest.incomplete_gaussian, steps=1))
-    assert repr(mcar_test(data)).endswith("not converged)")
+    found = mcar_test(data)
+    assert repr(found).endswith("not converged)")
+    assert (found.status, found.guarantees["statistic"]) == (Status.STEP_LIMIT, Guarantee.HEURISTIC)
 
 
 def test_states_beside_numbers_count_as_zeros_and_ones():

@@ -38,7 +38,7 @@ def log_pseudo_likelihood(net, data):
 def test_the_maximum_by_enumeration():
     found = fitted_pairs(ROWS, PAIRS, prior=None, method=None)
     best, joint = log_pseudo_likelihood(found.model, ROWS)
-    assert float(found.info["log pseudo-likelihood"]) == pytest.approx(best)
+    assert float(found.info["log_pseudo_likelihood"]) == pytest.approx(best)
     codes = tuple(ROWS.codes(v) for v in ROWS.variables)
     assert found.log_likelihood == pytest.approx(np.log(joint[codes]).sum())
     problem = pairwise_problem(ROWS, PAIRS)

@@ -140,17 +140,30 @@ def _laid_out(sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spaci
     found = part.layout()
     if found.width <= max(WIDE, LONG * found.height):
         return found
-    again = _Part(sizes, edges, spacing, part.dealt(found)).layout(is_narrow=True)
+    again = _Part(sizes, edges, spacing, part.dealt(found), before=part).layout(is_narrow=True)
     return again if again.width < 0.8 * found.width else found
 
 
 class _Part:
-    """The layout of a connected part: its boxes, then the points of long edges, are its items."""
+    """The layout of a connected part: its boxes, then the points of long edges, are its items.
+
+    Args:
+        sizes: the width and height of each box.
+        edges: from layer to layer downward.
+        spacing: the distances.
+        layer: of each box.
+        before: the same part in fewer layers, each of which became several: orders begin with those of its layout.
+    """
 
     def __init__(
-        self, sizes: Sequence[tuple[float, float]], edges: Sequence[Pair], spacing: Spacing, layer: Sequence[int]
+        self,
+        sizes: Sequence[tuple[float, float]],
+        edges: Sequence[Pair],
+        spacing: Spacing,
+        layer: Sequence[int],
+        before: _Part | None = None,
     ) -> None:
-        self.sizes, self.edges, self.spacing = sizes, edges, spacing
+        self.sizes, self.edges, self.spacing, self.before = sizes, edges, spacing, before
         self.layer = list(layer)
         _require_sparse(len(sizes), edges, self.layer)
         self.chains: list[list[int]] = []
@@ -180,6 +193,7 @@ class _Part:
         left = min(xs[node] - size[0] / 2.0 for node, size in enumerate(self.sizes))
         left = min([left, *(xs[item] - 6.0 for item in range(len(self.sizes), len(xs)))])
         xs = [x - left for x in xs]
+        self.xs = xs
         ends = self._ends(xs)
         bands = self._bands(rows, xs)
         centers = [
@@ -224,8 +238,17 @@ class _Part:
         for item, others in enumerate(self.below):
             for other in others:
                 joins[self.layer[item]][place[item], place[other]] += 1.0
-        found = ordered(joins, list(self._starts(rows, place)))
+        found = ordered(joins, self._starts(rows, place) if self.before is None else [self._kept(rows, self.before)])
         return [[row[k] for k in order.tolist()] for row, order in zip(rows, found, strict=True)]
+
+    def _kept(self, rows: Sequence[Sequence[int]], before: _Part) -> list[Ints]:
+        """The orders of the layout in fewer layers: points of long edges are where they were in the layer above."""
+        xs = [*before.xs[: len(self.sizes)], *[0.0] * (len(self.layer) - len(self.sizes))]
+        was = {self.layer[node]: before.layer[node] for node in range(len(self.sizes))}
+        for chain, old in zip(self.chains, before.chains, strict=True):
+            for item in chain[1:-1]:
+                xs[item] = before.xs[old[was[self.layer[item]] - before.layer[old[0]]]]
+        return [np.array(sorted(range(len(row)), key=lambda k: xs[row[k]])) for row in rows]
 
     def _starts(self, rows: Sequence[Sequence[int]], place: Sequence[int]) -> list[list[Ints]]:
         """Orders to begin with: as reached along edges from the top, from the bottom, and at random."""

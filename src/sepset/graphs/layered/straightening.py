@@ -51,21 +51,18 @@ class Blocks:
 
     def sweep(self, *, median: bool) -> None:
         """Move each block once to the right and once to the left, as far as it is drawn and has room."""
-        goal = nearest_median if median else _mean
-        at = self.at
+        goal, at, near = nearest_median if median else _mean, self.at, self.near
+        moving = [block for block, others in near.items() if others]
         for rightward in (True, False):
-            for block in sorted(self.near, key=lambda b: (at[b], b), reverse=rightward):
-                if self.near[block]:
-                    self._move(block, goal(at, self.near[block], at[block]))
-
-    def _move(self, block: int, to: float) -> None:
-        at, low, high = self.at, -math.inf, math.inf
-        for other, wide in self.left[block]:
-            low = max(low, at[other] + wide)
-        for other, wide in self.right[block]:
-            high = min(high, at[other] - wide)
-        if low <= high:
-            at[block] = min(max(to, low), high)
+            moving.sort(reverse=rightward)  # so that ties are in this order, too
+            for block in sorted(moving, key=at.__getitem__, reverse=rightward):
+                low = max([at[other] + wide for other, wide in self.left[block]], default=-math.inf)
+                high = min([at[other] - wide for other, wide in self.right[block]], default=math.inf)
+                if low < high:
+                    to = goal(at, near[block], at[block])
+                    at[block] = low if to < low else min(to, high)
+                elif low == high:
+                    at[block] = low
 
 
 def _mean(at: Sequence[float], near: Near, here: float) -> float:

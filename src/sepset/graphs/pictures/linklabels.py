@@ -17,6 +17,12 @@ FRACTIONS = (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)
 ASIDE, RISE, HEIGHT = 4.0, 3.5, 11.0
 """The distance of a label from its edge, its baseline below the point of the edge, and its height."""
 
+TOUCH = 2.0
+"""The distance at which a label is too near to the line of an edge, which has a width."""
+
+HEAD_WIDTH, HEAD_LENGTH = 8.0, 11.0
+"""The width and length of the largest arrowhead, which labels leave free at the end of every edge."""
+
 
 class Rectangle(NamedTuple):
     """A rectangle by its sides."""
@@ -61,7 +67,8 @@ def label_places(
     if not any(labels):
         return [None] * len(labels)
     taken = [Rectangle(x - w / 2.0, y - h / 2.0, x + w / 2.0, y + h / 2.0) for x, y, w, h in boxes]
-    paths = [np.array(sampled(points, 24)) for points in curves]
+    taken += [_head(points) for points in curves if len(points)]
+    paths = [np.array(sampled(points, 48)) for points in curves]
     found: list[Point | None] = []
     for label, path in zip(labels, paths, strict=True):
         if not label:
@@ -74,14 +81,24 @@ def label_places(
     return found
 
 
+def _head(points: Curve) -> Rectangle:
+    """The place of an arrowhead at the end of a curve."""
+    (x, y), near = points[-1], points[-2]
+    back = y - HEAD_LENGTH if near[1] <= y else y + HEAD_LENGTH
+    return Rectangle(x - HEAD_WIDTH / 2.0, min(y, back), x + HEAD_WIDTH / 2.0, max(y, back))
+
+
 def _candidates(path: Floats, width: float) -> Iterator[Rectangle]:
     """The places to the right and to the left of points along the path."""
     for fraction in FRACTIONS:
         x, y = path[round(fraction * (len(path) - 1))].tolist()
-        for left in (x + ASIDE, x - ASIDE - width):
-            yield Rectangle(left, y - HEIGHT / 2.0, left + width, y + HEIGHT / 2.0)
+        for far in (ASIDE, 2.0 * ASIDE, 3.0 * ASIDE):
+            for left in (x + far, x - far - width):
+                yield Rectangle(left, y - HEIGHT / 2.0, left + width, y + HEIGHT / 2.0)
 
 
 def _cost(place: Rectangle, taken: Sequence[Rectangle], paths: Sequence[Floats]) -> float:
-    """The area of boxes and labels that a label would hide, and the edges that it would be on."""
-    return sum(map(place.overlap, taken)) + 8.0 * sum(place.num_inside(path) for path in paths)
+    """The area of boxes and labels that a label would hide, and the edges that it would be on or touch."""
+    left, top, right, bottom = place
+    near = Rectangle(left - TOUCH, top - TOUCH, right + TOUCH, bottom + TOUCH)
+    return sum(map(place.overlap, taken)) + 4.0 * sum(near.num_inside(path) for path in paths)

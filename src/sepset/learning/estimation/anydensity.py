@@ -8,7 +8,7 @@ Reference: Koller & Friedman, section 17.2; Nocedal & Wright (2006), chapter 6, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,37 +16,42 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
-from sepset.base.display import Plain, Worded
+from sepset.base.display import Shown
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, DataError
 from sepset.factors.labels import in_rows
+from sepset.inference.result import Guarantee, Status
+from sepset.learning.assessment import Assessment
 
 GRADIENT = 1e-7
 """The largest slope of the mean log density at which the ascent has converged."""
 
 
-@dataclass(frozen=True, slots=True)
-class MaximumLikelihoodResult(Worded, Plain):
+@dataclass(frozen=True, eq=False, repr=False)
+class MaximumLikelihoodResult(Assessment):
     """The parameters at a local maximum of a likelihood.
 
     Attributes:
         parameters: one number per coordinate of the start.
         log_likelihood: of all points.
-        converged: whether the slope there is zero, up to rounding.
+        status: CONVERGED where the slope is zero, up to rounding.
+        guarantees: a LOCAL_OPTIMUM in that case, and HEURISTIC otherwise.
     """
 
     parameters: Floats = field(repr=False)
     log_likelihood: float
-    _: KW_ONLY
-    converged: bool
 
     def __post_init__(self) -> None:
         fill(self, parameters=np.array(self.parameters))
 
     def __repr__(self) -> str:
         told = in_rows(self.parameters.ravel().tolist(), self.parameters.size, self.parameters.size)
-        end = "converged" if self.converged else "not converged"
-        return f"MaximumLikelihoodResult({told}; log-likelihood {self.log_likelihood:.7g}; {end})"
+        return f"MaximumLikelihoodResult({told}; log-likelihood {self.log_likelihood:.7g}; {self.status})"
+
+    def _shown(self) -> Shown:
+        rows = [(str(number), f"{value:.6g}") for number, value in enumerate(self.parameters.ravel())]
+        title = f"Maximum likelihood: log-likelihood {self.log_likelihood:.7g}"
+        return Shown(("coordinate", "value"), rows, title, str(self.status))
 
 
 def maximum_likelihood(
@@ -73,8 +78,8 @@ def maximum_likelihood(
 
     >>> points = np.array([0.5, 1.5, 4.0])
     >>> found = maximum_likelihood(lambda theta, x: theta[0] - np.exp(theta[0]) * x, points, start=[0.0])
-    >>> np.exp(found.parameters).round(6).tolist(), found.converged
-    ([0.5], True)
+    >>> np.exp(found.parameters).round(6).tolist(), found.status
+    ([0.5], CONVERGED)
     """
     from scipy.optimize import minimize
 
@@ -96,7 +101,13 @@ def maximum_likelihood(
         loss, first, method="BFGS", jac=lambda theta: _slope(loss, theta), options={"gtol": GRADIENT}
     )
     slope = float(np.abs(_slope(loss, best.x)).max())
-    return MaximumLikelihoodResult(best.x, -float(best.fun) * float(share.sum()), converged=slope <= 10.0 * GRADIENT)
+    settled = slope <= 10.0 * GRADIENT
+    return MaximumLikelihoodResult(
+        best.x,
+        -float(best.fun) * float(share.sum()),
+        status=Status.CONVERGED if settled else Status.STEP_LIMIT,
+        guarantees={"parameters": Guarantee.LOCAL_OPTIMUM if settled else Guarantee.HEURISTIC},
+    )
 
 
 def _slope(loss: Callable[[Floats], float], theta: Floats) -> Floats:

@@ -216,9 +216,10 @@ def _guarantee(model: BayesNet) -> Guarantee:
 
 
 def _facts(stats: Statistics, model: BayesNet) -> dict[str, object]:
-    """Facts about how well the rows determine the parameters of each block."""
-    found: dict[str, object] = {}
+    """Facts about how well the rows determine the parameters of each block, by fact and block."""
+    found: dict[str, dict[str, object]] = {}
     for pool in stats.blocks.values():
         own = model.cpd(pool.cpds[0].child).parameters
-        found |= own.facts(pool.total, has_rows=bool(stats.columns))
-    return found
+        for fact, told in own.facts(pool.total, has_rows=bool(stats.columns)).items():
+            found.setdefault(fact, {})[pool.cpds[0].block.name] = told
+    return {**found}

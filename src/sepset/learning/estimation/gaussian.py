@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, one_of, row_weights
+from sepset.base.display import Shown
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.penalized import PERFECT, smallest_variances
@@ -29,6 +30,8 @@ from sepset.errors import DataError, ScopeError
 from sepset.factors.algebra import axis_of
 from sepset.factors.coordinates import continuous_scope, matrix, places
 from sepset.factors.moments import Gaussian
+from sepset.inference.result import Guarantee
+from sepset.learning.assessment import Assessment
 from sepset.models.rows import complete
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Real, VariableLike, Vector, listed
@@ -113,8 +116,8 @@ def _has_inverse(covariance: Floats) -> bool:
     return bool(np.linalg.eigvalsh(correlations).min(initial=np.inf) > COLLINEAR)
 
 
-@dataclass(frozen=True, slots=True)
-class LineFit:
+@dataclass(frozen=True, repr=False)
+class LineFit(Assessment):
     """A fitted linear Gaussian CPD, and the rank of its parents' covariance.
 
     Where the rank is less than the number of coordinates of the parents, they are collinear, and the coefficients
@@ -129,6 +132,14 @@ class LineFit:
     def is_unique(self) -> bool:
         """Whether no other regression fits as well."""
         return self.rank == self.num_coordinates
+
+    def __repr__(self) -> str:
+        known = "" if self.is_unique else f"; rank {self.rank} of {self.num_coordinates}, of least norm"
+        return f"LineFit({self.cpd!r}{known})"
+
+    def _shown(self) -> Shown:
+        known = "unique" if self.is_unique else f"rank {self.rank} of {self.num_coordinates}: of least norm"
+        return self.cpd._shown()._replace(caption=known)
 
 
 def fit_regression(
@@ -166,9 +177,8 @@ def fit_regression(
     plain = LinearGaussian(own, line.intercept, coefficients=line.slope, covariance=line.residual, given=parents)
     cpd, least = _with_digits(plain, Scatters.stacked([seen]), data, weights)
     noise = _settled(np.where(np.abs(cpd.covariance[0]) > least, cpd.covariance[0], 0.0), singular, seen.count)
-    return LineFit(
-        cpd.with_parameters(cpd.intercept, cpd.coefficients, covariance=noise[None]), line.rank, seen.size - own.size
-    )
+    made = cpd.with_parameters(cpd.intercept, cpd.coefficients, covariance=noise[None])
+    return LineFit(made, line.rank, seen.size - own.size, guarantees={"parameters": Guarantee.EXACT})
 
 
 def _with_digits(

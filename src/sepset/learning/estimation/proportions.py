@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, one_of
+from sepset.base.display import Shown
 from sepset.errors import DataError
+from sepset.inference.result import Guarantee
+from sepset.learning.assessment import Assessment
 
 IntervalKind: TypeAlias = Literal["wilson", "clopper-pearson", "hoeffding"]
 
 
-@dataclass(frozen=True, slots=True)
-class ConfidenceInterval:
+@dataclass(frozen=True, repr=False)
+class ConfidenceInterval(Assessment):
     """An interval that holds the true proportion with at least (or, for Wilson's, about) the stated probability.
 
     >>> proportion_interval(35, 100)
@@ -43,6 +46,10 @@ class ConfidenceInterval:
 
     def __repr__(self) -> str:
         return f"ConfidenceInterval({self.low:.4f} to {self.high:.4f} at {100 * self.level:.4g}%, {self.kind})"
+
+    def _shown(self) -> Shown:
+        cells = (f"{self.low:.4f}", f"{self.high:.4f}", f"{100 * self.level:.4g}%", self.kind)
+        return Shown(("low", "high", "level", "kind"), [cells], "Confidence interval of a proportion", words=0)
 
 
 def proportion_interval(
@@ -71,7 +78,8 @@ def proportion_interval(
     if not 0 <= successes <= trials:
         raise DataError(f"Successes lie between 0 and the number of trials; found {successes} of {trials}.")
     low, high = KINDS[one_of("kind", kind, KINDS)](np.array(float(successes)), float(trials), fraction("level", level))
-    return ConfidenceInterval(float(low), float(high), level, kind)
+    coverage = Guarantee.ESTIMATE if kind == "wilson" else Guarantee.LOWER_BOUND
+    return ConfidenceInterval(float(low), float(high), level, kind, guarantees={"coverage": coverage})
 
 
 def interval_coverage(

@@ -6,11 +6,13 @@ $$E \log P = -H(P), \qquad \operatorname{Var} \log P = E \log^2 P - H(P)^2$$
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.display import Shown
 from sepset.base.logarithms import LOG_2PI
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
@@ -19,16 +21,22 @@ from sepset.factors.regression import Regression
 from sepset.factors.table import Table
 from sepset.inference.method import dense, elimination_settings
 from sepset.inference.rewriting import functional
+from sepset.learning.assessment import Assessment
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
 from sepset.variables.universe import Variables
 
 
-class LogMoments(NamedTuple):
+@dataclass(frozen=True)
+class LogMoments(Assessment):
     """Mean and variance of a log probability."""
 
     mean: float
     variance: float
+
+    def _shown(self) -> Shown:
+        rows = [("mean", f"{self.mean:.6g}"), ("variance", f"{self.variance:.6g}")]
+        return Shown((), rows, "The log probability of a row, in nats")
 
 
 def log_probability_moments(model: BayesNet) -> LogMoments:

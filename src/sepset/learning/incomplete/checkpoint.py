@@ -103,11 +103,18 @@ def _feed(value: object, made: Hash, within: tuple[int, ...]) -> None:
         return
     parts = _parts(value)
     if parts is None:
-        made.update(f"{re.sub(ADDRESS, '', repr(value))};".encode())
+        made.update(f"{_text(value)};".encode())
         return
     made.update(f"{len(parts)};".encode())
     for part in parts:
         _feed(part, made, (*within, id(value)))
+
+
+def _text(value: object) -> str:
+    """The text of a value, which tells neither its place in memory nor the module of its class."""
+    if isinstance(value, type):
+        return value.__qualname__
+    return "" if type(value).__repr__ is object.__repr__ else re.sub(ADDRESS, "", repr(value))
 
 
 def _parts(value: object) -> list[object] | None:

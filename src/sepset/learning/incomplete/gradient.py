@@ -49,7 +49,7 @@ class GradientAscent(IterativeEstimator):
 
     With a line search every step raises the objective, and the run ends when no step does. The trace of "stochastic"
     adds up the log-likelihood of each mini-batch when it was visited, and may fall; the seed decides the order of the
-    rows. `FitResult.info["gradient norm"]` is the length of the gradient at the end, per row. Zeros of the start stay
+    rows. `FitResult.info["gradient_norm"]` is the length of the gradient at the end, per row. Zeros of the start stay
     (nearly) zero. CPDs with rules that several contexts share have no such parameters, and are left to `EM`.
 
     Cost: one E-step for each trial of a step, most often one; of "stochastic" one for each pass.
@@ -106,7 +106,7 @@ class GradientAscent(IterativeEstimator):
     def facts(self, task: EMTask, state: Iterate) -> Mapping[str, object]:
         """The length of the gradient."""
         norm = np.linalg.norm(task.objective.steepest(state))
-        return {"gradient norm": float(f"{norm / max(task.expectation.weights.sum(), 1e-300):.3g}")}
+        return {"gradient_norm": float(f"{norm / max(task.expectation.weights.sum(), 1e-300):.3g}")}
 
     def _searched(self, task: EMTask, state: Iterate) -> tuple[Iterate, Info]:
         ways = DIRECTIONS[self.optimizer]

@@ -205,7 +205,7 @@ class IterativeEstimator:
             method=self,
             num_rows=float(weights.sum()),
             guarantees=self._guarantees(task),
-            info={"different rows": len(weights), **self._starts(task), **self.facts(task, last)},
+            info={"different_rows": len(weights), **self._starts(task), **self.facts(task, last)},
             coverage=CoverageResult.expected(task.expectation.blocks, last.statistics),
         )
 
@@ -221,9 +221,9 @@ class IterativeEstimator:
         if task.hidden:
             info["hidden"] = ", ".join(task.hidden)
         if number > 1:
-            info["starting points"] = number
+            info["starting_points"] = number
         elif saddle := self._saddle(task):
-            info["symmetric start"] = saddle
+            info["symmetric_start"] = saddle
         return info
 
     def _saddle(self, task: EMTask) -> str:

@@ -136,8 +136,8 @@ class StepwiseEM(IterativeEstimator):
         status = Status.COMPLETED if outcome.num_steps else outcome.status
         end = replace(outcome, state=replace(outcome.state, model=last, is_exact=False), status=status)
         made = end.result(self, task)
-        info = {what: value for what, value in made.info.items() if what != "starting points"}
-        return replace(made, info={**info, "rows so far": outcome.state.memory[1]})
+        info = {what: value for what, value in made.info.items() if what != "starting_points"}
+        return replace(made, info={**info, "rows_so_far": outcome.state.memory[1]})
 
 
 def _faded(old: FlatStatistics, new: FlatStatistics, share: float, stands_for: float) -> FlatStatistics:

@@ -91,7 +91,7 @@ class AvailableCases:
             method=self,
             trace=np.array([likelihood]),
             num_rows=data.total_weight,
-            info={"rows used, fewest": min(used.values(), default=0)},
+            info={"fewest_rows": min(used.values(), default=0)},
             guarantees={"parameters": Guarantee.ESTIMATE},
         )
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, generator, one_of
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
@@ -30,6 +30,8 @@ from sepset.engine.engine import Engine
 from sepset.errors import ModelError, NotApplicable, TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.factors.labels import name_of
+from sepset.inference.result import Guarantee
+from sepset.learning.assessment import Assessment
 from sepset.learning.blocks import blocks_of, with_shared
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
@@ -50,8 +52,8 @@ VISIBLE = 1e-5
 """A parameter with a larger part in the null space is not identified."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IdentifiabilityReport(Report):
+@dataclass(frozen=True, eq=False, repr=False)
+class IdentifiabilityReport(Assessment):
     """Which parameters of a network its observable part determines, near a point.
 
     Attributes:
@@ -61,7 +63,7 @@ class IdentifiabilityReport(Report):
         null_space: directions along which nothing observable changes, one row each.
         label_switching: how many ways hidden states can be relabeled.
         hidden: the variables that are never observed.
-        is_exact: whether all joint states were looked at; from a sample the rank can only be too low.
+        guarantees: EXACT for the rank where all joint states were looked at; a LOWER_BOUND from a sample.
     """
 
     parameters: tuple[str, ...]
@@ -71,12 +73,16 @@ class IdentifiabilityReport(Report):
     null_space: Floats
     label_switching: int
     hidden: tuple[str, ...]
-    is_exact: bool
 
     @property
     def num_parameters(self) -> int:
         """The number of free parameters."""
         return len(self.parameters)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all joint states were looked at."""
+        return self.guarantees["rank"] is Guarantee.EXACT
 
     @property
     def deficiency(self) -> int:
@@ -252,7 +258,7 @@ def identifiability(
         null_space=null,
         label_switching=switches,
         hidden=tuple(hidden),
-        is_exact=is_exact,
+        guarantees={"rank": Guarantee.EXACT if is_exact else Guarantee.LOWER_BOUND},
     )
 
 

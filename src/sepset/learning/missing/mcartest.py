@@ -29,11 +29,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
-from sepset.base.display import Plain, Worded
+from sepset.base.display import Shown
 from sepset.data.dataset import Dataset
+from sepset.data.missingness import patterns_of
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable
+from sepset.inference.result import Guarantee, Status
+from sepset.learning.assessment import Assessment
 from sepset.learning.missing.gaussian import incomplete_gaussian, pattern_moments, solve
 from sepset.variables.variable import Discrete, State, VariableLike
 
@@ -44,8 +47,8 @@ FEWEST = 10.0
 """The least number of missing, and of observed, cells of a column whose missing cells are compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class MCARTestResult(Worded, Plain):
+@dataclass(frozen=True, repr=False)
+class MCARTestResult(Assessment):
     """How far the missingness patterns differ, and how often chance alone would make them differ so much.
 
     Attributes:
@@ -54,7 +57,8 @@ class MCARTestResult(Worded, Plain):
             number of comparisons where these depend on each other.
         p_value: the probability of a statistic at least as large under MCAR.
         num_patterns: the patterns compared; rows that observe nothing have none.
-        converged: whether the estimates that the patterns are compared with settled.
+        status: whether the estimates that the patterns are compared with converged.
+        guarantees: EXACT for the statistic, where they did; the p-value is asymptotic, an ESTIMATE.
     """
 
     statistic: float
@@ -62,14 +66,26 @@ class MCARTestResult(Worded, Plain):
     _: KW_ONLY
     p_value: float
     num_patterns: int
-    converged: bool = True
 
     def __repr__(self) -> str:
         degrees = "degree" if self.degrees_of_freedom == 1 else "degrees"
         return (
             f"MCARTestResult(statistic {self.statistic:.5g}, {self.degrees_of_freedom:.4g} {degrees} of freedom, "
-            f"p = {self.p_value:.3g}, {self.num_patterns} patterns{'' if self.converged else ', not converged'})"
+            f"p = {self.p_value:.3g}, {self.num_patterns} patterns{'' if self._is_settled else ', not converged'})"
         )
+
+    @property
+    def _is_settled(self) -> bool:
+        return self.status is not Status.STEP_LIMIT
+
+    def _shown(self) -> Shown:
+        rows = [
+            ("statistic", f"{self.statistic:.5g}"),
+            ("degrees of freedom", f"{self.degrees_of_freedom:.4g}"),
+            ("p-value", f"{self.p_value:.3g}"),
+            ("patterns", str(self.num_patterns)),
+        ]
+        return Shown((), rows, "Are cells missing completely at random?", "" if self._is_settled else "not converged")
 
 
 def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> MCARTestResult:
@@ -106,11 +122,15 @@ def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> 
     return _little(rows)
 
 
-def _tested(statistic: float, freedom: float, num_patterns: int, converged: bool) -> MCARTestResult:
+def _tested(statistic: float, freedom: float, num_patterns: int, status: Status) -> MCARTestResult:
     from scipy.special import chdtrc
 
     p_value = float(chdtrc(freedom, max(statistic, 0.0))) if freedom > 0 else 1.0
-    return MCARTestResult(max(statistic, 0.0), freedom, p_value=p_value, num_patterns=num_patterns, converged=converged)
+    sure = Guarantee.HEURISTIC if status is Status.STEP_LIMIT else Guarantee.EXACT
+    guarantees = {"statistic": sure, "p_value": Guarantee.ESTIMATE}
+    return MCARTestResult(
+        max(statistic, 0.0), freedom, p_value=p_value, num_patterns=num_patterns, status=status, guarantees=guarantees
+    )
 
 
 def _little(rows: Dataset) -> MCARTestResult:
@@ -124,7 +144,7 @@ def _little(rows: Dataset) -> MCARTestResult:
         inner = fitted.covariance[np.ix_(part.observed, part.observed)]
         statistic += part.total * float(apart @ solve(inner, apart))
     freedom = sum(len(part.observed) for part in parts) - values.shape[1]
-    return _tested(statistic, freedom, len(parts), fitted.converged)
+    return _tested(statistic, freedom, len(parts), Status.CONVERGED if fitted.converged else Status.STEP_LIMIT)
 
 
 def _numbers(rows: Dataset, variable: AnyVariable) -> list[Floats]:
@@ -168,13 +188,9 @@ def _by_pairs(rows: Dataset, columns: Sequence[Discrete]) -> MCARTestResult:
         freedom += float(usable.sum() * one.size)
     square = _trace_of_square(known, apart, share) if freedom else 0.0
     ratio = square / freedom if freedom else 1.0
-    num_patterns = len(_patterns(hidden[share > 0]))
-    return _tested(statistic / ratio, freedom / ratio, num_patterns, converged=True)
-
-
-def _patterns(hidden: Bools) -> Bools:
-    """The different sets of missing columns of rows that observe something."""
-    return np.unique(hidden[~hidden.all(axis=1)], axis=0)
+    used = hidden[(share > 0) & ~hidden.all(axis=1)]
+    num_patterns = len(patterns_of(used)[0])
+    return _tested(statistic / ratio, freedom / ratio, num_patterns, Status.COMPLETED)
 
 
 def _often(hidden: Bools, share: Floats) -> Ints:

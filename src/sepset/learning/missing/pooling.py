@@ -17,13 +17,15 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
-from sepset.base.display import Plain, Worded
+from sepset.base.display import Shown
 from sepset.base.frozen import read_only
 from sepset.errors import DataError
+from sepset.factors.labels import in_rows
+from sepset.learning.assessment import Assessment
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PooledEstimate(Worded, Plain):
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledEstimate(Assessment):
     r"""Estimates from multiply imputed data, pooled; arrays have the shape of one estimate.
 
     Attributes:
@@ -90,6 +92,12 @@ class PooledEstimate(Worded, Plain):
             f"PooledEstimate({float(self.estimate):.6g}, standard error {float(self.standard_error):.4g}, "
             f"{self.copies} copies)"
         )
+
+    def _shown(self) -> Shown:
+        parts = ("estimate", "standard_error", "degrees_of_freedom", "missing_information")
+        found = [(name.replace("_", " "), np.atleast_1d(getattr(self, name)).ravel()) for name in parts]
+        rows = [(name, in_rows(values.tolist(), values.size, values.size)) for name, values in found]
+        return Shown((), [*rows, ("copies", str(self.copies))], "Pooled estimate")
 
 
 def pool_estimates(

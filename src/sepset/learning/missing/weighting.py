@@ -17,12 +17,14 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import one_of
-from sepset.base.display import Plain, Worded
+from sepset.base.display import Shown
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, NotApplicable
 from sepset.factors.algebra import AnyVariable
+from sepset.inference.result import Guarantee
+from sepset.learning.assessment import Assessment
 from sepset.variables.variable import Discrete, VariableLike, listed
 
 Form: TypeAlias = Literal["table", "logistic"]
@@ -31,8 +33,8 @@ STEPS = 100
 """The most Newton steps of a logistic regression."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CaseWeights(Worded, Plain):
+@dataclass(frozen=True, eq=False, repr=False)
+class CaseWeights(Assessment):
     r"""The weights of complete cases, and the probabilities they come from.
 
     Attributes:
@@ -64,6 +66,16 @@ class CaseWeights(Worded, Plain):
             f"CaseWeights({int(self.is_complete.sum())} of {len(self.weights)} rows complete, "
             f"effective sample size {self.effective_sample_size:.1f})"
         )
+
+    def _shown(self) -> Shown:
+        used = self.weights[self.is_complete]
+        rows = [
+            ("rows", f"{len(self.weights):,}"),
+            ("complete", f"{int(self.is_complete.sum()):,}"),
+            ("weights", f"{used.min():.4g} to {used.max():.4g}" if used.size else "none"),
+            ("effective sample size", f"{self.effective_sample_size:.1f}"),
+        ]
+        return Shown((), rows, "Weights of complete cases")
 
 
 def inverse_probability_weights(
@@ -104,7 +116,7 @@ def inverse_probability_weights(
     else:
         chance = _logistic(_design(rows, known), complete, share)
     weight = np.divide(share, chance, out=np.zeros(rows.num_rows), where=complete)
-    return CaseWeights(weight, chance, is_complete=complete)
+    return CaseWeights(weight, chance, is_complete=complete, guarantees={"weights": Guarantee.ESTIMATE})
 
 
 def _table(rows: Dataset, given: Sequence[AnyVariable], complete: Bools, share: Floats) -> Floats:

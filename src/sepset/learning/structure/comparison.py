@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.checks import generator, whole
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import Graph
 from sepset.graphs.equivalence import cpdag, immoralities
 from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph, skeleton
+from sepset.learning.assessment import Assessment
 
 
 class Overlap(NamedTuple):
@@ -52,8 +53,8 @@ class Overlap(NamedTuple):
         return 2 * self.right / total if total else 1.0
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Recovery(Report):
+@dataclass(frozen=True, repr=False)
+class Recovery(Assessment):
     """How a learned graph compares with the true one; I-equivalent graphs count as equal.
 
     Attributes:

@@ -10,10 +10,11 @@ from typing import Protocol
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.text import listing
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG, UndirectedGraph
+from sepset.learning.assessment import Assessment
 from sepset.learning.evaluation.calibration import CalibrationResult, reliability_curve
 
 
@@ -29,8 +30,8 @@ class RatedEdges(Protocol):
         """The probability of the edge from each row to each column."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class EdgeRecoveryResult(Report):
+@dataclass(frozen=True, repr=False)
+class EdgeRecoveryResult(Assessment):
     r"""How well probabilities of edges agree with a true graph.
 
     Attributes:

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.text import listing
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.equivalence import is_cpdag, meek_rules
 from sepset.graphs.graph import DAG, MixedGraph, ancestors, connected_components, descendants
 from sepset.graphs.separation import reachable
+from sepset.learning.assessment import Assessment
 
 MOST_MEMBERS = 10_000
 """The most ways to direct a component of a class that are tried."""
@@ -24,8 +25,8 @@ MOST_MEMBERS = 10_000
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class InterventionDistanceResult(Report):
+@dataclass(frozen=True, repr=False)
+class InterventionDistanceResult(Assessment):
     """How many effects of one variable on another a learned graph gets wrong.
 
     Attributes:

@@ -13,7 +13,7 @@ import numpy as np
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.display import Report, Shown, html_table, shortened
 from sepset.base.lazy import lazy
-from sepset.base.text import described, listing
+from sepset.base.text import described, facts_of, listing
 from sepset.base.threads import ending_at, num_threads, require_time
 from sepset.errors import ArgumentError, DataError, ModelError, NotApplicable, ScopeError
 from sepset.graphs.base import Graph
@@ -335,8 +335,7 @@ class Learned(Sketched, Report, IterativeResult, Generic[G]):
             yield "independence tests", f"{self.num_tests:,}"
         for part, guarantee in self.guarantees.items():
             yield "guarantee" if part == "structure" else part, guarantee.value
-        for what, value in self.info.items():
-            yield what, str(value)
+        yield from facts_of(self.info)
         for note in self.notes:
             yield "note", note
 
@@ -427,7 +426,7 @@ def proved(task: StructureTask, method: object, graph: G, *, score: float, over:
         num_scores=task.scorer.num_scores,
         method=method,
         guarantees={"structure": Guarantee.EXACT},
-        info={"bound over": over},
+        info={"bound_over": over},
     )
 
 

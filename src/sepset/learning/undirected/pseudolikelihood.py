@@ -150,7 +150,7 @@ def _result(data: Dataset, problem: Pairwise, tables: list[Floats], pseudo: floa
         num_rows=data.total_weight,
         method=method,
         guarantees={"parameters": Guarantee.ESTIMATE},
-        info={"log pseudo-likelihood": f"{pseudo:.10g}"},
+        info={"log_pseudo_likelihood": f"{pseudo:.10g}"},
     )
 
 

@@ -81,7 +81,7 @@ def test_without_time_nothing_is_proved_that_is_not_so(seed):
     if best == -np.inf:
         return
     found = assigned(ss.inference.Persistency(strict=seed % 2 == 0), task_of(wiring, until=until))
-    assert found.persistent is None or found.info["removed states"] == 0
+    assert found.persistent is None or found.info["removed_states"] == 0
     assert found.status is ss.Status.TIME_LIMIT
     with pytest.raises(OutOfTime), ending_at(0.0):
         without_needless(wiring.consistent, wiring.modes, 100)

@@ -111,7 +111,7 @@ def test_a_parity_is_found_by_replacing_a_tree() -> None:
     a, b, c = rng.integers(0, 2, (3, 500))
     data = {"a": a, "b": b, "c": c, "x": a ^ b ^ (rng.random(500) < 0.05)}
     found = ss.learn_structure(data, method=TreeSearch(), score=ss.BDeu(2.0))
-    assert found.info["replace moves"] >= 1
+    assert found.info["replace_moves"] >= 1
     assert found.graph.num_edges >= 2
     assert ss.learn_structure(data, method=ss.HillClimb(), score=ss.BDeu(2.0)).score < found.score - 100
 

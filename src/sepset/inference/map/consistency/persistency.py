@@ -99,8 +99,8 @@ class Persistency(Worded, Plain):
                 "seconds": round(done.seconds, 3),
                 "rounds": done.num_steps,
                 "persistent": int(fixed.sum()),
-                "removed states": int(np.isfinite(wiring.unary).sum() - live.sum()),
-                "left states": int(live.sum()),
+                "removed_states": int(np.isfinite(wiring.unary).sum() - live.sum()),
+                "left_states": int(live.sum()),
             },
         )
 

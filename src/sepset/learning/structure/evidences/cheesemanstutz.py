@@ -54,7 +54,7 @@ class CheesemanStutz:
         bound = Guarantee.LOWER_BOUND if mode.expectation.is_exact else Guarantee.HEURISTIC
         return LogEvidenceResult(
             completed + entropy,
-            {"evidence of expected counts": completed, "entropy of missing cells": entropy},
+            {"evidence_of_expected_counts": completed, "entropy_of_missing_cells": entropy},
             model=mode.model,
             log_likelihood=mode.log_likelihood,
             dimension=mode.model.num_parameters,

@@ -66,7 +66,7 @@ class CompletionSum:
         number = float(log_sum(log_number, -1))
         return LogEvidenceResult(
             total,
-            {"most probable counts": float(values.max()), "other counts": total - float(values.max())},
+            {"most_probable_counts": float(values.max()), "other_counts": total - float(values.max())},
             dimension=task.template.num_parameters,
             method=self,
             guarantees={"log_evidence": Guarantee.EXACT},

@@ -71,7 +71,7 @@ class Laplace:
         volume = 0.5 * (len(precision) * math.log(2.0 * math.pi) - _log_determinant(precision))
         return LogEvidenceResult(
             mode.log_likelihood + log_prior + volume,
-            {"log-likelihood": mode.log_likelihood, "log prior density": log_prior, "log volume": volume},
+            {"log_likelihood": mode.log_likelihood, "log_prior_density": log_prior, "log_volume": volume},
             model=mode.model,
             log_likelihood=mode.log_likelihood,
             dimension=len(precision),

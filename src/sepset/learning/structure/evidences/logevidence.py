@@ -21,7 +21,7 @@ from sepset.base.checks import generator
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
-from sepset.base.text import described
+from sepset.base.text import described, facts_of
 from sepset.cpds.parameters import AnyParameters, Parameterization
 from sepset.data.dataset import Dataset
 from sepset.data.sources import Weights
@@ -176,10 +176,10 @@ class LogEvidenceResult(Report, Result):
         yield "log evidence", f"{self.value:.10g}"
         yield "method", described(self.method)
         yield "guarantee", self.guarantees["log_evidence"].value
-        yield from ((name, f"{value:.10g}") for name, value in self.terms.items())
+        yield from facts_of({name: f"{value:.10g}" for name, value in self.terms.items()})
         yield "dimension", str(self.dimension)
         yield "status", self.status.value
-        yield from ((name, str(value)) for name, value in self.info.items())
+        yield from facts_of(self.info)
 
     def _shown(self) -> Shown:
         return Shown((), list(self._facts()), "LogEvidenceResult")

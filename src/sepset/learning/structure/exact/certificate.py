@@ -8,12 +8,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sepset.base.checks import whole
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import described
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG, Graph
-from sepset.inference.result import Guarantee, Guarantees
+from sepset.inference.result import Guarantee
+from sepset.learning.assessment import Assessment
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact.search import ExactSearch
@@ -28,7 +29,7 @@ PROVABLE = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchCertificate(Report):
+class SearchCertificate(Assessment):
     """Scores of structures on the same rows.
 
     Attributes:
@@ -44,7 +45,6 @@ class SearchCertificate(Report):
     _: KW_ONLY
     gap: float
     score_method: FamilyScore
-    guarantees: Guarantees
 
     @property
     def is_optimal(self) -> bool:
@@ -136,5 +136,5 @@ def certify(
     if is_known:
         scores["optimum"] = ExactSearch().learn(task()).score
     gap = max(scores["optimum"] - own, 0.0) if is_known else math.nan
-    guarantees: Guarantees = {"gap": Guarantee.EXACT} if is_known else {}
+    guarantees = {"gap": Guarantee.EXACT} if is_known else {}
     return SearchCertificate(own, scores, gap=gap, score_method=method, guarantees=guarantees)

@@ -75,7 +75,7 @@ class KnownOrder:
             method=self,
             status=status,
             guarantees={"structure": Guarantee.EXACT if is_exact else Guarantee.HEURISTIC},
-            info={"bound over": "DAGs along the order"},
+            info={"bound_over": "DAGs along the order"},
         )
 
     def along(self, task: StructureTask) -> Allowed:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
+from sepset.data.missingness import patterns_of
 from sepset.engine.bound import Bound
 from sepset.inference.completion import draw_rows
 from sepset.inference.evidencerows import EvidenceRows, Workers
@@ -132,10 +133,9 @@ def _groups(labels: Int32s) -> Iterator[tuple[Ints, Ints]]:
         if not len(rows):
             continue
         members = labels[:, rows] == column
-        packed = np.ascontiguousarray(np.packbits(members, axis=0).T)
-        _, where, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-        for group, one in enumerate(where.tolist()):
-            yield np.flatnonzero(members[:, one]), rows[which.ravel() == group]
+        first, which = patterns_of(members.T)
+        for group, one in enumerate(first.tolist()):
+            yield np.flatnonzero(members[:, one]), rows[which == group]
 
 
 def _wide_rows(groups: Sequence[tuple[Ints, Ints]], columns: Columns) -> Bools:

@@ -27,6 +27,7 @@ from sepset.base.text import listing
 from sepset.base.threads import require_time
 from sepset.data.dataset import Dataset
 from sepset.data.duplicates import group_rows
+from sepset.data.missingness import patterns_of
 from sepset.data.scatter import Scatters
 from sepset.errors import NotApplicable
 from sepset.factors.canonical import Cholesky
@@ -147,10 +148,10 @@ def expected_columns(columns: Columns, model: BayesNet) -> ExpectedColumns:
 def _completed(columns: Columns) -> tuple[Ints, AnyInts]:
     """All completions of the missing states of each row, in the order of the rows: the row, and the codes."""
     is_missing = (columns.codes < 0) & ~columns.is_real[:, None]
-    patterns, which = np.unique(is_missing, axis=1, return_inverse=True)
+    first, which = patterns_of(is_missing.T)
     parts, owners = [], []
-    for number, pattern in enumerate(patterns.T):
-        rows, members = np.flatnonzero(which.ravel() == number), np.flatnonzero(pattern)
+    for number, one in enumerate(first.tolist()):
+        rows, members = np.flatnonzero(which == number), np.flatnonzero(is_missing[:, one])
         cards = columns.cards[members].tolist()
         if math.prod(cards) > MOST_STATES:
             raise NotApplicable(

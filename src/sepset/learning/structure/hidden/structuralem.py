@@ -211,7 +211,7 @@ class StructuralEM:
         guarantee = Guarantee.HEURISTIC if state.num_drawn else Guarantee.LOCAL_OPTIMUM
         info: dict[str, object] = {"rounds": state.rounds, "starts": state.starts, **_hidden(task.columns)}
         if state.num_drawn:
-            info["rows with drawn completions"] = state.num_drawn
+            info["drawn_rows"] = state.num_drawn
         return LearnedBayesNet(
             dag_of(task.columns, state.best), columns=task.columns, score=fitted.score, num_scores=state.num_scores,
             method=self, status=Status.CONVERGED, guarantees={"structure": guarantee}, info=info, model=fitted.model,

@@ -26,6 +26,7 @@ class Outcome(NamedTuple):
         p_value: the probability under independence of a statistic at least as large.
         num_rows: the (weighted) rows that were used.
         warnings: what makes the p-value doubtful.
+        is_exact: whether the p-value is neither asymptotic nor from draws.
     """
 
     statistic: float
@@ -33,6 +34,7 @@ class Outcome(NamedTuple):
     p_value: float
     num_rows: float = float("nan")
     warnings: tuple[str, ...] = ()
+    is_exact: bool = False
 
 
 class Outcomes(NamedTuple):

@@ -80,7 +80,7 @@ class _Exact(BoundTest):
             values, chances = self._added(values, chances, stratum)
         bound = observed + TIED * max(observed, 1.0) * (1 if self.settings.tail == ">" else -1)
         p_value = min(float(chances[values > bound].sum()), 1.0)
-        return Outcome(observed, float("nan"), p_value, float(table.sum()))
+        return Outcome(observed, float("nan"), p_value, float(table.sum()), is_exact=True)
 
     def _added(self, values: Floats, chances: Floats, stratum: Ints) -> tuple[Floats, Floats]:
         """The distribution of the sum of a statistic and that of one more stratum."""

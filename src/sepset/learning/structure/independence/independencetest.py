@@ -7,19 +7,21 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from sepset.base.checks import fraction
-from sepset.base.display import Report, Shown
+from sepset.base.display import Shown
 from sepset.base.text import described, listing, nearest
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Nodes, each, name_of
+from sepset.inference.result import Guarantee
+from sepset.learning.assessment import Assessment
 from sepset.learning.structure.columns import Columns, Missing
 from sepset.learning.structure.independence.boundtest import AnyTest, Group, Names, check_test
 from sepset.learning.structure.independence.discrete import G_TEST
 
 
-@dataclass(frozen=True)
-class IndependenceTestResult(Report):
+@dataclass(frozen=True, repr=False)
+class IndependenceTestResult(Assessment):
     r"""Whether two sets of variables are independent given a third, and how sure rows make us of it.
 
     Attributes:
@@ -32,6 +34,8 @@ class IndependenceTestResult(Report):
         level: independence is rejected if the p-value is at most this.
         num_rows: the (weighted) rows that were used.
         warnings: what makes the p-value doubtful, such as cells with few rows.
+        method: the test.
+        guarantees: of the p-value: EXACT of exact tests and of graphs, else an ESTIMATE (asymptotic, or from draws).
     """
 
     between: tuple[tuple[str, ...], tuple[str, ...]]
@@ -42,7 +46,6 @@ class IndependenceTestResult(Report):
     p_value: float
     level: float
     num_rows: float
-    test: object
     warnings: tuple[str, ...] = field(default=())
 
     @property
@@ -64,7 +67,7 @@ class IndependenceTestResult(Report):
     def _shown(self) -> Shown:
         independence, said = self._said
         numbers = (f"{self.statistic:.5g}", f"{self.degrees_of_freedom:g}", f"{self.p_value:.4g}")
-        notes = [f"{said} at level {self.level:g} by {described(self.test)}", *self.warnings]
+        notes = [f"{said} at level {self.level:g} by {described(self.method)}", *self.warnings]
         head = ("independence", "statistic", "degrees", "p")
         return Shown(head, [(independence, *numbers)], "\n".join(notes))
 
@@ -120,7 +123,8 @@ def independence_test(
         p_value=found.p_value,
         level=level,
         num_rows=found.num_rows,
-        test=test,
+        method=test,
+        guarantees={"p_value": Guarantee.EXACT if found.is_exact else Guarantee.ESTIMATE},
         warnings=found.warnings,
     )
 

@@ -44,7 +44,7 @@ class DSeparation:
             if name not in self.dag:
                 known = self.dag.nodes
                 raise ScopeError(f"Column {name!r} is not a node of the graph {listing(known)}.{nearest(name, known)}")
-        return Asked(columns.names, lambda xs, ys, given: d_separated(self.dag, xs, ys, given=given))
+        return Asked(columns.names, lambda xs, ys, given: d_separated(self.dag, xs, ys, given=given), is_exact=True)
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Callback:
 class Asked(BoundTest):
     """A function of names as a test by numbers; true is the p-value one, and false zero."""
 
-    def __init__(self, names: Sequence[str], function: Callable[..., Answer]) -> None:
-        self.names, self.function = tuple(names), function
+    def __init__(self, names: Sequence[str], function: Callable[..., Answer], *, is_exact: bool = False) -> None:
+        self.names, self.function, self.is_exact = tuple(names), function, is_exact
 
     def outcome(self, xs: Group, ys: Group, given: Group) -> Outcome:
         """The function's answer."""
@@ -87,7 +87,7 @@ class Asked(BoundTest):
         p_value = float(said)
         if not 0.0 <= p_value <= 1.0:
             raise ArgumentError(f"An oracle says True, False, or a p-value from 0 to 1; found {said!r}.")
-        return Outcome(1.0 - p_value, float("nan"), p_value)
+        return Outcome(1.0 - p_value, float("nan"), p_value, is_exact=self.is_exact)
 
 
 Question = tuple[str, str, Iterable[str]]
@@ -137,4 +137,4 @@ class _Faulty(BoundTest):
         found = self.test.outcome(xs, ys, given)
         if (frozenset((*xs, *ys)), frozenset(given)) not in self.flipped:
             return found
-        return found._replace(statistic=-found.statistic, p_value=1.0 - found.p_value)
+        return found._replace(statistic=-found.statistic, p_value=1.0 - found.p_value, is_exact=False)

@@ -147,7 +147,7 @@ class TreeSearch:
             shapes=FoundTrees(state.trees),
             info={
                 "leaves": sum(map(num_leaves, state.trees)),
-                **{f"{kind} moves": n for kind, n in state.moves.items()},
+                **{f"{kind}_moves": n for kind, n in state.moves.items()},
             },
         )
 

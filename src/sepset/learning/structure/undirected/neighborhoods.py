@@ -164,7 +164,7 @@ class NeighborhoodSelection(PenalizedMethod):
             method=self,
             status=status,
             guarantees={"structure": Guarantee.EXACT if is_exact else Guarantee.ESTIMATE},
-            info={"penalty": f"{point.penalty:.6g}", "violation of optimality": f"{point.gap:.2g}"},
+            info={"penalty": f"{point.penalty:.6g}", "violation": f"{point.gap:.2g}"},
             penalty=point.penalty,
             path=path,
         )
