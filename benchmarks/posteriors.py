@@ -216,6 +216,11 @@ def library(name: str, path: str) -> Library:
     return Sepset(path) if name == "sepset" else Pgmpy(path)
 
 
+def load(name: str, path: str) -> None:
+    """Import a library and read a network's file, which count in no measurement: models are cached."""
+    library(name, path)
+
+
 def cold(name: str, path: str, found: Sequence[Findings]) -> Timing:
     """A model in memory: plan, run, read every posterior."""
     made = library(name, path)

@@ -12,10 +12,10 @@ COMPILED = compiling.vectorcode.SHAPE
 
 
 @numba.njit
-def compiled_product(w, rows, inner, v, steps, depth, out, places, columns, size, width, maximize, adds):
+def compiled_product(w, rows, inner, v, steps, depth, out, places, columns, size, width, lanes, maximize, adds):
     vectors.panel_product(
         w, 1, rows, 1, inner, 0, v, 2, steps, 0, depth, out, 3, places, 0, columns, 0, 1, 0, 3, 0, 0,
-        size, width, maximize, adds,
+        size, width, lanes, maximize, adds,
     )  # fmt: skip
 
 
@@ -41,12 +41,15 @@ def test_shapes_have_room_in_the_registers():
     assert 1 <= width <= vectors.panel_vectors()
 
 
-@pytest.mark.parametrize("adds", [False, True])
+WHOLE = [(width, vectors.LANES, adds) for width in range(1, COMPILED.vectors + 1) for adds in (False, True)]
+SHORT = [(1, lanes, False) for lanes in (1, 3, 7)]
+
+
 @pytest.mark.parametrize("maximize", [False, True])
-@pytest.mark.parametrize("width", range(1, COMPILED.vectors + 1))
+@pytest.mark.parametrize(("width", "lanes", "adds"), WHOLE + SHORT)
 @pytest.mark.parametrize("size", [COMPILED.rows, COMPILED.rows // 2])
 @pytest.mark.parametrize("depth", [1, 2, 13])
-def test_code_and_python_agree(depth, size, width, maximize, adds):
+def test_code_and_python_agree(depth, size, width, lanes, maximize, adds):
     rng = np.random.default_rng(depth)
     most = COMPILED.rows + 1
     w, rows, inner = rng.random(400), 20 * rng.permutation(most), rng.permutation(15)[:depth]
@@ -55,11 +58,11 @@ def test_code_and_python_agree(depth, size, width, maximize, adds):
     expected, found = out.copy(), out.copy()
     vectors.panel_product(
         w, 1, rows, 1, inner, 0, v, 2, steps, 0, depth, expected, 3, places, 0, columns, 0, 1, 0, 3, 0, 0,
-        size, width, maximize, adds,
+        size, width, lanes, maximize, adds,
     )  # fmt: skip
-    compiled_product(w, rows, inner, v, steps, depth, found, places, columns, size, width, maximize, adds)
+    compiled_product(w, rows, inner, v, steps, depth, found, places, columns, size, width, lanes, maximize, adds)
     np.testing.assert_allclose(found, expected, rtol=1e-15)
-    assert (found != out).sum() == size * width * vectors.LANES or maximize
+    assert (found != out).sum() == size * width * lanes or maximize
 
 
 def test_vectors_are_copied():

@@ -7,21 +7,23 @@ import pytest
 
 from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors, turn_vectors
 
+WHOLE = [(vectors, LANES, adds) for vectors in range(1, panel_vectors() + 1) for adds in (False, True)]
+SHORT = [(1, lanes, False) for lanes in (1, 3, 7)]
 
-@pytest.mark.parametrize("adds", [False, True])
+
 @pytest.mark.parametrize("maximize", [False, True])
 @pytest.mark.parametrize("size", [panel_rows(), panel_rows() // 2])
-@pytest.mark.parametrize("vectors", range(1, panel_vectors() + 1))
-def test_every_entry_is_a_sum_or_a_maximum_of_products(vectors, size, maximize, adds):
+@pytest.mark.parametrize(("vectors", "lanes", "adds"), WHOLE + SHORT)
+def test_every_entry_is_a_sum_or_a_maximum_of_products(vectors, size, lanes, maximize, adds):
     rng = np.random.default_rng(size)
-    depth, lanes = 5, range(LANES)
+    depth = 5
     w, v, out = rng.random(300), rng.random(300), rng.random(500)
     rows, inner, steps = 9 * rng.permutation(20), rng.permutation(9), 40 * rng.permutation(6)
     places, columns = 50 * rng.permutation(9), LANES * rng.permutation(4)
     expected = out.copy()
     for i in range(size):
         for j in range(vectors):
-            for lane in lanes:
+            for lane in range(lanes):
                 products = [
                     w[7 + rows[3 + i] + inner[2 + k]] * v[4 + steps[1 + k] + LANES * j + lane] for k in range(depth)
                 ]
@@ -30,7 +32,7 @@ def test_every_entry_is_a_sum_or_a_maximum_of_products(vectors, size, maximize, 
                 expected[at] = max(terms) if maximize else sum(terms)
     panel_product(
         w, 7, rows, 3, inner, 2, v, 4, steps, 1, depth, out, 6, places, 1, columns, 1, 0, 0, 0, 0, 0,
-        size, vectors, maximize, adds,
+        size, vectors, lanes, maximize, adds,
     )  # fmt: skip
     np.testing.assert_allclose(out, expected, rtol=1e-14)
 

@@ -120,6 +120,9 @@ ENTRIES_FOR_FREE_AXES = 2_500_000
 """Entries of all tensors from which the order of each tensor's axes is chosen: those of smaller programs stay in a
 cache, where axes in any order take little time."""
 
+ENTRIES_AT_A_LINE = 4096
+"""Entries of a workspace from which it begins at a line of the cache: to find one takes longer than small ones gain."""
+
 ENTRIES_SLICED, ENTRIES_OF_A_SLICE = 2**23, 3 * 2**16
 """Entries of a result from which it is made and read by slices, and of a slice: no cache holds the one, and the
 second-level cache holds the other."""

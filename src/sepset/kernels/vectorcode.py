@@ -139,19 +139,22 @@ def _product(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
     kinds = zip(args, sig.args, strict=True)
     given = [_array(context, builder, kind, arg) if isinstance(kind, types.Array) else arg for arg, kind in kinds]
     w, start, rows, row, inner, first, v, place, steps, begin, depth, *rest = given
-    out, target, places, to, columns, column, *after, size, vectors, maximize, adds = rest
+    out, target, places, to, columns, column, *after, size, vectors, lanes, maximize, adds = rest
     next_start, next_row, next_target, next_to, next_column = after
     arrays = (
         *((w, start), (rows, row), (inner, first), (v, place), (steps, begin)),
         *((w, next_start), (rows, next_row), (out, next_target), (places, next_to), (columns, next_column)),
         *((out, target), (places, to), (columns, column)),
     )
-    called = [*(builder.gep(array, [offset]) for array, offset in arrays), depth, _truth(builder, adds)]
-    for shape in product((SHAPE.rows, SHAPE.rows // 2), range(1, SHAPE.vectors + 1), (False, True)):
-        is_this = builder.and_(_equals(builder, size, shape[0]), _equals(builder, vectors, shape[1]))
-        is_this = builder.and_(is_this, _equals(builder, _truth(builder, maximize), int(shape[2])))
-        with builder.if_then(is_this):
-            builder.call(_function(builder.module, *shape), called)
+    lanes = builder.sext(lanes, INT) if lanes.type != INT else lanes
+    called = [*(builder.gep(array, [offset]) for array, offset in arrays), depth, lanes, _truth(builder, adds)]
+    code = builder.select(_truth(builder, maximize), _number(1), _number(0))
+    is_short = builder.icmp_signed("<", lanes, _number(LANES))
+    width = builder.select(is_short, _number(0), vectors)  # of short vectors there is one
+    for rows, number, is_max in product((SHAPE.rows, SHAPE.rows // 2), range(SHAPE.vectors + 1), (False, True)):
+        is_this = builder.and_(_equals(builder, size, rows), _equals(builder, width, number))
+        with builder.if_then(builder.and_(is_this, _equals(builder, code, int(is_max)))):
+            builder.call(_function(builder.module, rows, number, is_max), called)
     return context.get_dummy_value()
 
 
@@ -164,7 +167,7 @@ def _truth(builder: Any, value: Any) -> Any:
 
 
 def _function(module: Any, rows: int, width: int, is_max: bool) -> Any:
-    """The function of one shape of panels, which is in a module once."""
+    """The function of one shape of panels, which is in a module once; of width zero that for one short vector."""
     name = f"panel_{'max' if is_max else 'sum'}_{rows}_{width}"
     if name in module.globals:
         return module.globals[name]
@@ -174,12 +177,12 @@ def _function(module: Any, rows: int, width: int, is_max: bool) -> Any:
         (numbers, places, numbers, places, places),
         (numbers, places, places),
     )
-    kind = ir.FunctionType(ir.VoidType(), [*read, *expected, *written, INT, ir.IntType(1)])
+    kind = ir.FunctionType(ir.VoidType(), [*read, *expected, *written, INT, INT, ir.IntType(1)])
     function = ir.Function(module, kind, name)
     function.linkage = "internal"
     function.attributes.add("noinline")
     function.attributes.add("optsize")  # a loop that is unrolled has more sums than registers
-    Panel(function, rows, width, is_max).write()
+    Panel(function, rows, max(1, width), is_max, is_short=width == 0).write()
     return function
 
 
@@ -190,16 +193,18 @@ class Panel:
         function: the function that is written; its arguments are those of `panel_product`, arrays at their first entry.
         rows, width: the number of rows and vectors.
         is_max: whether products are maximized, and not added up.
+        is_short: whether only the first numbers of a vector are read and written.
     """
 
-    def __init__(self, function: Any, rows: int, width: int, is_max: bool) -> None:
+    def __init__(self, function: Any, rows: int, width: int, is_max: bool, *, is_short: bool) -> None:
         self.function, self.rows, self.width, self.is_max = function, rows, width, is_max
         self.builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.mask = self._mask(function.args[-2]) if is_short else None
 
     def write(self) -> None:
         """Write one pass over the terms, with all sums in registers; then write the sums."""
         w, rows, inner, v, steps, *rest = self.function.args
-        next_w, next_rows, *next_out, out, places, columns, depth, adds = rest
+        next_w, next_rows, *next_out, out, places, columns, depth, _, adds = rest
         builder = self.builder
         bases = [builder.gep(w, [self._load(rows, i)]) for i in range(self.rows)]
         for pointer in chain(*self._targets(*next_out)):
@@ -220,11 +225,22 @@ class Panel:
             phi.add_incoming(then, body)
         builder.cbranch(builder.icmp_signed("<", following, depth), body, after)
         builder.position_at_end(after)
+        if self.mask is not None:
+            self._write(found, self._targets(out, places, columns), False)
+            builder.ret_void()
+            return
         with builder.if_else(adds) as (then, otherwise):
             for block, is_more in ((then, True), (otherwise, False)):
                 with block:
                     self._write(found, self._targets(out, places, columns), is_more)
         builder.ret_void()
+
+    def _mask(self, lanes: Any) -> Any:
+        """Which numbers of a vector are used: the first."""
+        words = ir.VectorType(INT, LANES)
+        single = self.builder.insert_element(ir.Constant(words, ir.Undefined), lanes, ir.Constant(WORD, 0))
+        every = self.builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(WORD, LANES), [0] * LANES))
+        return self.builder.icmp_signed("<", ir.Constant(words, list(range(LANES))), every)
 
     def _load(self, array: Any, place: int) -> Any:
         return self.builder.load(self.builder.gep(array, [_number(place)]))
@@ -250,12 +266,25 @@ class Panel:
 
     def _terms(self, bases: list[Any], place: Any, v: Any, sums: list[list[Any]]) -> list[list[Any]]:
         """The sums with one more term."""
-        vectors = [_loaded(self.builder, self.builder.gep(v, [_number(LANES * j)])) for j in range(self.width)]
+        vectors = [self._vector(self.builder.gep(v, [_number(LANES * j)])) for j in range(self.width)]
         found = []
         for base, row in zip(bases, sums, strict=True):
             factor = self._spread(self.builder.load(self.builder.gep(base, [place])))
             found.append([self._added(factor, vector, old) for vector, old in zip(vectors, row, strict=True)])
         return found
+
+    def _vector(self, pointer: Any) -> Any:
+        """A vector in memory, at any place of a number; numbers that are not used are zero."""
+        if self.mask is None:
+            return _loaded(self.builder, pointer)
+        place = self.builder.bitcast(pointer, VECTOR.as_pointer())
+        return self._masked("load", VECTOR, [place, ir.Constant(WORD, 8), self.mask, ir.Constant(VECTOR, None)])
+
+    def _masked(self, name: str, result: Any, args: list[Any]) -> Any:
+        """A load or a store of some numbers of a vector."""
+        kind = ir.FunctionType(result, [arg.type for arg in args])
+        name = f"llvm.masked.{name}.v{LANES}f64.p0v{LANES}f64"
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, name), args)
 
     def _spread(self, number: Any) -> Any:
         """A vector of one number."""
@@ -279,6 +308,10 @@ class Panel:
         """Write the sums, or add them to what is there."""
         for value, pointer in zip(chain(*found), chain(*targets), strict=True):
             if is_more:
-                old = _loaded(self.builder, pointer)
+                old = self._vector(pointer)
                 value = self._larger(value, old) if self.is_max else self.builder.fadd(old, value)
-            _store(self.builder, value, pointer)
+            if self.mask is None:
+                _store(self.builder, value, pointer)
+            else:
+                place = self.builder.bitcast(pointer, VECTOR.as_pointer())
+                self._masked("store", ir.VoidType(), [value, place, ir.Constant(WORD, 8), self.mask])

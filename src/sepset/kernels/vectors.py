@@ -53,6 +53,7 @@ def panel_product(
     next_column: int,
     size: int,
     vectors: int,
+    lanes: int,
     maximize: bool,
     adds: bool,
 ) -> None:
@@ -68,15 +69,17 @@ def panel_product(
             are brought from memory meanwhile.
         size: the number of rows: `panel_rows`, or half of them.
         vectors: the number of vectors, at most `panel_vectors`.
+        lanes: the numbers of a vector that are read and written: `LANES`, or fewer if there is one vector and nothing
+            is added.
         adds: whether what `out` has is another term; then vectors have no common columns.
     """
-    lanes = np.arange(LANES)
-    read = (steps[begin : begin + depth, None] + np.arange(LANES * vectors)).reshape(depth, vectors, LANES)
+    used = np.arange(lanes)
+    read = steps[begin : begin + depth, None, None] + LANES * np.arange(vectors)[:, None] + used
     for i in range(size):
         factors = w[start + rows[row + i] + inner[first : first + depth]]
         products = factors[:, None, None] * v[place + read]
         found = products.max(axis=0) if maximize else products.sum(axis=0)
-        written = target + places[to + i] + columns[column : column + vectors, None] + lanes
+        written = target + places[to + i] + columns[column : column + vectors, None] + used
         if adds:
             found = np.maximum(out[written], found) if maximize else out[written] + found
         out[written] = found

@@ -15,7 +15,9 @@ def test_longer_steps_cost_more():
         costs.STEP_TO_NEIGHBOR
         < costs.STEP_IN_LINE
         < costs.STEP_BEYOND_LINE
+        < costs.STEP_BEYOND_CACHE
         < costs.STEP_TO_MEMORY
         < costs.TILED_PRODUCT
     )
-    assert costs.INNER_LOOP < costs.THREE_LOOPS < costs.PANEL < costs.BATCH_STATE < costs.PANELS_CALL
+    assert costs.INNER_LOOP < costs.THREE_LOOPS < costs.BATCH_STATE < costs.PANELS_CALL
+    assert costs.INNER_LOOP < costs.PANEL < costs.BATCH_STATE

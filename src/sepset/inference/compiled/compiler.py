@@ -11,7 +11,6 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.graphs.costs import SMALL_GRAPH
-from sepset.graphs.ordering import DEFAULT_ORDER
 from sepset.inference import costs
 from sepset.inference.compiled.narrowing import Narrowing, is_worth_a_look
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
@@ -230,7 +229,7 @@ class Compiler:
         """Whether a question is first compiled in one call; best values and draws, only with the order that the search
         on a small graph begins with: rows of findings have the same, which breaks ties."""
         most = costs.FACTORS_AT_ONCE if kind in SUMS else SMALL_GRAPH
-        return len(relevant.numbers) <= most and self.planner.settings.order == DEFAULT_ORDER
+        return len(relevant.numbers) <= most and self.planner.has_usual_order
 
     def _attempt(
         self, kind: Kind, targets: Positions, pattern: Pattern, relevant: Relevant, *, most: float = math.inf

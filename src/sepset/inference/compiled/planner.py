@@ -7,11 +7,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bools, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
-from sepset.graphs.ordering import MinFill, OrderingMethod
+from sepset.graphs.ordering import DEFAULT_ORDER, MinFill, OrderingMethod
 from sepset.inference import costs
 from sepset.inference.compiled.domains import Domains, States, Zeros
 from sepset.inference.compiled.store import FactorStore, Layout
@@ -74,6 +74,11 @@ class Planner:
     def store(self) -> FactorStore:
         """The values of all factors, laid out on first use: a plan that is too large never needs them."""
         return FactorStore.of(self.problem)
+
+    @lazy
+    def has_usual_order(self) -> bool:
+        """Whether elimination orders are chosen as usual."""
+        return self.settings.order == DEFAULT_ORDER
 
     @lazy
     def domains(self) -> Domains | None:
@@ -167,9 +172,13 @@ class Planner:
     def _hidden(self, pattern: Pattern) -> Ints:
         if not pattern.observed:
             return self._places
-        is_hidden = np.ones(len(self._places), bool)
+        is_hidden = self._all.copy()
         is_hidden[list(pattern.observed)] = False
-        return self._places[is_hidden]
+        return is_hidden.nonzero()[0]
+
+    @lazy
+    def _all(self) -> Bools:
+        return np.ones(len(self._places), bool)
 
     def hidden(self, pattern: Pattern) -> Positions:
         """The unobserved positions."""
@@ -186,7 +195,7 @@ class Planner:
         """The number of variables without children."""
         num, groups = len(self.problem.variables), self.problem.conditionals
         if len(groups) == num == self.problem.num_factors:  # a variable without children is in one factor only
-            return int((np.bincount(self.problem.scopes[1], minlength=num) == 1).sum())
+            return int(np.count_nonzero(np.bincount(self.problem.scopes[1], minlength=num) == 1))
         return num - len({p for group in groups for p in group.parents})
 
     def groups(self, pattern: Pattern, entries_per_sink: int, *, whole: float | None = None) -> tuple[Positions, ...]:

@@ -283,7 +283,7 @@ class WorkspacePool:
         if len(self._idle) >= self._most(8 * size):
             with suppress(IndexError):  # another thread was quicker
                 return self._idle.pop(0)[1].values
-        return aligned_floats(size)
+        return aligned_floats(size) if size >= costs.ENTRIES_AT_A_LINE else np.empty(size)
 
     def give(self, store: FactorStore, workspace: Workspace) -> None:
         """Return a workspace to the pool."""

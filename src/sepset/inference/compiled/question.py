@@ -96,7 +96,8 @@ class Question:
     @lazy
     def is_expensive(self) -> bool:
         """Whether a longer search for a plan may be worth it after repeated questions."""
-        return is_searched(self.program.contraction)
+        most = 3.0 * self.program.work  # no tensor of a step has more entries than it has multiplications
+        return most > costs.ENTRIES_BEFORE_TREE_SEARCH and is_searched(self.program.contraction)
 
     @lazy
     def nanoseconds(self) -> float:
@@ -376,11 +377,15 @@ def compile_greedily(
     bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
     made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
     instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
-    program, tree, last = Program(*instructions, made), Groups(*cliques), np.arange(len(order) - len(kept), len(order))
+    program, tree, last = (
+        Program(*instructions, made),
+        Groups(*cliques),
+        tuple(range(len(order) - len(kept), len(order))),
+    )
     need = int(ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states)))
     if need > memory:
         return Attempt(None, total)
-    about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
+    about = tree, program, numbers, targets, last, maximize, states, marginals is not None
     return Attempt(Question(cards, order, tuple(observed), tuple(touched), *about, need=need), total)
 
 

@@ -69,12 +69,11 @@ class FactorStore:
 
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
-        parts = _parts(problem)
-        values = np.concatenate([part.values for part in parts]) if parts else np.zeros(0)
-        sizes = np.concatenate([np.zeros(1, np.int64), *(part.sizes for part in parts)])
-        exponents = np.concatenate([np.zeros(0, np.int64), *(part.exponents for part in parts)])
-        made = cls.settled(problem, values, np.cumsum(sizes), exponents)
-        return made if all(part.is_linear for part in parts) else replace(made, is_safe=False)
+        whole = _joined(_parts(problem))
+        offsets = np.zeros(len(whole.sizes) + 1, np.int64)
+        np.add.accumulate(whole.sizes, out=offsets[1:])
+        made = cls.settled(problem, whole.values, offsets, whole.exponents)
+        return made if whole.is_linear else replace(made, is_safe=False)
 
     @classmethod
     def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
@@ -191,6 +190,16 @@ def _parts(problem: Problem) -> list[Part]:
             parts += [_tables(waiting), whole]
             waiting = []
     return [*parts, _tables(waiting)] if waiting else parts
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    """The parts as one."""
+    if len(parts) == 1:
+        return parts[0]
+    none = np.zeros(0, np.int64)
+    values = np.concatenate([part.values for part in parts]) if parts else np.zeros(0)
+    sizes, exponents = ([none, *(part[place] for part in parts)] for place in (1, 2))
+    return Part(values, np.concatenate(sizes), np.concatenate(exponents), all(part.is_linear for part in parts))
 
 
 def _block(block: FactorBlock, problem: Problem) -> Part | None:

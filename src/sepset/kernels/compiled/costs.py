@@ -7,25 +7,25 @@ loops and panels and the order of loops, never an answer. The constants of plans
 
 from __future__ import annotations
 
-LOOP_PRODUCT = 0.05
+LOOP_PRODUCT = 0.09
 """One product in a vectorized inner loop."""
 
-STEP_TO_NEIGHBOR = 0.08
+STEP_TO_NEIGHBOR = 0.035
 """Added for each operand that moves to the next entry with every product."""
 
-STEP_IN_LINE = 0.4
+STEP_IN_LINE = 0.17
 """Added for each operand that moves within a cache line."""
 
-STEP_BEYOND_LINE = 1.2
-"""Added for each operand that moves further."""
+STEP_BEYOND_LINE, STEP_BEYOND_CACHE = 0.29, 1.2
+"""Added for each operand that moves further: if the second-level cache holds the tensors of a step, or not."""
 
 STEP_TO_MEMORY = 3.0
 """Added for each large operand of whose lines one entry at a time is used, long before the next."""
 
-INNER_LOOP = 2.5
-"""Start of an innermost loop."""
+INNER_LOOP, OTHER_STRIDES = 3.0, 1.2
+"""Start of an innermost loop; and added for strides that have no loop of their own."""
 
-THREE_LOOPS = 10.0
+THREE_LOOPS = 25.0
 """Start of the three innermost loops."""
 
 TILED_PRODUCT = 5.0
@@ -34,13 +34,13 @@ TILED_PRODUCT = 5.0
 PANEL_PRODUCT = 0.045
 """One multiplication of a panel."""
 
-PANEL_ENTRY = 0.5
-"""One entry packed for panels."""
+PANEL_ENTRY, PANEL_VECTOR = 0.6, 1.9
+"""One entry packed for panels, or a vector of neighbors."""
 
-SCATTERED_ENTRY = 1.4
+SCATTERED_ENTRY = 1.1
 """Added for each entry of a result whose columns are not neighbors."""
 
-PANEL, BATCH_STATE, PANELS_CALL = 12.0, 40.0, 800.0
+PANEL, BATCH_STATE, PANELS_CALL = 20.0, 100.0, 750.0
 """Start of a panel, of one of several products, and of all of them."""
 
 COLUMNS = 2048

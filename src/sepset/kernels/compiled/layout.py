@@ -16,23 +16,16 @@ from sepset.kernels.compiled.costs import (
     BATCH_STATE,
     CACHED_ENTRIES,
     COLUMNS,
-    INNER_LOOP,
     LINE_ENTRIES,
-    LOOP_PRODUCT,
     NEAR_ENTRIES,
-    NEAR_PASSES,
     PACKED_PRODUCTS,
     PANEL,
     PANEL_ENTRY,
     PANEL_PRODUCT,
+    PANEL_VECTOR,
     PANELS_CALL,
     REPACKED_ENTRY,
     SCATTERED_ENTRY,
-    STEP_BEYOND_LINE,
-    STEP_IN_LINE,
-    STEP_TO_MEMORY,
-    STEP_TO_NEIGHBOR,
-    THREE_LOOPS,
     TILED_PRODUCT,
 )
 from sepset.kernels.compiled.instructions import (
@@ -72,9 +65,12 @@ from sepset.kernels.compiled.instructions import (
     A,
     B,
 )
+from sepset.kernels.compiled.loops import line_cost, order_loops, stream
+from sepset.kernels.compiled.panels import FEW_ROWS, lanes_of
 from sepset.kernels.compiled.tape import ONE, ends_of, room_of_steps
 from sepset.kernels.compiled.tiles import is_tiled
 from sepset.kernels.kernel import kernel, times
+from sepset.kernels.vectors import LANES
 
 NUM_GROUPS, ROOM = 0, 1
 
@@ -166,73 +162,6 @@ def _union(tensors: Tensors, a: int, b: int, axes: Ints) -> int:
             axes[num] = r
             num += 1
     return num
-
-
-@kernel(borrows=True)
-def _reach(stride: int) -> float:
-    """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
-    if stride <= 1:
-        return STEP_TO_NEIGHBOR * stride
-    return STEP_IN_LINE if stride <= LINE_ENTRIES else STEP_BEYOND_LINE
-
-
-@kernel(borrows=True)
-def _inner_cost(group: Ints) -> float:
-    """Nanoseconds per product if this group is innermost."""
-    return float(LOOP_PRODUCT + _reach(group[1]) + _reach(group[2]) + _reach(group[3]) + INNER_LOOP / group[0])
-
-
-@kernel(borrows=True)
-def _line_cost(scratch: Scratch, first: int, count: int, column: int, entries: float) -> float:
-    """Nanoseconds per product to read or write the lines of a large operand that are not used as wholes, one entry
-    soon after the other."""
-    run, passes = 1, 1
-    for g in range(first + count - 1, first - 1, -1):
-        if entries <= NEAR_ENTRIES or run >= LINE_ENTRIES or passes > NEAR_PASSES:
-            break
-        run *= scratch.groups[g, 0] if scratch.groups[g, column] == run else 1
-        passes *= scratch.groups[g, 0] if run < LINE_ENTRIES else 1
-    return STEP_TO_MEMORY if passes > NEAR_PASSES else 0.0
-
-
-@kernel(inline=True)
-def _order_loops(scratch: Scratch, first: int, count: int) -> float:
-    """Move the group that is cheapest as the innermost there; nanoseconds per product."""
-    groups = scratch.groups
-    last = first + count - 1
-    best, cost = last, _inner_cost(groups[last])
-    for g in range(first, last):
-        other = _inner_cost(groups[g])
-        if other < cost:
-            best, cost = g, other
-    for c in range(4):
-        moved = groups[best, c]
-        for g in range(best, last):
-            groups[g, c] = groups[g + 1, c]
-        groups[last, c] = moved
-    third = groups[last - 2, 0] if count > 2 else 1
-    return float(cost + THREE_LOOPS / (groups[last, 0] * groups[last - 1, 0] * third))
-
-
-@kernel(inline=True)
-def _stream(scratch: Scratch, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
-    """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
-    groups = scratch.groups
-    last = first + count - 1
-    inner = groups[last, 0]
-    for g in range(first, last):
-        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
-            inner *= groups[g, 0]
-    front = first
-    for g in range(first, last if inner <= CACHED_ENTRIES else first):
-        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
-            continue
-        for c in range(4):
-            moved = groups[g, c]
-            for k in range(g, front, -1):
-                groups[k, c] = groups[k - 1, c]
-            groups[front, c] = moved
-        front += 1
 
 
 @kernel(inline=True)
@@ -327,16 +256,25 @@ def _is_apart(scratch: Scratch, part: Ints, operand: int, entries: float) -> boo
 
 
 @kernel(borrows=True)
-def _panel_cost(tensors: Tensors, scratch: Scratch, part: Ints, rows: int, columns: int, work: float) -> float:
+def _panel_cost(tensors: Tensors, scratch: Scratch, part: Ints, rows: int, columns: int) -> float:
     """Nanoseconds of a step by panels, with the own axes of either operand as columns."""
     batch, m, k, n = float(part[0, 1]), float(part[rows, 1]), float(part[2, 1]), float(part[columns, 1])
     _by_stride(scratch, part, columns, 2)
-    cost = batch * (BATCH_STATE + PANEL * np.ceil(m / 8) * np.ceil(n / 24) * np.ceil(k / 256))
-    cost += PANEL_PRODUCT * work * (np.ceil(n / 8) * 8 / n) * (np.ceil(m / 4) * 4 / m)
-    cost += PANEL_ENTRY * batch * k * n
-    if _run_of(tensors, scratch, part, columns, 2) < min(n, 8):
-        cost += SCATTERED_ENTRY * batch * m * n * (2.0 * np.ceil(k / 256) - 1.0)
     first, second = (0, 1) if rows == 1 else (1, 0)
+    run = _run_of(tensors, scratch, part, columns, 2)
+    source = _run_of(tensors, scratch, part, columns, second)
+    lanes = lanes_of(part[columns, 1], run, part[2, 1])
+    vectors, wide, scattered = np.ceil(n / lanes), 2.0 if lanes == LANES else 1.0, 0.0
+    if lanes == LANES and run >= LANES:
+        vectors = n / run * np.ceil(run / LANES)
+    elif lanes == LANES:
+        scattered = 2.0 * np.ceil(k / 256) - 1.0
+    above = m // 8 * 8
+    padded = above + (0.0 if m == above else 4.0 if m - above <= 4 else 8.0)
+    cost = batch * (BATCH_STATE + PANEL * np.ceil(m / 8) * np.ceil(vectors / wide) * np.ceil(k / 256))
+    cost += batch * (PANEL_PRODUCT * LANES * k * padded * vectors + SCATTERED_ENTRY * scattered * m * n)
+    if m > FEW_ROWS or source < (lanes if lanes < LANES else max(n, LANES)):
+        cost += batch * k * (PANEL_VECTOR * vectors if lanes == LANES and source >= LANES else PANEL_ENTRY * n)
     for operand, entries in ((first, batch * m * k), (second, batch * k * n), (2, batch * m * n)):
         cost += REPACKED_ENTRY * entries if _is_apart(scratch, part, operand, entries) else 0.0
     return float(cost)
@@ -360,10 +298,10 @@ def _batch_columns(tensors: Tensors, part: Ints, columns: int) -> None:
 
 
 @kernel(borrows=True)
-def _emit_panels(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, work: float, least: float) -> None:
+def _emit_panels(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, least: float) -> None:
     """Turn an instruction into panels if that is faster than loops."""
-    straight = _panel_cost(tensors, scratch, part, 1, 3, work)
-    swapped = _panel_cost(tensors, scratch, part, 3, 1, work)
+    straight = _panel_cost(tensors, scratch, part, 1, 3)
+    swapped = _panel_cost(tensors, scratch, part, 3, 1)
     if PANELS_CALL + min(straight, swapped) >= least:
         return
     is_swapped = swapped < straight
@@ -475,7 +413,7 @@ def _emit_packed(
         work *= size
         _add_group(scratch, first, size, part[0, i], part[1, i], part[2, i])
     count = _pad(scratch, first)
-    nanoseconds = work * _order_loops(scratch, first, count) + REPACKED_ENTRY * room
+    nanoseconds = work * order_loops(scratch.groups, first, count, work) + REPACKED_ENTRY * room
     if nanoseconds >= least:
         scratch.tally[NUM_GROUPS] = before
         return least
@@ -510,26 +448,21 @@ def _emit(tensors: Tensors, scratch: Scratch, offsets: Ints, s: int, op: Ints, p
             scratch, first, int(tensors.cards[r]), scratch.strides[0, r], scratch.strides[1, r], scratch.strides[2, r]
         )
     op[FIRST], op[COUNT] = first, _pad(scratch, first)
-    loops = _order_loops(scratch, first, op[COUNT])
-    if max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d]) > CACHED_ENTRIES:
-        _stream(
-            scratch,
-            first,
-            op[COUNT],
-            tensors.sizes[a] > CACHED_ENTRIES,
-            tensors.sizes[b] > CACHED_ENTRIES,
-            tensors.sizes[d] > CACHED_ENTRIES,
-        )
+    largest = max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d])
+    loops = order_loops(scratch.groups, first, op[COUNT], largest)
+    if largest > CACHED_ENTRIES:
+        big = tensors.sizes[a] > CACHED_ENTRIES, tensors.sizes[b] > CACHED_ENTRIES, tensors.sizes[d] > CACHED_ENTRIES
+        stream(scratch.groups, first, op[COUNT], *big)
     for column, t in ((1, a), (2, b), (3, d)):
-        loops += _line_cost(scratch, first, op[COUNT], column, tensors.sizes[t])
+        loops += line_cost(scratch.groups, first, op[COUNT], column, tensors.sizes[t])
     least = loops * work
     if is_tiled(scratch.groups, first, op[COUNT]):
         least = TILED_PRODUCT * work
-    if work >= PACKED_PRODUCTS and work == max(tensors.sizes[a], tensors.sizes[b], tensors.sizes[d]):
+    if work >= PACKED_PRODUCTS and work == largest:
         least = _emit_packed(tensors, scratch, op, part, d, a, b, least)
     if b != ONE and PANEL_PRODUCT * work + PANELS_CALL < least and _roles(scratch, num, part, tensors):
         if min(part[1, 1], part[2, 1], part[3, 1]) > 1:
-            _emit_panels(tensors, scratch, op, part, work, least)
+            _emit_panels(tensors, scratch, op, part, least)
     for row, t in ((0, a), (1, b), (2, d)):
         _set_strides(tensors, t, scratch.strides[row], False)
     return work

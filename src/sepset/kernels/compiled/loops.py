@@ -1,4 +1,4 @@
-"""Nested loops over groups of axes: sums, maxima and products of two operands, and copies.
+"""Nested loops over groups of axes: sums, maxima and products of two operands, and copies; and their order.
 
 Common patterns of strides have innermost loops of their own, which vectorize.
 """
@@ -9,6 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from sepset.kernels.compiled.costs import (
+    CACHED_ENTRIES,
+    INNER_LOOP,
+    LINE_ENTRIES,
+    LOOP_PRODUCT,
+    NEAR_ENTRIES,
+    NEAR_PASSES,
+    OTHER_STRIDES,
+    STEP_BEYOND_CACHE,
+    STEP_BEYOND_LINE,
+    STEP_IN_LINE,
+    STEP_TO_MEMORY,
+    STEP_TO_NEIGHBOR,
+    THREE_LOOPS,
+)
 from sepset.kernels.compiled.instructions import SIZE_OF, STRIDE_A, STRIDE_D
 from sepset.kernels.compiled.tiles import advance, copy_tiles
 from sepset.kernels.kernel import kernel
@@ -259,3 +274,85 @@ def loops(
         g, a, b, d = advance(groups, first, outer, counter, a, b, d)
         if g < 0 or cancel[0] != 0:
             return
+
+
+@kernel(borrows=True)
+def _reach(stride: int, far: float) -> float:
+    """Nanoseconds to step an operand by a stride: a neighbor, within a cache line, or further."""
+    if stride <= 1:
+        return STEP_TO_NEIGHBOR * stride
+    return STEP_IN_LINE if stride <= LINE_ENTRIES else far
+
+
+@kernel(borrows=True)
+def _inner_cost(group: Any, far: float) -> float:
+    """Nanoseconds per product if this group is innermost."""
+    is_plain = group[3] == 0 or (group[3] == 1 and group[1] <= 1 and group[2] <= 1)
+    start = INNER_LOOP if is_plain else INNER_LOOP + OTHER_STRIDES
+    return float(
+        LOOP_PRODUCT + _reach(group[1], far) + _reach(group[2], far) + _reach(group[3], far) + start / group[0]
+    )
+
+
+@kernel(borrows=True, inner=True)
+def line_cost(groups: Any, first: int, count: int, column: int, entries: float) -> float:
+    """Nanoseconds per product to read or write the lines of a large operand that are not used as wholes, one entry
+    soon after the other."""
+    run, passes = 1, 1
+    for g in range(first + count - 1, first - 1, -1):
+        if entries <= NEAR_ENTRIES or run >= LINE_ENTRIES or passes > NEAR_PASSES:
+            break
+        run *= groups[g, 0] if groups[g, column] == run else 1
+        passes *= groups[g, 0] if run < LINE_ENTRIES else 1
+    return STEP_TO_MEMORY if passes > NEAR_PASSES else 0.0
+
+
+@kernel(borrows=True)
+def _move(groups: Any, source: int, target: int) -> None:
+    """Move a group inward to a place; those between move outward."""
+    for c in range(4):
+        moved = groups[source, c]
+        for g in range(source, target):
+            groups[g, c] = groups[g + 1, c]
+        groups[target, c] = moved
+
+
+@kernel(borrows=True, inner=True)
+def order_loops(groups: Any, first: int, count: int, entries: float) -> float:
+    """Move the group that is cheapest as the innermost there, and the longest ones before it if the largest tensor has
+    few entries; nanoseconds per product."""
+    far = STEP_BEYOND_LINE if entries <= NEAR_ENTRIES else STEP_BEYOND_CACHE
+    last = first + count - 1
+    best, cost = last, _inner_cost(groups[last], far)
+    for g in range(first, last):
+        other = _inner_cost(groups[g], far)
+        if other < cost:
+            best, cost = g, other
+    _move(groups, best, last)
+    for place in range(last - 1, max(first, last - 3) if entries <= CACHED_ENTRIES else last - 1, -1):
+        longest = place
+        for g in range(first, place):
+            longest = g if groups[g, 0] > groups[longest, 0] else longest
+        _move(groups, longest, place)
+    third = groups[last - 2, 0] if count > 2 else 1
+    return float(cost + THREE_LOOPS / (groups[last, 0] * groups[last - 1, 0] * third))
+
+
+@kernel(borrows=True, inner=True)
+def stream(groups: Any, first: int, count: int, big_a: bool, big_b: bool, big_d: bool) -> None:
+    """Move groups that every large operand steps through outward: it is read once, and the rest stays in cache."""
+    last = first + count - 1
+    inner = groups[last, 0]
+    for g in range(first, last):
+        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
+            inner *= groups[g, 0]
+    front = first
+    for g in range(first, last if inner <= CACHED_ENTRIES else first):
+        if (big_a and groups[g, 1] == 0) or (big_b and groups[g, 2] == 0) or (big_d and groups[g, 3] == 0):
+            continue
+        for c in range(4):
+            moved = groups[g, c]
+            for k in range(g, front, -1):
+                groups[k, c] = groups[k - 1, c]
+            groups[front, c] = moved
+        front += 1

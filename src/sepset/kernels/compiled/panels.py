@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
+from sepset.kernels.compiled.costs import PANEL_PRODUCT, SCATTERED_ENTRY
 from sepset.kernels.compiled.instructions import (
     BATCH,
     DST,
@@ -59,6 +60,7 @@ class Places(NamedTuple):
         rows_s, rows_d: the offset of each row, and some more, in the operand with the rows and in the result.
         terms_s, terms_v: the offset of each term in either operand.
         columns_v, columns_d: the offset of each column, and some more, in the other operand; and in the result.
+        lanes: the number of columns of a vector, less than its width if only so many are neighbors in the result.
         vectors, starts: the first column of each vector, and its offset in the result.
         is_run_v, is_run_d: whether the columns of each vector are neighbors there.
         line_terms, line_vectors: how many terms, or vectors, are neighbors in the other operand, and how far apart in
@@ -71,6 +73,7 @@ class Places(NamedTuple):
     terms_v: Ints
     columns_v: Ints
     columns_d: Ints
+    lanes: int
     vectors: Ints
     starts: Ints
     is_run_v: Bytes
@@ -130,28 +133,39 @@ def _run(groups: Any, first: int, count: int) -> int:
 
 
 @kernel(borrows=True)
-def _find_vectors(num: int, run: int, overlaps: bool, vectors: Any) -> int:
+def lanes_of(num: int, run: int, terms: int) -> int:
+    """The columns of a vector: all that are neighbors in the result if these are few, and if to multiply what is left
+    of the vector takes less time than to write one column at a time."""
+    if run >= LANES or terms > TERMS:
+        return LANES
+    wasted = PANEL_PRODUCT * terms * (LANES - run)
+    return run if run == num or wasted < SCATTERED_ENTRY * run else LANES
+
+
+@kernel(borrows=True)
+def _find_vectors(num: int, run: int, lanes: int, overlaps: bool, vectors: Any) -> int:
     """Write the first column of each vector; their number.
 
     Those of neighbors in the result have a vector's width each: the last of a run has some columns of the one before,
-    if that does no harm. If there are only few neighbors, vectors are of any columns, and the last may be short.
+    if that does no harm. If there are only few neighbors, vectors have as many columns, or are of any columns, and the
+    last may be short.
     """
     count = 0
-    length = run if run >= LANES and (overlaps or run % LANES == 0) else num
+    length = run if lanes < LANES or (run >= LANES and (overlaps or run % LANES == 0)) else num
     for start in range(0, num, length):
-        for place in range(0, length, LANES):
-            is_short = place + LANES > length
+        for place in range(0, length, lanes):
+            is_short = place + lanes > length
             vectors[count] = start + (length - LANES if is_short and overlaps and length >= LANES else place)
             count += 1
     return count
 
 
 @kernel(borrows=True)
-def _find_runs(columns: Any, vectors: Any, starts: Any, is_run: Any) -> None:
+def _find_runs(columns: Any, vectors: Any, lanes: int, starts: Any, is_run: Any) -> None:
     """Write where each vector begins in a tensor, and whether its columns are neighbors there."""
     for q in range(len(vectors)):
-        begin, end = vectors[q], min(vectors[q] + LANES, len(columns))
-        starts[q], is_run[q] = columns[begin], 1 if end == begin + LANES else 0
+        begin, end = vectors[q], min(vectors[q] + lanes, len(columns))
+        starts[q], is_run[q] = columns[begin], 1 if end == begin + lanes else 0
         for j in range(begin + 1, end):
             if columns[j] != columns[j - 1] + 1:
                 is_run[q] = 0
@@ -172,13 +186,13 @@ def _line(groups: Any, first: int, count: int, column: int) -> tuple[int, int]:
 
 
 @kernel(borrows=True)
-def _line_of_vectors(line: Any, num: int, run: int, overlaps: bool) -> tuple[int, int]:
+def _line_of_vectors(line: Any, run: int, lanes: int, overlaps: bool) -> tuple[int, int]:
     """The same, of vectors of columns as `_find_vectors` lists them."""
     length, apart = line
-    whole = run if run >= LANES and (overlaps or run % LANES == 0) else LANES
+    whole = run if lanes < LANES or (run >= LANES and (overlaps or run % LANES == 0)) else LANES
     if length == 0 or apart % whole != 0 or apart == 1:
         return 0, 0
-    return length, apart // whole * ((whole + LANES - 1) // LANES)
+    return length, apart // whole * ((whole + lanes - 1) // lanes)
 
 
 @kernel(inline=True)
@@ -189,9 +203,10 @@ def _places(op: Any, groups: Any) -> Places:
     terms = rows + op[NUM_ROWS]
     columns = terms + op[NUM_TERMS]
     overlaps = op[K] <= TERMS
-    vectors = np.empty(2 * (op[N] // LANES) + 1, np.int64)
     run = _run(groups, columns, op[NUM_COLUMNS])
-    vectors = vectors[: _find_vectors(op[N], run, overlaps, vectors)]
+    lanes = lanes_of(op[N], run, op[K])
+    vectors = np.empty(2 * (op[N] // lanes) + 1, np.int64)
+    vectors = vectors[: _find_vectors(op[N], run, lanes, overlaps, vectors)]
     found = Places(
         np.empty(op[M] + 2 * panel_rows(), np.int64),
         np.empty(op[M] + 2 * panel_rows(), np.int64),
@@ -199,12 +214,13 @@ def _places(op: Any, groups: Any) -> Places:
         np.empty(op[K], np.int64),
         np.empty(op[N] + LANES, np.int64),
         np.empty(op[N], np.int64),
+        lanes,
         vectors,
         np.zeros(len(vectors) + panel_vectors(), np.int64),
         np.empty(len(vectors), np.uint8),
         np.empty(len(vectors), np.uint8),
         _line(groups, terms, op[NUM_TERMS], at_v),
-        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), op[N], run, overlaps),
+        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), run, lanes, overlaps),
     )
     _list(groups, rows, op[NUM_ROWS], at_s, found.rows_s)
     _list(groups, rows, op[NUM_ROWS], STRIDE_D, found.rows_d)
@@ -212,8 +228,8 @@ def _places(op: Any, groups: Any) -> Places:
     _list(groups, terms, op[NUM_TERMS], at_v, found.terms_v)
     _list(groups, columns, op[NUM_COLUMNS], at_v, found.columns_v)
     _list(groups, columns, op[NUM_COLUMNS], STRIDE_D, found.columns_d)
-    _find_runs(found.columns_v, vectors, found.starts, found.is_run_v)
-    _find_runs(found.columns_d, vectors, found.starts, found.is_run_d)
+    _find_runs(found.columns_v, vectors, lanes, found.starts, found.is_run_v)
+    _find_runs(found.columns_d, vectors, lanes, found.starts, found.is_run_d)
     return found
 
 
@@ -223,7 +239,7 @@ def _is_read_in_place(at: Places, num_rows: int) -> bool:
     is_so = num_rows <= FEW_ROWS
     for q in range(len(at.vectors)):
         is_so = is_so and at.is_run_v[q] != 0
-        if q % panel_vectors() != 0:
+        if q % panel_vectors() != 0 and at.lanes == LANES:
             is_so = is_so and at.columns_v[at.vectors[q]] == at.columns_v[at.vectors[q - 1]] + LANES
     return is_so
 
@@ -252,7 +268,7 @@ def _room(at: Places, num_rows: int, num_terms: int) -> Room:
 def _copy_vector(w: Any, start: int, at: Places, q: int, packed: Any, place: int) -> None:
     """Copy a vector of one term."""
     begin = at.vectors[q]
-    if at.is_run_v[q] != 0:
+    if at.is_run_v[q] != 0 and at.lanes == LANES:
         copy_vectors(w, start + at.columns_v[begin], packed, place, 1)
         return
     for j in range(LANES):
@@ -314,7 +330,7 @@ def _spill(tile: Any, w: Any, start: int, at: Places, row: int, stop: int, q: in
     for i in range(row, stop):
         place, own = start + at.rows_d[i], (i - row) * LANES * panel_vectors()
         for r in range(q, last):
-            for j in range(at.vectors[r], min(at.vectors[r] + LANES, len(at.columns_d))):
+            for j in range(at.vectors[r], min(at.vectors[r] + at.lanes, len(at.columns_d))):
                 w[np.uint64(place + at.columns_d[j])] = tile[np.uint64(own + (r - q) * LANES + j - at.vectors[r])]
 
 
@@ -324,7 +340,7 @@ def _fill(tile: Any, w: Any, start: int, at: Places, row: int, stop: int, q: int
     for i in range(row, stop):
         place, own = start + at.rows_d[i], (i - row) * LANES * panel_vectors()
         for r in range(q, last):
-            for j in range(at.vectors[r], min(at.vectors[r] + LANES, len(at.columns_d))):
+            for j in range(at.vectors[r], min(at.vectors[r] + at.lanes, len(at.columns_d))):
                 tile[np.uint64(own + (r - q) * LANES + j - at.vectors[r])] = w[np.uint64(place + at.columns_d[j])]
 
 
@@ -342,7 +358,10 @@ def _multiply_block(
 ) -> None:
     """The products of some rows with a block: the vectors from `left` to `right`, and `depth` terms from the first."""
     (s, v, d), (left, right, first, depth), (begin, end) = here, block, rows
-    height, most, overlaps, adds = panel_rows(), panel_vectors(), len(at.terms_s) <= TERMS, first > 0
+    height, overlaps, adds = panel_rows(), len(at.terms_s) <= TERMS, first > 0
+    wide = panel_vectors()
+    most = wide if at.lanes == LANES else 1
+    num_rows = len(at.rows_s) - 2 * height
     for above in range(begin, end, height):
         if cancel[0] != 0:
             return
@@ -352,18 +371,19 @@ def _multiply_block(
         s_next, d_below, below = (after[0], after[2], begin) if above + height >= end else (s, d, above + height)
         for q in range(left, right, most):
             last = min(q + most, right)
-            source, place, steps, step = room.packed, (q - left) * depth * LANES, room.steps, 0
+            source, steps, step = room.packed, room.steps, 0
+            place = ((q - left) // wide * depth * wide + (q - left) % wide) * LANES
             if len(room.packed) == 0:
                 source, place, steps, step = w, v + at.columns_v[at.vectors[q]], at.terms_v, first
             d_next, to_next, q_next = (d, row, last) if last < right else (d_below, below, left)
-            is_whole = stop == row + size
+            is_whole = stop == row + size or (overlaps and end == num_rows)  # what is beyond is the last row again
             for r in range(q, last):
                 is_whole = is_whole and at.is_run_d[r] != 0
             if is_whole:
                 panel_product(
                     w, s, at.rows_s, row, at.terms_s, first, source, place, steps, step, depth,
                     w, d, at.rows_d, row, at.starts, q, s_next, below, d_next, to_next, q_next,
-                    size, last - q, maximize, adds,
+                    size, last - q, at.lanes, maximize, adds,
                 )  # fmt: skip
                 continue
             if adds:
@@ -371,7 +391,7 @@ def _multiply_block(
             panel_product(
                 w, s, at.rows_s, row, at.terms_s, first, source, place, steps, step, depth,
                 room.tile, 0, room.lines, 0, room.starts, 0, s_next, below, 0, 0, 0,
-                size, last - q, maximize, adds,
+                size, last - q, at.lanes, maximize, adds,
             )  # fmt: skip
             _spill(room.tile, w, d, at, row, stop, q, last)
 

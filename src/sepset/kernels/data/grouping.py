@@ -36,7 +36,7 @@ def same(cells: AnyInts, one: int, other: int, only_missing: bool) -> bool:
     """Whether two rows are equal, or the same of their cells are negative."""
     for c in range(cells.shape[1]):
         x, y = cells[one, c], cells[other, c]
-        if (x < 0) != (y < 0) or (not only_missing and x != y):
+        if (x < 0) != (y < 0) if only_missing else x != y:
             return False
     return True
 
