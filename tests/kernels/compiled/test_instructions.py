@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, instructions as columns, layout, loops, tiles
+from sepset.kernels.compiled import contraction as kernels, instructions as columns, layout, loops, panels, tiles
 from support.blocks import in_blocks
 from support.kernel_calls import NONE, run
 from support.small_contractions import compressed, product, random_table, size_of, uncompile
