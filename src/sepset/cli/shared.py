@@ -62,7 +62,7 @@ def show(payload: dict[str, Any], as_json: bool, render: Callable[[], Renderable
 
 
 def _unread() -> None:
-    raise BrokenPipeError("Nobody reads the output.")
+    raise BrokenPipeError("The reader of the output has gone.")
 
 
 def plain(value: Any) -> Any:
@@ -184,7 +184,7 @@ def _all_written() -> Iterator[None]:
 
 
 HIDES_ERRORS = "PacifyFlushWrapper"
-"""The class with which the parser of the command line replaces a standard output that nobody reads."""
+"""The class with which the parser of the command line replaces a standard output without a reader."""
 
 
 def _one_line(error: Exception) -> str:
