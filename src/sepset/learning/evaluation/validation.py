@@ -64,7 +64,7 @@ class Learner:
 
 
 def _whole(found: T) -> T:
-    """What was learned; Ctrl-C, which ends a fit with the best so far, ends the work that the fit is a part of."""
+    """The result of a procedure; Ctrl-C, which ends a fit with the best so far, ends all that the fit is a part of."""
     if getattr(found, "status", None) is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found
