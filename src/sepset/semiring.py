@@ -13,6 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
+from sepset.base.foreign import translated
 from sepset.base.logarithms import log_sum
 
 
@@ -72,6 +73,7 @@ BOOLEAN = Semiring("any", _any, log_reduce=_log_any, scales=False)
 r"""Satisfiability: 1 where some value is positive. It distributes over products of 0/1 factors only."""
 
 
+@translated
 def temperature(t: float) -> Semiring:
     r"""The power sum $\bigl(\sum_i v_i^{1/t}\bigr)^t$: `SUM` at $t = 1$, `MAX` in the limit $t \to 0$.
 

@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 import sepset as ss
+from sepset.graphs.ordering import Portfolio
+from sepset.learning.missing import identifiability
 from support.bounded import child, ended_by_limit, within
 from support.tolerances import EXACT
 
@@ -107,6 +109,61 @@ def test_conditioning_refuses_a_large_grid_soon(method):
     ss.query(small, small.variables.names[0], method=method)  # compiles what is needed
     with pytest.raises(ss.TooLarge):
         within(3, lambda: ss.query(model, model.variables.names[0], method=method))
+
+
+def tangle(size: int, seed: int = 0) -> ss.BayesNet:
+    """A network with up to three random parents for each variable, far too wide for exact answers."""
+    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(size)]
+    parents = (set(rng.integers(0, i, min(3, i)).tolist()) for i in range(1, size))
+    edges = [(names[p], names[i]) for i, chosen in enumerate(parents, 1) for p in chosen]
+    return ss.BayesNet.random(ss.DAG(names, edges), seed=seed)
+
+
+def rows_of(net: ss.BayesNet) -> ss.Dataset:
+    """Four rows in which one variable of seven is observed."""
+    names = net.variables.names
+    codes = {name: np.full(4, -1) for name in names} | {name: np.array([0, 1, 0, 1]) for name in names[::7]}
+    return ss.Dataset.from_codes(net.variables, codes)
+
+
+LONG_WORK = {
+    "EM": lambda net, rows: ss.fit(net, rows, ss.EM()),
+    "hard EM": lambda net, rows: ss.fit(net, rows, ss.HardEM()),
+    "gradient ascent": lambda net, rows: ss.fit(net, rows, ss.GradientAscent()),
+    "k best": lambda net, rows: ss.map_assignment(net, k=3, method=ss.CliqueTree()),
+    "prediction": lambda net, rows: ss.predict(net, rows, targets=net.variables.names[-1]),
+    "imputation": lambda net, rows: ss.impute(net, rows),
+    "most probable rows": lambda net, rows: ss.impute(net, rows, kind="map"),
+    "losses": lambda net, rows: ss.evaluate(net, rows, ss.evaluation.LogLoss()),
+    "classification": lambda net, rows: ss.classify.Classifier(net, net.variables.names[-1]).predict(rows),
+    "goodness of fit": lambda net, rows: ss.evaluation.goodness_of_fit(net, rows),
+    "log moments": lambda net, rows: ss.evaluation.log_probability_moments(net),
+    "divergence": lambda net, rows: ss.evaluation.divergence(net, tangle(len(net), seed=1)),
+}
+
+
+@pytest.mark.parametrize("work", LONG_WORK.values(), ids=LONG_WORK.keys())
+def test_long_work_is_refused_after_at_most_two_searches_for_an_order(work, monkeypatch):
+    """One for the rows together and one for a single row, which may fit where all together do not."""
+    searches, arrange = [], Portfolio.arrange
+    monkeypatch.setattr(Portfolio, "arrange", lambda *given: searches.append(given) or arrange(*given))
+    net = tangle(2000)
+    with pytest.raises(ss.TooLarge):
+        work(net, rows_of(net))
+    assert len(searches) <= 2
+
+
+def test_a_refused_question_is_refused_again_without_a_search(monkeypatch):
+    engine = ss.prepare(tangle(2000))
+    said = refusal(lambda: engine.query("v1999"))
+    monkeypatch.setattr(Portfolio, "arrange", None)
+    assert refusal(lambda: engine.query("v1999")) == said
+
+
+def test_identifiability_is_refused_before_its_matrix_is_begun(monkeypatch):
+    monkeypatch.setattr(identifiability, "machine_memory", lambda: 2**30)
+    net = tangle(2000)
+    assert "parameters need about" in refusal(lambda: ss.missing.identifiability(net, net.variables.names[::7]))
 
 
 def most_held(question) -> int:

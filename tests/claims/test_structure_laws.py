@@ -97,3 +97,45 @@ def test_weights_are_repeated_rows_of_scores(score: Any) -> None:
     other = ss.learn_structure(again, method=ss.HillClimb(), score=score)
     assert one.graph == other.graph
     assert one.score == pytest.approx(other.score, rel=1e-9)
+
+
+def bad_inputs(rows: Any) -> dict[str, tuple[Any, dict[str, Any], str]]:
+    """Rows and options that no method takes, and a word of the error."""
+    frame = rows.to_frame("pandas") if isinstance(rows, ss.Dataset) else rows
+    columns = {name: np.asarray(frame[name]) for name in frame}
+    first, second, third = list(columns)[:3]
+    size, rules = len(columns[first]), ST.Constraints
+    return {
+        "no weight": (columns, {"weights": np.zeros(size)}, "weight"),
+        "a negative weight": (columns, {"weights": np.append(-1.0, np.ones(size - 1))}, "not negative"),
+        "a weight that is no number": (columns, {"weights": np.append(np.nan, np.ones(size - 1))}, "finite"),
+        "a constant column": (columns | {third: columns[third][:1].repeat(size)}, {}, third),
+        "a cycle": (columns, {"constraints": rules(required=[(first, second), (second, first)])}, "cycle"),
+        "required and forbidden": (
+            columns,
+            {"constraints": rules(required=[(first, second)], forbidden=[(first, second)])},
+            second,
+        ),
+        "against the tiers": (
+            columns,
+            {"constraints": rules(required=[(second, first)], tiers=[[first], [second, third]])},
+            first,
+        ),
+        "too many parents": (
+            columns,
+            {"constraints": rules(required=[(first, third), (second, third)], max_parents=1)},
+            "max_parents",
+        ),
+        "a column that is not there": (columns, {"constraints": rules(required=[(first, "nobody")])}, "nobody"),
+    }
+
+
+@pytest.mark.parametrize("method", [*LEARNERS, *CHAINS, *SUMS], ids=lambda m: repr(m)[:40])
+def test_bad_input_is_one_clear_error(method: Any) -> None:
+    rows = rows_for(method)
+    for what, (columns, options, word) in bad_inputs(rows).items():
+        learn = ss.structure_posterior if method in (*CHAINS, *SUMS) else ss.learn_structure
+        with pytest.raises(ss.errors.SepsetError) as caught:
+            learn(columns, method=method, **options)
+        assert word in str(caught.value), (what, str(caught.value))
+        assert len(str(caught.value)) < 600

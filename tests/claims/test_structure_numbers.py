@@ -10,9 +10,12 @@ from scipy.special import betaln
 from scipy.stats import chi2
 
 import sepset as ss
+from sepset.kernels.structure.climbing import DELETE
 from sepset.kernels.structure.familyscores import log_rise
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer
+from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.search.stochastic import moves
 
 
 def test_the_gap_of_a_needless_edge_is_half_a_chi_square():
@@ -278,3 +281,71 @@ def test_the_last_of_five_columns_has_more_families_than_sets_of_three():
         constraints=ss.structure.Constraints(max_parents=3, tiers=[[name] for name in "abcde"]),
     )
     assert [len(task.of(k)[0]) for k in range(5)] == [1, 2, 4, 8, 15]
+
+
+TOSSES = {"x": ["h", "h", "t", "t"], "y": ["h", "t", "h", "t"]}
+
+
+def test_shares_of_twenty_tosses_of_two_coins():
+    """3, 6, 5 and 6 of 20: the shares, and how far those of 20 and of 9 fair tosses stray."""
+    states = [ss.Discrete(name, ("h", "t")) for name in "xy"]
+    fitted = ss.fit(ss.DAG.parse("x -> y"), ss.Dataset(TOSSES, variables=states, weights=[3, 6, 5, 6]), ss.MLE()).model
+    assert ss.query(fitted, "x")["h"] == pytest.approx(0.45)
+    assert ss.query(fitted, "y")["h"] == pytest.approx(0.40)
+    assert ss.query(fitted, "y", given={"x": "h"})["h"] == pytest.approx(1 / 3)
+    assert ss.query(fitted, "y", given={"x": "t"})["h"] == pytest.approx(5 / 11)
+    drawn = np.random.default_rng(0)
+    for tosses, deviation in ((20, 0.1118), (9, 0.1667)):
+        assert drawn.binomial(tosses, 0.5, 200_000).std() / tosses == pytest.approx(deviation, rel=0.01)
+
+
+def test_the_information_that_an_edge_needs():
+    """27, 22, 25 and 26 of 100 tosses: 0.1853 nats, and an edge needs log(100) / 2 = 2.3026, or 0.0230 per row."""
+    scorer = scorer_of(TOSSES, [27, 22, 25, 26], ss.structure.LogLikelihood())
+    gain = scorer.family(1, (0,)) - scorer.family(1, ())
+    assert gain == pytest.approx(0.1853, abs=5e-5)
+    penalized = scorer_of(TOSSES, [27, 22, 25, 26], ss.BIC())
+    assert penalized.family(1, (0,)) - penalized.family(1, ()) == pytest.approx(-2.1173, abs=5e-5)
+    assert (gain + 2.1173) / 100 == pytest.approx(0.0230, abs=5e-5)
+
+
+def test_the_gap_to_the_penalized_likelihood_of_a_hundred_rows():
+    for score, gap in ((ss.K2(), 1.2932), (ss.BDeu(1.0), -0.9912)):
+        evidence = scorer_of(PAIR, 100 * cells_of(0.1), score).total([(), (0,)])
+        assert evidence - scorer_of(PAIR, 100 * cells_of(0.1), ss.BIC()).total([(), (0,)]) == pytest.approx(
+            gap, abs=6e-5
+        )
+
+
+def test_two_needless_parameters_cost_the_logarithm_of_the_rows():
+    families = {
+        "a": ("", [0.5]), "b": ("a", [0.95, 0.20]), "c": ("a", [0.05, 0.85]), "d": ("bc", [0.80, 0.90, 0.30, 0.75])
+    }  # fmt: skip
+    cells, p = joint_of("abcd", families)
+    scorer = scorer_of(cells, 10_000 * p, ss.BIC())
+    assert scorer.family(3, (1, 2)) - scorer.family(3, (0, 1, 2)) == pytest.approx(18.42068, abs=1e-5)  # 4 of them
+
+
+def test_the_parameters_of_alarm_and_of_its_best_trees():
+    net = ss.datasets.load("alarm")
+    assert (len(net.variables), net.dag.num_edges, net.num_parameters) == (37, 46, 509)
+    tree = ss.learn_structure(net.sample(5_000, seed=0), method=ss.ChowLiu())
+    fitted = tree.fit().model
+    assert (tree.dag.num_edges, fitted.num_parameters) in ((35, 218), (36, 219))
+
+
+def test_three_edges_that_can_be_removed_have_seven_variants():
+    """What a search that keeps all visited graphs meets below a chain of four: every subset of its edges but itself."""
+    columns = Columns.of({name: [0, 1, 1, 0, 1, 0, 0, 1] for name in "abcd"})
+    scorer, allowed = Scorer(columns, ss.BIC()), ss.structure.Constraints().bind(columns.names)
+    waiting, seen = [((), (0,), (1,), (2,))], set()
+    while waiting:
+        graph = SearchedGraph(scorer, allowed, waiting.pop())
+        for move in moves(graph):
+            if move.kind == DELETE:
+                after = graph.parents_of()
+                after[move.target].remove(move.source)
+                key = tuple(map(tuple, after))
+                waiting += [key] if key not in seen else []
+                seen.add(key)
+    assert len(seen) == 7

@@ -40,6 +40,9 @@ METHODS = (
     ss.AlphaExpansion(),
     ss.AlphaBetaSwap(),
     ss.LoopyBP(),
+    ss.TreeReweighted(),
+    I.ConvexBP(),
+    I.ClusterBP(2),
     I.AutomaticSearch(),
     None,
 )

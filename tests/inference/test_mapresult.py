@@ -75,3 +75,13 @@ def test_a_frame_has_a_row_per_assignment():
     assert [dict(row) for _, row in frame.drop(columns="log_value").iterrows()] == [dict(a) for a in best.assignments]
     assert frame["log_value"].tolist() == list(best.log_values)
     assert best.to_frame("polars").shape == (3, 8)
+
+
+def test_an_assignment_of_probability_zero_says_what_to_use():
+    a, b, c = (ss.Discrete(n) for n in "abc")
+    odd = ss.MarkovNet(*(ss.Table(pair, [[0, 1], [1, 0]]) for pair in ((a, b), (b, c), (a, c))))
+    found = ss.map_assignment(odd, method=ss.ICM())
+    assert found.log_value == -np.inf
+    assert "no possible assignment was found; HybridBestFirst() finds one" in str(found)
+    with pytest.raises(ss.ImpossibleEvidence, match="Factor 2 over 'a', 'c' allows no joint state"):
+        ss.map_assignment(odd, method=ss.inference.HybridBestFirst())

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sepset.base.foreign import translated
 from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.cpds.table import TableCPD
@@ -22,6 +23,7 @@ from sepset.models.model import Model
 from sepset.variables.variable import VariableLike
 
 
+@translated
 def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -> BayesNet:
     r"""A Bayesian network with the distribution of any discrete model: a minimal I-map with CPDs by inference.
 

@@ -167,7 +167,7 @@ def check_positive(owner: str, **values: Any) -> None:
     >>> check_positive("BDeu", sample_size=10)
     """
     for name, value in values.items():
-        if not (is_number(value) and np.isfinite(value) and value > 0):
+        if not (is_number(value) and np.isfinite(float(value)) and value > 0):
             raise ModelError(f"{owner} needs a finite {name} > 0; found {brief(value)}.")
 
 

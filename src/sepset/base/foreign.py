@@ -7,12 +7,16 @@ import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from sepset.base.annotations import misfit
 from sepset.base.text import listing, nearest
-from sepset.errors import ArgumentError
+from sepset.errors import ArgumentError, SepsetError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+OF_PYTHON = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+"""The errors of Python, NumPy and others that a mistaken argument causes."""
 
 CALLED_HERE = {
     "BayesianNetwork": "BayesNet",
@@ -323,7 +327,8 @@ def hint(name: str) -> str:
 
 
 def translated(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, with an error about its arguments that says what they are called here.
+    """The function, with an error about its arguments that says what they are called here, and which one is not of
+    the kind that is annotated, if Python finds a mistake before we do.
 
     >>> @translated
     ... def ask(model, *, given=None):
@@ -332,17 +337,29 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     ...
     sepset.errors.ArgumentError: ask has no evidence=; here it is given=. It takes model, given=.
+    >>> @translated
+    ... def doubled(number: int):
+    ...     return 2 + number
+    >>> doubled("one")
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ArgumentError: number= is a whole number; found 'one'.
     """
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except TypeError as error:
-            if was_called(error):
+        except OF_PYTHON as error:
+            if isinstance(error, SepsetError):
                 raise
-            reason = misnamed(function, args, kwargs)
-        raise ArgumentError(reason)
+            if isinstance(error, TypeError) and not was_called(error):
+                reason, cause = misnamed(function, args, kwargs), None
+            else:
+                reason, cause = misfit(function, args, kwargs), error
+            if not reason:
+                raise
+        raise ArgumentError(reason) from cause
 
     return called
 
@@ -360,9 +377,10 @@ def was_called(error: TypeError) -> bool:
 
 def misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The mistake in the arguments of a call, and the arguments that the function takes."""
-    is_method = "self" in inspect.signature(function).parameters
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
-    name = f"{type(args[0]).__name__}.{function.__name__}" if is_method else function.__qualname__
+    known = inspect.signature(function).parameters
+    is_method = "self" in known or "cls" in known
+    parameters = [p for p in known.values() if p.name not in ("self", "cls")]
+    name = f"{type(args[0]).__name__}.{function.__name__}" if "self" in known else function.__qualname__
     name = name.removesuffix(".__init__")
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]

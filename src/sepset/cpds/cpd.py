@@ -23,7 +23,7 @@ from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError
 from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope
 from sepset.factors.decomposition import Decomposition
-from sepset.variables.variable import Discrete, State
+from sepset.variables.variable import Discrete, State, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +136,34 @@ T = TypeVar("T", bound=CPD)
 def with_block(cpd: T, block: ParameterBlock) -> T:
     """The same CPD with another name for its parameters."""
     return changed(cpd, block=block)
+
+
+class RealChild:
+    """The scope of a CPD of a real child, with discrete and real parents.
+
+    Attributes:
+        child: the variable.
+        given: its real parents.
+        by: its discrete parents.
+    """
+
+    __slots__ = ()
+
+    child: Vector
+    given: tuple[Vector, ...]
+    by: tuple[Discrete, ...]
+
+    @property
+    def parents(self) -> tuple[AnyVariable, ...]:
+        """The discrete parents, then the real ones."""
+        return (*self.by, *self.given)
+
+    @property
+    def scope(self) -> tuple[AnyVariable, ...]:
+        """The parents, then the child."""
+        return (*self.parents, self.child)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """An empty tuple: the density itself is the factor, if there is one."""
+        return ()

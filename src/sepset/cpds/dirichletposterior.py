@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import finite_array
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import log_sum
 from sepset.errors import DataError, ModelError, ScopeError
@@ -286,6 +287,7 @@ def _quantile(parts: list[tuple[float, float, float]], share: float) -> float:
     return float(brentq(lambda t: sum(w * _cdf(betainc, a, b, t) for w, a, b in parts) - share, ends[0], ends[-1]))
 
 
+@translated
 def log_polya(alpha: ArrayLike, counts: ArrayLike) -> float:
     r"""The log probability of one sequence with these counts, with $\theta \sim \text{Dir}(\alpha)$ integrated out.
 

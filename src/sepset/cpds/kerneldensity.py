@@ -28,7 +28,7 @@ from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import log_sum
 from sepset.base.text import listing
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
-from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.cpd import ParameterBlock, RealChild
 from sepset.cpds.lineargaussian import LinearGaussian, checked_parents
 from sepset.cpds.parameters import ROUNDING, Parameters, PriorTerm
 from sepset.cpds.registry import Fields, discrete_and_real, registered
@@ -47,7 +47,7 @@ from sepset.variables.variable import Discrete, Vector
 
 @registered("kernel")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class KernelCPD(Tabulated):
+class KernelCPD(RealChild, Tabulated):
     r"""The density of a real child given its parents, with a Gaussian kernel on each row of data.
 
     It can be sampled, scored and learned. Exact inference takes it wherever its real parents are observed, or nothing
@@ -122,21 +122,6 @@ class KernelCPD(Tabulated):
                     cells = np.array([variable.code(state) for state in cells.tolist()], np.int64)
                 found[variable] = cells
         return found
-
-    @property
-    def parents(self) -> tuple[AnyVariable, ...]:
-        """The discrete parents, then the real ones."""
-        return (*self.by, *self.given)
-
-    @property
-    def scope(self) -> tuple[AnyVariable, ...]:
-        """The parents, then the child."""
-        return (*self.parents, self.child)
-
-    @property
-    def auxiliaries(self) -> tuple[Discrete, ...]:
-        """An empty tuple: it has no factors."""
-        return ()
 
     @property
     def num_rows(self) -> int:

@@ -24,7 +24,7 @@ from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import LinearFit, least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.counts import checked_weights, joint_codes, num_rows_of
-from sepset.cpds.cpd import ParameterBlock
+from sepset.cpds.cpd import ParameterBlock, RealChild
 from sepset.cpds.priors.penalized import penalized
 from sepset.cpds.priors.weights import WeightPrior
 from sepset.cpds.registry import Fields, discrete_and_real, registered
@@ -61,7 +61,7 @@ MOST_TERMS = 3
 
 @registered("linear_gaussian")
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, init=False, repr=False)
-class LinearGaussian(Tabulated):
+class LinearGaussian(RealChild, Tabulated):
     r"""The density of a real child, linear in its real parents: one regression for each state of its discrete ones.
 
     A zero variance is a deterministic relation, which every question about a network obeys. It has no canonical form,
@@ -159,21 +159,6 @@ class LinearGaussian(Tabulated):
     ) -> None:
         fill(self, child=child, given=given, by=by, block=block, shared=shared)
         fill(self, intercept=intercept, coefficients=coefficients, covariance=covariance)
-
-    @property
-    def parents(self) -> tuple[AnyVariable, ...]:
-        """The discrete parents, then the real ones."""
-        return (*self.by, *self.given)
-
-    @property
-    def scope(self) -> tuple[AnyVariable, ...]:
-        """The parents, then the child."""
-        return (*self.parents, self.child)
-
-    @property
-    def auxiliaries(self) -> tuple[Discrete, ...]:
-        """An empty tuple: its factor is the density itself."""
-        return ()
 
     @property
     def num_parameters(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import finite_array
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
@@ -585,7 +586,7 @@ def _chances(cpd: NoisyOr, chances: Floats, what: str) -> Floats:
 
 def _contribution(cpd: NoisyMax, effect: ArrayLike, parent: Discrete | None) -> Floats:
     """The rows of a parent's contribution (or the leak's single row), checked."""
-    rows = np.array(effect, dtype=np.float64)
+    rows = finite_array(name_of(cpd), "contribution", effect)
     shape = (1 if parent is None else parent.num_states, cpd.child.num_states)
     what = "the leak" if parent is None else parent.name
     if rows.shape != shape and (parent is not None or rows.shape != shape[1:]):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
 from sepset.base.checks import generator, one_of, row_weights
 from sepset.base.display import Shown, Tabulated
+from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import counted, listing
@@ -155,6 +156,7 @@ class Dataset(Frozen, Tabulated):
         return rows
 
     @classmethod
+    @translated
     def from_codes(
         cls,
         variables: Iterable[Discrete | Vector | VariableArray],
@@ -304,6 +306,7 @@ class Dataset(Frozen, Tabulated):
         weights = None if self.weights is None else self.weights[places]
         return self._make(self.variables, (c[places] for c in self.columns), len(places), weights, self.notes)
 
+    @translated
     def select(self, variables: Iterable[VariableLike]) -> Dataset:
         """The same rows over these variables, in this order."""
         if isinstance(variables, str):

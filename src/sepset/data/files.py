@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
@@ -20,6 +21,7 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, Vector
 
 
+@translated
 def read_dataset(
     path: str | os.PathLike[str],
     variables: Iterable[Discrete | Vector | VariableArray] | None = None,
@@ -56,6 +58,7 @@ def read_dataset(
         return Dataset(columns, scope, missing_columns=missing_columns)
 
 
+@translated
 def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str | None = None) -> None:
     """Write the rows as CSV, TSV (either also gzipped) or Parquet; the file appears whole or not at all.
 

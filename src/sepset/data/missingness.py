@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -98,6 +99,7 @@ class MissingPatternsResult(Report):
         return Shown(("rows", *self.names), self._cells(), repr(self), more)
 
 
+@translated
 def missing_patterns(data: object, variables: Iterable[VariableLike] | None = None) -> MissingPatternsResult:
     """The table of which cells are observed together, the most frequent pattern first.
 
@@ -145,6 +147,7 @@ def patterns_of(observed: Bools) -> tuple[Ints, Ints]:
     return first, which.reshape(-1)
 
 
+@translated
 def complete_cases(data: object, variables: Iterable[VariableLike] | None = None) -> Dataset:
     """The rows without a missing cell in `variables` (all of them by default), over all columns.
 

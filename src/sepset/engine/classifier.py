@@ -177,14 +177,17 @@ class Classifier(Worded):
         hard = np.zeros(num_rows, np.bool_)
         if not any(mask.any() for mask in absent.values()):
             return hard
-        barren: dict[str, Bools] = {}
-        for name in reversed(self.model.dag.topological_order):
-            variable = self.model.variables[name]
-            if variable == self.target:
+        dag, nothing = self.model.dag, np.zeros(num_rows, np.bool_)
+        start, below = dag.child_csr
+        masks = [absent.get(self.model.variables[name], nothing) for name in dag.nodes]
+        barren = [nothing] * len(masks)
+        for node in dag.topological_ids[::-1].tolist():
+            missing = masks[node]
+            if missing is nothing:
                 continue
-            below = np.ones(num_rows, np.bool_)
-            for child in self.model.children(name):
-                below &= barren.get(child, np.zeros(num_rows, np.bool_))
-            barren[name] = absent[variable] & below
-            hard |= absent[variable] & ~below
+            is_barren = missing
+            for child in below[start[node] : start[node + 1]].tolist():
+                is_barren = is_barren & barren[child]
+            barren[node] = is_barren
+            hard |= missing & ~is_barren
         return hard

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.base.text import listing, nearest, readable
+from sepset.base.text import brief, listing, nearest, readable
 from sepset.errors import ScopeError, TooLarge
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -126,13 +126,20 @@ class Distribution(Protocol):
         """A picture."""
 
 
+def _variable_name(variable: object) -> str:
+    try:
+        return variable.name  # type: ignore[attr-defined,no-any-return]  # refused otherwise
+    except AttributeError:
+        raise ScopeError(f"A scope has variables, such as Discrete('x'); found {brief(variable)}.") from None
+
+
 def find(scope: Sequence[AnyVariable], variable: VariableLike) -> int:
     """The axis of a variable (or its name) in a scope, -1 when absent; another variable under its name is refused.
 
     >>> find((Discrete("a"), Discrete("b")), "b")
     1
     """
-    name = variable if isinstance(variable, str) else variable.name
+    name = variable if isinstance(variable, str) else _variable_name(variable)
     for axis, mine in enumerate(scope):
         if mine.name == name:
             if not isinstance(variable, str) and mine != variable:
@@ -198,7 +205,7 @@ def arrange(scope: tuple[V, ...], order: Iterable[VariableLike]) -> tuple[V, ...
 def check_scope(scope: Iterable[V]) -> tuple[V, ...]:
     """The scope as a tuple, with repeated variables refused."""
     result = tuple(scope)
-    names = [v.name for v in result]
+    names = list(map(_variable_name, result))
     if len(set(names)) != len(names):
         twice = next(n for n in names if names.count(n) > 1)
         raise ScopeError(f"{twice!r} appears twice in the scope ({listing(names)}). Each variable has one axis.")

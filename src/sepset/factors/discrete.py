@@ -17,7 +17,7 @@ from sepset.base.display import Report, Shown, plain
 from sepset.base.entries import Entries
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen
-from sepset.base.text import joined, listing
+from sepset.base.text import brief, joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
 from sepset.factors.algebra import Assignment, Conditional, axis_of, find, num_entries
@@ -102,6 +102,8 @@ class DiscreteFactor(Entries, Frozen, Report):
 
     def _codes(self, assignment: Assignment) -> dict[str, int]:
         """The codes of an assignment's variables that are in the scope, by name."""
+        if not hasattr(assignment, "items"):
+            raise ScopeError(f"An assignment is a mapping of variables to states; found {brief(assignment)}.")
         codes: dict[str, int] = {}
         for key, state in assignment.items():
             axis = find(self.scope, key)

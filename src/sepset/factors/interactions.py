@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
 from sepset.errors import ModelError
 
 ROUNDING = 1e-12
 """The violation, relative to the costs, that is taken for rounding."""
 
 
+@translated
 def is_submodular(costs: ArrayLike) -> bool:
     r"""Whether $\epsilon(a, b) + \epsilon(a', b') \le \epsilon(a, b') + \epsilon(a', b)$ for all $a < a'$ and $b < b'$.
 
@@ -42,6 +44,7 @@ def is_submodular(costs: ArrayLike) -> bool:
     return bool((e[a, b] + e[above, beside] <= e[a, beside] + e[above, b] + _room(e)).all())
 
 
+@translated
 def is_semimetric(costs: ArrayLike) -> bool:
     """Whether equal states all cost the same, unequal ones more, and equally much in both directions.
 
@@ -67,6 +70,7 @@ def is_semimetric(costs: ArrayLike) -> bool:
     return same and is_symmetric and bool((e[off] > equal[0] + room).all())
 
 
+@translated
 def is_metric(costs: ArrayLike) -> bool:
     """Whether the costs are a semimetric in which no detour over a third state is cheaper.
 

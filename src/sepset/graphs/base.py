@@ -7,21 +7,23 @@ from abc import ABC
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import Any, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.display import html_text
+from sepset.base.foreign import translated
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.csr import CSR, csr, row, sorted_pairs
 from sepset.graphs.notation import parse_statements, statements
 from sepset.graphs.pictures.sketch import Sketch, Sketched
 
 
+@runtime_checkable
 class Named(Protocol):
     """Anything with a name, such as a variable."""
 
@@ -38,7 +40,26 @@ NodesOrEdges: TypeAlias = Iterable[Node] | Iterable[tuple[Node, Node]]
 _SHOWN = 8
 
 
-class Graph(Frozen, Sketched, ABC):
+class Indexed:
+    """Named nodes in order, found by name."""
+
+    nodes: tuple[str, ...]
+
+    @lazy
+    def index(self) -> Mapping[str, int]:
+        """Each node's position in `nodes`."""
+        return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
+
+    def id(self, node: Node) -> int:
+        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
+        name = name_of(node)
+        found = self.index.get(name)
+        if found is None:
+            raise ScopeError(f"Unknown node {name!r}; the nodes are {listing(self.nodes)}.{nearest(name, self.nodes)}")
+        return found
+
+
+class Graph(Indexed, Frozen, Sketched, ABC):
     """Shared parts of the three kinds of graph: named nodes in order, and edges as sorted arrays of node ids.
 
     Two graphs are equal if they are of the same kind and have the same nodes and the same edges, in any order.
@@ -77,6 +98,7 @@ class Graph(Frozen, Sketched, ABC):
                 raise ModelError(f"Node {name!r} has an edge to itself; remove it.")
 
     @classmethod
+    @translated
     def parse(cls, text: str) -> Self:
         """The graph that `text` describes: `A -> B <- C`, `C - D`, isolated `E`; `;` or a new line ends a statement.
 
@@ -90,11 +112,6 @@ class Graph(Frozen, Sketched, ABC):
         graph = made(cls)
         graph._fill_named(stated.nodes, stated.directed, stated.undirected)
         return graph
-
-    @lazy
-    def index(self) -> Mapping[str, int]:
-        """Each node's position in `nodes`."""
-        return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
 
     @lazy
     def directed(self) -> tuple[Edge, ...]:
@@ -146,14 +163,6 @@ class Graph(Frozen, Sketched, ABC):
         """Whether `source -> target` or `source - target` is an edge."""
         s, t = self.id(source), self.id(target)
         return t in row(self.child_csr, s) or t in row(self.neighbor_csr, s)
-
-    def id(self, node: Node) -> int:
-        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
-        name = name_of(node)
-        found = self.index.get(name)
-        if found is None:
-            raise ScopeError(f"Unknown node {name!r}; the nodes are {listing(self.nodes)}.{nearest(name, self.nodes)}")
-        return found
 
     def ids(self, nodes: Nodes) -> list[int]:
         """The positions of one node or several, each once, in the order given."""
@@ -304,6 +313,8 @@ def each(nodes: Nodes) -> list[Node]:
     """One node or several, as a list."""
     if isinstance(nodes, str) or hasattr(nodes, "name"):
         return [cast(Node, nodes)]
+    if not isinstance(nodes, Iterable) or (isinstance(nodes, np.ndarray) and not nodes.ndim):
+        raise ScopeError(f"Nodes are named by one name, or by several in a list; found {brief(nodes)}.")
     return list(nodes)
 
 
@@ -341,6 +352,6 @@ def _named_pairs(edges: Iterable[Sequence[Node]], index: dict[str, int]) -> Ints
 
 
 def _pair(edge: Sequence[Node]) -> Sequence[Node]:
-    if isinstance(edge, str) or len(edge) != 2:
+    if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
         raise ModelError(f"An edge is a pair of nodes; found {edge!r}. For the notation `A -> B`, use parse.")
     return edge

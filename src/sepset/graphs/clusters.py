@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sepset.base.display import html_text, rich_text
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.membership import without
 from sepset.base.text import counted, listing
@@ -286,6 +287,7 @@ class ClusterTree(ClusterGraph):
         return tuple(reversed(messages))
 
 
+@translated
 def tree_decomposition(
     graph: Graph, order: GraphElimination | Iterable[Node] | None = None, *, joined: bool = False
 ) -> ClusterTree:
@@ -334,6 +336,7 @@ def tree_decomposition(
     return ClusterTree(clusters, edges, sepsets=sepsets)
 
 
+@translated
 def strong_root(tree: ClusterTree, continuous: Nodes) -> int | None:
     r"""The first cluster that is a strong root of the tree, or None if there is none.
 
@@ -372,6 +375,7 @@ def strong_root(tree: ClusterTree, continuous: Nodes) -> int | None:
     return min((i for i, count in violations.items() if not count), default=None)
 
 
+@translated
 def strong_order(
     graph: Graph,
     continuous: Nodes,

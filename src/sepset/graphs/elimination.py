@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
 from sepset.base.display import Plain, Worded
+from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.errors import ScopeError, StateError
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
@@ -135,6 +136,7 @@ class GraphElimination(Worded, Plain):
         )
 
 
+@translated
 def eliminate_graph(graph: Graph, order: Iterable[Node], *, cards: Cards = None, keep: Nodes = ()) -> GraphElimination:
     """The result of eliminating `order` from `graph`: cliques, messages, fill edges, width and table sizes.
 
@@ -158,6 +160,7 @@ def eliminate_graph(graph: Graph, order: Iterable[Node], *, cards: Cards = None,
     return eliminated(graph, ids, card_list(graph.nodes, cards), kept)
 
 
+@translated
 def induced_width(graph: Graph, order: Iterable[Node]) -> int:
     """The induced width of `order`: the largest number of neighbors that a node has when it is eliminated.
 
@@ -172,6 +175,7 @@ def induced_width(graph: Graph, order: Iterable[Node]) -> int:
     return eliminate_graph(graph, order).width
 
 
+@translated
 def fill_in(graph: Graph, order: Iterable[Node]) -> tuple[tuple[str, str], ...]:
     """The fill edges that eliminating `order` adds, sorted by node order.
 

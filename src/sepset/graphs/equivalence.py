@@ -6,6 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError
 from sepset.graphs.base import name_of
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 
+@translated
 def immoralities(graph: Graph) -> tuple[tuple[str, str, str], ...]:
     r"""The immoralities $X \to Z \leftarrow Y$ with $X$ and $Y$ not adjacent, as triples $(X, Z, Y)$ in node order.
 
@@ -42,6 +44,7 @@ def immoralities(graph: Graph) -> tuple[tuple[str, str, str], ...]:
     return tuple((names[x], names[z], names[y]) for x, z, y in edges.immoralities())
 
 
+@translated
 def i_equivalent(first: Graph, second: Graph) -> bool:
     """Whether two DAGs state the same independences: they have the same skeleton and the same immoralities.
 
@@ -58,6 +61,7 @@ def i_equivalent(first: Graph, second: Graph) -> bool:
     return _unordered(immoralities(first)) == _unordered(immoralities(second))
 
 
+@translated
 def covered_edges(dag: Graph) -> tuple[tuple[str, str], ...]:
     r"""The covered edges $X \to Y$, $\mathrm{Pa}_Y = \mathrm{Pa}_X \cup \{X\}$: reversing one keeps I-equivalence.
 
@@ -74,6 +78,7 @@ def covered_edges(dag: Graph) -> tuple[tuple[str, str], ...]:
     return tuple((dag.nodes[x], dag.nodes[y]) for x, y in sorted(covered))
 
 
+@translated
 def cpdag(dag: Graph) -> MixedGraph:
     """The class PDAG: an edge is directed if all I-equivalent DAGs direct it the same way, and undirected otherwise.
 
@@ -89,6 +94,7 @@ def cpdag(dag: Graph) -> MixedGraph:
     return meek_rules(MixedGraph(dag.nodes, fixed, undirected=[edge for edge in dag.edges if edge not in fixed]))
 
 
+@translated
 def meek_rules(pdag: Graph) -> MixedGraph:
     r"""The PDAG after applying Meek's four rules for directing undirected edges until none applies.
 
@@ -123,6 +129,7 @@ def meek_rules(pdag: Graph) -> MixedGraph:
     return edges.graph(pdag.nodes)
 
 
+@translated
 def consistent_extension(pdag: Graph) -> DAG:
     r"""A DAG with the skeleton, the arrows and the immoralities of `pdag`, and no others; raises if there is none.
 
@@ -160,6 +167,7 @@ def consistent_extension(pdag: Graph) -> DAG:
     return DAG.from_arrays(pdag.nodes, sources=_column(directed, 0), targets=_column(directed, 1))
 
 
+@translated
 def is_cpdag(graph: Graph) -> bool:
     """Whether the graph is the class PDAG of some DAG.
 
@@ -178,6 +186,7 @@ def is_cpdag(graph: Graph) -> bool:
     return cpdag(member) == graph
 
 
+@translated
 def directed_imap(graph: Graph, order: Iterable[Node] | None = None) -> DAG:
     """A DAG that is a minimal I-map of an undirected graph; its skeleton is chordal.
 

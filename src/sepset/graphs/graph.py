@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
 from sepset.base.extras import require
+from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
+from sepset.base.text import brief
 from sepset.errors import ModelError
 from sepset.graphs.base import (
     Graph,
@@ -59,6 +61,24 @@ __all__ = [
 ]
 
 
+def _check_foreign(graph: object) -> None:
+    """Raise if a graph is one of our own, whose edges are a tuple."""
+    if isinstance(graph, Graph):
+        raise ModelError(f"from_networkx takes a graph of networkx; found {brief(graph)}.")
+
+
+@runtime_checkable
+class NetworkX(Protocol):
+    """A graph of networkx."""
+
+    @property
+    def nodes(self) -> Any:
+        """Its nodes."""
+
+    def edges(self) -> Any:
+        """Its edges."""
+
+
 class DAG(Graph):
     """A directed acyclic graph.
 
@@ -78,6 +98,7 @@ class DAG(Graph):
 
     _arrows = ("->", "<-")
 
+    @translated
     def __init__(self, nodes: NodesOrEdges = (), edges: Iterable[Sequence[Node]] = ()) -> None:
         if is_undirected(nodes):
             raise ModelError("A DAG needs the directions of its edges; found an undirected graph of networkx.")
@@ -94,8 +115,10 @@ class DAG(Graph):
         return cls._of(names, id_pairs(sources, targets, len(names)), NO_PAIRS)
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> Self:
+    @translated
+    def from_networkx(cls, graph: NetworkX) -> Self:
         """The DAG of a networkx `DiGraph`, its nodes named by `str`."""
+        _check_foreign(graph)
         return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
 
     def to_networkx(self) -> Any:
@@ -175,6 +198,7 @@ class UndirectedGraph(Graph):
 
     _arrows = ("-",)
 
+    @translated
     def __init__(self, nodes: NodesOrEdges = (), edges: Iterable[Sequence[Node]] = ()) -> None:
         own, pairs = edges_first(nodes, edges)
         self._fill_named(own, (), pairs)
@@ -190,8 +214,10 @@ class UndirectedGraph(Graph):
         return cls._of(names, NO_PAIRS, id_pairs(sources, targets, len(names)))
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> Self:
+    @translated
+    def from_networkx(cls, graph: NetworkX) -> Self:
         """The undirected graph of a networkx `Graph`, its nodes named by `str`."""
+        _check_foreign(graph)
         return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
 
     def to_networkx(self) -> Any:
@@ -231,6 +257,7 @@ class MixedGraph(Graph):
 
     _arrows = ("->", "<-", "-")
 
+    @translated
     def __init__(
         self,
         nodes: Iterable[Node] = (),
@@ -261,8 +288,10 @@ class MixedGraph(Graph):
         return cls._of(names, id_pairs(sources, targets, len(names)), id_pairs(lefts, rights, len(names)))
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> Self:
+    @translated
+    def from_networkx(cls, graph: NetworkX) -> Self:
         """The mixed graph of a networkx `DiGraph`, where a pair of opposite arcs is one undirected edge."""
+        _check_foreign(graph)
         arcs = [(text_of(a), text_of(b)) for a, b in graph.edges()]
         both = set(arcs)
         single = [(a, b) for a, b in arcs if (b, a) not in both]
@@ -336,6 +365,7 @@ class MixedGraph(Graph):
         return self.without_edge(source, target).with_edge(target, source)
 
 
+@translated
 def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
     """The nodes with a directed path to one of `nodes`, in node order; `nodes` themselves only if `inclusive`.
 
@@ -350,6 +380,7 @@ def ancestors(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False)
     return _reached_names(graph, (graph.parent_csr,), nodes, inclusive)
 
 
+@translated
 def descendants(graph: DAG | MixedGraph, nodes: Nodes, *, inclusive: bool = False) -> tuple[str, ...]:
     """The nodes that a directed path from `nodes` reaches, in node order; `nodes` themselves only if `inclusive`.
 
@@ -376,6 +407,7 @@ def anterior(graph: Graph, nodes: Nodes) -> tuple[str, ...]:
     return _reached_names(graph, (graph.parent_csr, graph.neighbor_csr), nodes, True)
 
 
+@translated
 def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """The nodes of each connected component, ignoring directions; components and members in node order.
 
@@ -390,6 +422,7 @@ def connected_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(graph.nodes[i] for i in component) for component in components(graph.adjacent_csr))
 
 
+@translated
 def chain_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """The chain components: groups of nodes joined by undirected edges, parents' groups first.
 
@@ -409,6 +442,7 @@ def chain_components(graph: Graph) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(graph.nodes[i] for i in component) for component in order)
 
 
+@translated
 def skeleton(graph: Graph) -> UndirectedGraph:
     """The same edges without directions.
 
@@ -423,6 +457,7 @@ def skeleton(graph: Graph) -> UndirectedGraph:
     return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected]))
 
 
+@translated
 def moralize(graph: Graph) -> UndirectedGraph:
     """The moral graph: the skeleton, with all parents of each chain component joined (in a DAG: of each node).
 

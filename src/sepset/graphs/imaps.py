@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from sepset.base.checks import one_of
 from sepset.base.display import Plain, Worded
+from sepset.base.foreign import translated
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.base import name_of, required_graph, unique_names
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, UndirectedGraph
@@ -52,6 +53,7 @@ class Independence(Worded, Plain):
         return str(self)
 
 
+@translated
 def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Independence, ...]:
     r"""Every separation $(X \perp Y \mid \mathbf Z)$ of two nodes that the graph states.
 
@@ -72,6 +74,7 @@ def independences(graph: Graph, *, max_given: int | None = None) -> tuple[Indepe
     return tuple(Independence(x, y, given=given) for x, y, given in statements if _separates(graph, x, y, given))
 
 
+@translated
 def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:
     r"""The minimal I-map for this order of the nodes.
 
@@ -97,6 +100,7 @@ def minimal_imap(order: Iterable[Node], independent: Oracle) -> DAG:
     return DAG(nodes, edges)
 
 
+@translated
 def minimal_imap_undirected(
     nodes: Iterable[Node], independent: Oracle, *, form: Literal["pairwise", "blanket"] = "pairwise"
 ) -> UndirectedGraph:
@@ -127,6 +131,7 @@ def minimal_imap_undirected(
     )
 
 
+@translated
 def is_imap(graph: Graph, independent: Oracle) -> bool:
     r"""Whether every separation in the graph holds: $\mathcal I(\mathcal G) \subseteq \mathcal I(P)$.
 
@@ -153,6 +158,7 @@ def is_imap(graph: Graph, independent: Oracle) -> bool:
     return True
 
 
+@translated
 def is_perfect_map(graph: Graph, independent: Oracle) -> bool:
     r"""Whether the graph states exactly the independences that hold: $\mathcal I(\mathcal G) = \mathcal I(P)$.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Int32s, Ints
 from sepset.base.checks import generator, number, whole
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import nearest, readable
 from sepset.base.threads import NEVER, interruptible
@@ -419,6 +420,7 @@ class _Search:
         return self.blend, self.bias + size * self.rng.standard_normal(n) * chosen
 
 
+@translated
 def elimination_order(
     graph: Graph,
     cards: Cards = None,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -13,9 +12,8 @@ from sepset.base.arraytypes import Bytes
 from sepset.base.display import html_text
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
-from sepset.base.text import listing, nearest
-from sepset.errors import FileFormatError, ModelError, ScopeError
-from sepset.graphs.base import Node, name_of, unique_names
+from sepset.errors import FileFormatError, ModelError
+from sepset.graphs.base import Indexed, Node, name_of, unique_names
 from sepset.graphs.graph import Graph, MixedGraph, UndirectedGraph
 from sepset.graphs.notation import quoted
 from sepset.graphs.pictures.sketch import Sketch, Sketched
@@ -36,7 +34,7 @@ _ESCAPE = re.compile(r"\\(.)")
 _EDGE = re.compile(r"([<o]?)-([>o]?)")
 
 
-class PAG(Frozen, Sketched):
+class PAG(Indexed, Frozen, Sketched):
     r"""A partial ancestral graph: what independences say about causes when some of them may be unobserved.
 
     Each end of an edge has a mark. At the end at $Y$ of an edge between $X$ and $Y$,
@@ -124,19 +122,6 @@ class PAG(Frozen, Sketched):
         """
         arrows = [(x, "->", y) for x, y in graph.directed]
         return cls(graph.nodes, [*arrows, *((x, "-", y) for x, y in graph.undirected)])
-
-    @lazy
-    def index(self) -> Mapping[str, int]:
-        """Each node's position in `nodes`."""
-        return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
-
-    def id(self, node: Node) -> int:
-        """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
-        name = name_of(node)
-        found = self.index.get(name)
-        if found is None:
-            raise ScopeError(f"Unknown node {name!r}; the nodes are {listing(self.nodes)}.{nearest(name, self.nodes)}")
-        return found
 
     @lazy
     def edges(self) -> tuple[tuple[str, str, str], ...]:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import counted, joined, listing, nearest
+from sepset.base.threads import require_time
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.clusters import ClusterGraph, scope_of
 from sepset.graphs.graph import Node, Nodes
@@ -20,6 +22,7 @@ FIRST = 50
 """The number of regions that are shown."""
 
 
+@translated
 def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> ClusterGraph:
     """The Bethe cluster graph: a cluster per scope, then one per variable, linked to the scopes that contain it.
 
@@ -46,6 +49,7 @@ def bethe_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None
     return ClusterGraph(clusters, [(a, b) for a, b, _ in links], sepsets=[sepset for *_, sepset in links])
 
 
+@translated
 def join_graph(scopes: Iterable[Nodes], order: Iterable[Node], *, bound: int) -> ClusterGraph:
     """A cluster graph with running intersection whose clusters contain at most `bound` names.
 
@@ -86,6 +90,7 @@ def _mini_buckets(scopes: list[Scope], names: list[str], position: dict[str, int
     edges: list[tuple[int, int]] = []
     sepsets: list[Scope] = []
     for i, name in enumerate(names):
+        require_time()
         first = len(clusters)
         for union, senders in _packed(buckets[i], bound):
             here = len(clusters)
@@ -167,6 +172,7 @@ class RegionGraph(Report):
         return len(self.regions)
 
 
+@translated
 def cluster_variation_graph(scopes: Iterable[Nodes], variables: Iterable[Node] | None = None) -> RegionGraph:
     r"""The region graph of the cluster variation method: the largest scopes and all their intersections.
 

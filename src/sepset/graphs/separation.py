@@ -14,6 +14,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Bytes, Ints
 from sepset.base.display import Plain, Worded
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import name_of, required_graph
@@ -97,6 +98,7 @@ class Requisite:
     observations: tuple[str, ...]
 
 
+@translated
 def d_separated(dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` d-separates every node of `xs` from every node of `ys`.
 
@@ -117,6 +119,7 @@ def d_separated(dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     return bool((before.reshape(-1, 2)[targets] < 0).all())
 
 
+@translated
 def reachable(dag: Graph, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
     """The unobserved nodes that an active trail joins to `xs`, `xs` included, in node order.
 
@@ -134,6 +137,7 @@ def reachable(dag: Graph, xs: Nodes, *, given: Nodes = ()) -> tuple[str, ...]:
     return tuple(itertools.compress(dag.nodes, found & (ball.observed == 0)))
 
 
+@translated
 def active_trail(dag: Graph, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail | None:
     """A shortest active trail from `x` to `y`, or None if `given` d-separates them.
 
@@ -158,6 +162,7 @@ def active_trail(dag: Graph, x: Nodes, y: Nodes, *, given: Nodes = ()) -> Trail 
     return Trail(tuple(dag.nodes[i] for i in ids), arrows, opened=opened)
 
 
+@translated
 def separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     """Whether every path between `xs` and `ys` passes through `given`.
 
@@ -175,6 +180,7 @@ def separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     return not any(found[t] for t in targets)
 
 
+@translated
 def chain_separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) -> bool:
     r"""Whether `given` separates `xs` from `ys` in a chain graph (the Lauritzen-Wermuth-Frydenberg reading).
 
@@ -199,6 +205,7 @@ def chain_separated(graph: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = ()) ->
     return separated(moralize(graph.subgraph(anterior(graph, involved))), xs, ys, given=given)
 
 
+@translated
 def csi_separated(
     dag: Graph, xs: Nodes, ys: Nodes, *, given: Nodes = (), context: Mapping[N, object], irrelevant: Irrelevant
 ) -> bool:
@@ -229,6 +236,7 @@ def csi_separated(
     return d_separated(kept, xs, ys, given=[*observed, *values])
 
 
+@translated
 def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
     r"""The nodes that make `node` independent of all others: its neighbors in the moral graph.
 
@@ -250,6 +258,7 @@ def markov_blanket(graph: Graph, node: Node) -> tuple[str, ...]:
     return tuple(graph.nodes[j] for j in sorted(members - {i}))
 
 
+@translated
 def barren_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> tuple[str, ...]:
     """The nodes that are not targets or observed, nor ancestors of such nodes: their CPDs sum to one and drop out.
 
@@ -265,6 +274,7 @@ def barren_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> tuple[s
     return tuple(node for node in dag.nodes if node not in needed)
 
 
+@translated
 def requisite_nodes(dag: Graph, targets: Nodes, *, observed: Nodes = ()) -> Requisite:
     r"""The CPDs and the observations that $P(\text{targets} \mid \text{observed})$ may depend on.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sepset.base.foreign import translated
 from sepset.errors import ModelError
 from sepset.graphs.elimination import GraphElimination, eliminate_graph, fill_in, induced_width
 from sepset.graphs.graph import Graph, Node, UndirectedGraph
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 
+@translated
 def triangulate(graph: Graph, order: GraphElimination | Iterable[Node] | None = None) -> UndirectedGraph:
     """The induced graph of an elimination order: the graph with the fill edges added, which is chordal.
 
@@ -63,6 +65,7 @@ def triangulate(graph: Graph, order: GraphElimination | Iterable[Node] | None = 
     return UndirectedGraph(graph.nodes, (*graph.edges, *found.fill_edges))
 
 
+@translated
 def is_chordal(graph: Graph) -> bool:
     """Whether every cycle of four or more nodes has a chord.
 
@@ -78,6 +81,7 @@ def is_chordal(graph: Graph) -> bool:
     return not elimination_order(graph, method=MaxCardinality()).fill_edges
 
 
+@translated
 def perfect_elimination_order(graph: Graph) -> tuple[str, ...]:
     """An elimination order without fill edges; raises unless the graph is chordal, for other graphs have none.
 
@@ -92,6 +96,7 @@ def perfect_elimination_order(graph: Graph) -> tuple[str, ...]:
     return _perfect(graph).order
 
 
+@translated
 def maximal_cliques(graph: Graph) -> tuple[tuple[str, ...], ...]:
     """The maximal cliques of a chordal graph, each in node order, sorted; raises for other graphs.
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Bytes
+from sepset.base.foreign import translated
 from sepset.base.memory import uncollected
 from sepset.base.threads import interruptible
 from sepset.errors import TooLarge
@@ -35,6 +36,7 @@ _HOPELESS = 10 * _LARGEST  # between the bounds: where so few nodes are left, th
 _MOST_READS = 20_000_000  # of a greedy pass, estimated from the width that is known
 
 
+@translated
 def treewidth(graph: Graph) -> int:
     r"""The exact treewidth.
 
@@ -77,6 +79,7 @@ def treewidth(graph: Graph) -> int:
     return lower
 
 
+@translated
 def treewidth_bounds(graph: Graph) -> tuple[int, int]:
     """A lower and an upper bound of the treewidth.
 

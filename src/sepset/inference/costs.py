@@ -45,6 +45,9 @@ FIRST_ORDER_PASSES, LATER_ORDER_PASSES = 0.25, 2.0
 """How long to search for the elimination order of a program, in passes over all clique tables (`graphs.costs`): at
 first, where a pass of its steps takes less than over the tables; and after repeated questions."""
 
+ROW_ORDER_PASSES = 1.0
+"""The same for a program of rows, which usually answers for many."""
+
 HASTY_ORDER_PASSES, ENTRIES_FOR_HASTE = 0.1, 100_000
 """The same for the first plan of a program that is planned again after repeated questions, and the entries of all
 tables of a greedy order from which that is likely: a longer search gained less than it took."""

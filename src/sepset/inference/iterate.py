@@ -19,6 +19,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, whole
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.progress import Bar, Trend
 from sepset.base.threads import OutOfTime, ending_at
@@ -295,6 +296,7 @@ Callback = Callable[[int, Info, Any], object]
 """Called after each step with its number, its outcome, and the state; True stops the run."""
 
 
+@translated
 def run(
     method: Iterative[T, S],
     task: T,

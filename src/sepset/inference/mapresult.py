@@ -31,6 +31,10 @@ MOST_TOLD = 20
 """The most variables of one assignment in a line."""
 
 
+NONE_FOUND = "no possible assignment was found; HybridBestFirst() finds one, or proves that there is none"
+"""Printed below an assignment of probability zero."""
+
+
 class Certified(Protocol):
     """A claim about an answer that can be checked without trusting the method."""
 
@@ -237,6 +241,8 @@ class MapResult(Report, Result, Answers[str, Any]):
         if len(self.assignments) == 1:
             rows = [(name, str(self.assignment[name])) for name in itertools.islice(self.assignment, MOST_SHOWN)]
             more = f"first {MOST_SHOWN} of {len(self.assignment)} variables" if len(rows) < len(self.assignment) else ""
+            if self.log_value == -math.inf:
+                more = "; ".join(filter(None, (more, NONE_FOUND)))
             return Shown(("variable", "state"), rows, title, more, words=2)
         head, numbers = self._numbers()
         listed = [(f"#{rank + 1}", f"{x:.6g}", self._difference(rank)) for rank, x in enumerate(numbers[:MOST_SHOWN])]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, cast, overload, runtime_checkable
 
 from sepset.base.checks import number
+from sepset.base.foreign import translated
 from sepset.base.text import nearest
 from sepset.errors import ArgumentError, FileFormatError, SepsetError
 
@@ -117,6 +118,7 @@ def read(
     tolerance: float | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> M: ...
+@translated
 def read(
     source: Source,
     *,
@@ -231,6 +233,7 @@ def parsed(codec: Codec, data: bytes, name: str, *, normalize: bool, tolerance: 
         raise FileFormatError("the file needs more memory than there is", file=name, line=1, column=1) from error
 
 
+@translated
 def write(model: Model, path: PathLike) -> None:
     """Write a model to a file in the format of its suffix; the file appears whole or not at all.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
 from sepset.errors import FileFormatError
 from sepset.io.files import PathLike, read_bytes, write_bytes
 from sepset.io.lexer import BadNumber, Words, decode, reals, whole
@@ -67,6 +68,7 @@ class Explanation:
 Result: TypeAlias = PartitionFunction | Marginals | Explanation
 
 
+@translated
 def read_evidence(path: PathLike, model: Model | None = None) -> Row:
     """The evidence in a `.evid` file; both forms are read, with and without a leading number of samples.
 
@@ -133,6 +135,7 @@ def _variable(words: Words, model: Model | None) -> tuple[str, tuple[State, ...]
     return variable.name, variable.states
 
 
+@translated
 def write_evidence(evidence: Mapping[str, State], path: PathLike, *, model: Model) -> None:
     """Write hard evidence, in the names and states of a model, to a `.evid` file.
 
@@ -185,6 +188,7 @@ def _row(words: Words, num_states: int | None = None) -> Floats:
     return words.weights(words.words[begin : words.at], lambda i: begin + i)
 
 
+@translated
 def read_result(path: PathLike) -> Result:
     """The result in a PR, MAR or MPE file of a UAI competition; a leading number of samples is skipped.
 
@@ -266,6 +270,7 @@ def _has_samples(words: Words, fits: Callable[[Sequence[str]], bool]) -> bool:
     return len(rest) > 1 and rest[0] == "1" and not fits(rest) and fits(rest[1:])
 
 
+@translated
 def write_result(result: Result, path: PathLike) -> None:
     """Write a result to a PR, MAR or MPE file.
 

@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
+from sepset.base.memory import uncollected
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock, with_block
 from sepset.cpds.parameters import AnyParameters, PriorTerm
@@ -63,6 +65,7 @@ def _members(net: BayesNet) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
+@translated
 def tie(net: BayesNet, groups: Mapping[str, Iterable[VariableLike]]) -> BayesNet:
     r"""The network in which the CPDs of each group share their parameters (those of the first).
 
@@ -147,8 +150,9 @@ class Blocks:
         Args:
             columns: the rows, missing codes -1 and missing numbers NaN; none where all variables are discrete.
         """
-        forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in template.cpds]
-        members = _members(template)
+        with uncollected():
+            forms: list[AnyParameters] = [cpd.parameters.for_rows(columns) for cpd in template.cpds]
+            members = _members(template)
         for block in members:
             for i in block[1:]:
                 forms[block[0]] = forms[block[0]].including(forms[i])

@@ -10,6 +10,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Plain, Shown
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import counted, nearest
 from sepset.cpds.counts import SHOWN
@@ -173,6 +174,7 @@ class CoverageResult(Assessment):
 HEAD = ("parameters", "contexts", "unseen", "thin", "zero cells", "fewest rows", "median rows")
 
 
+@translated
 def context_coverage(
     structure: DAG | BayesNet,
     data: object,

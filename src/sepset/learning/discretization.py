@@ -17,6 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
 from sepset.data.binding import infer_variable
 from sepset.data.columns import levels_of
@@ -69,6 +70,7 @@ class Discretization(Assessment):
         return f"Discretization({counted})"
 
 
+@translated
 def discretize(
     data: Any,
     columns: str | Iterable[str] | None = None,

@@ -119,6 +119,7 @@ class BayesNet(NamedModel):
         )
 
     @classmethod
+    @translated
     def random(
         cls,
         dag: DAG,
@@ -138,6 +139,8 @@ class BayesNet(NamedModel):
         """
         rng = generator(seed)
         shared = states if isinstance(states, Mapping | int) else tuple(states)
+        if isinstance(shared, Mapping) and (absent := [n for n in dag.nodes if n not in shared]):
+            raise ScopeError(f"states= has none for {listing(absent)}; give each variable some.")
         known = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
         return cls.over(dag, (_random_cpd(known[n], tuple(known[p] for p in dag.parents(n)), rng) for n in dag.nodes))
 
@@ -242,6 +245,7 @@ class BayesNet(NamedModel):
         known = reals | {self.variables[v]: code for v, code in found.codes.items()}
         return self._product(known).condition(given)
 
+    @translated
     def do(self, interventions: Mapping[Any, Any]) -> BayesNet:
         r"""The mutilated network: intervened variables lose their parents and take the given value or distribution.
 
@@ -261,6 +265,7 @@ class BayesNet(NamedModel):
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
 
+    @translated
     def with_cpds(self, *cpds: CPD) -> BayesNet:
         """The network with these CPDs in place of those of the same children."""
         replaced = _by_child(cpds)
@@ -290,6 +295,7 @@ class BayesNet(NamedModel):
             _by_name=by_name,
         )
 
+    @translated
     def subnetwork(self, variables: VariableLike | Iterable[VariableLike]) -> BayesNet:
         """The network of `variables` and all their ancestors: their exact joint marginal.
 
@@ -392,7 +398,8 @@ def _as_drawn(box: Box, drawing: Drawing, groups: Mapping[str, int]) -> Box:
 def _one_by_one(given: tuple[CPD | Iterable[CPD], ...]) -> tuple[CPD, ...]:
     """The CPDs, given one by one or in one list; anything else is refused."""
     listed_cpds = given
-    if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], str | NamedModel | DAG):
+    kinds = str | NamedModel | DAG | np.ndarray
+    if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], kinds):
         listed_cpds = tuple(given[0])
     for cpd in listed_cpds:
         if not is_cpd(cpd):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.block import FactorBlock
@@ -82,6 +83,7 @@ def _first(part: Discrete | VariableArray, variables: Variables) -> int:
     return variables.array_offset(part) if isinstance(part, VariableArray) else variables.id(part)
 
 
+@translated
 def unary(over: VariableArray | Discrete, log_values: ArrayLike) -> FactorArray:
     r"""One factor $\phi_i(x_i) = e^{\ell_i(x_i)}$ for each variable of an array.
 
@@ -108,6 +110,7 @@ def unary(over: VariableArray | Discrete, log_values: ArrayLike) -> FactorArray:
     return FactorArray((over,), places, logs.reshape(-1, over.num_states), "log")
 
 
+@translated
 def pairwise(
     edges: Edges | Iterable[tuple[Discrete, Discrete]],
     potential: Potential | Table | ArrayLike,
@@ -143,6 +146,7 @@ def _over_edges(edges: Edges, potential: Potential | Table | ArrayLike, space: S
     return over_scopes(edges.pairs, potential, array=edges.array, space=space)
 
 
+@translated
 def over_scopes(
     scopes: Iterable[Sequence[Discrete]] | ArrayLike,
     potential: Potential | Table | ArrayLike,

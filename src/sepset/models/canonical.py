@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
 from sepset.base.text import brief
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import check_size
@@ -29,6 +30,7 @@ from sepset.models.model import Model, NamedModel
 from sepset.variables.variable import Discrete
 
 
+@translated
 def canonical_form(
     joint: Table | Model, graph: UndirectedGraph | None = None, *, reference: Mapping[Any, Any] | None = None
 ) -> MarkovNet:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from sepset.base.foreign import translated
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import Factor, check_size, num_entries
 from sepset.factors.table import Table
@@ -20,6 +21,7 @@ from sepset.models.markovnet import MarkovNet
 from sepset.variables.variable import Discrete
 
 
+@translated
 def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
     """The model as a chain graph: one component per CPD, or one per connected component of a Markov network.
 
@@ -49,6 +51,7 @@ def _part(model: MarkovNet, names: set[str]) -> ChainComponent:
     return ChainComponent(own, *(f for f in model.factors if f.scope and f.scope[0].name in names))  # type: ignore[arg-type]
 
 
+@translated
 def maximal_form(net: MarkovNet) -> MarkovNet:
     """The same network with one factor for each maximal clique of its graph, the coarsest factorization.
 
@@ -101,6 +104,7 @@ def maximal_cliques(graph: UndirectedGraph) -> Iterator[tuple[str, ...]]:
             closed = closed | {node}
 
 
+@translated
 def pairwise_form(net: MarkovNet) -> MarkovNet:
     r"""The same distribution with factors of at most two variables.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.base.membership import among
+from sepset.base.memory import uncollected
 from sepset.base.text import listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -64,7 +65,7 @@ class Template(NamedTuple):
         if not isinstance(structure, DAG):
             advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
-        known, coded, notes = _variables(structure, data, variables or ())
+        known, coded, notes = _variables(structure, data, () if variables is None else Variables(variables))
         shared = coded.variables if coded is not None and coded.variables.names == structure.nodes else None
         return cls(default_network(structure, known, notes=notes, shared=shared), coded)
 
@@ -104,8 +105,9 @@ def default_network(
     own = list(map(variables.__getitem__, dag.nodes))
     start, parents = dag.parent_csr
     families = zip(own, itertools.pairwise(start.tolist()), strict=True)
-    cpds = [default_cpd(child, map(own.__getitem__, parents[i:j].tolist())) for child, (i, j) in families]
-    return BayesNet.over(dag, cpds, notes=notes, variables=shared)
+    with uncollected():
+        cpds = [default_cpd(child, map(own.__getitem__, parents[i:j].tolist())) for child, (i, j) in families]
+        return BayesNet.over(dag, cpds, notes=notes, variables=shared)
 
 
 def default_cpd(child: AnyVariable, parents: Iterable[AnyVariable]) -> CPD:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from sepset.base.foreign import translated
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import axis_of, check_scope
@@ -15,6 +16,7 @@ from sepset.factors.moments import Gaussian
 from sepset.variables.variable import Vector
 
 
+@translated
 def joint_gaussian(cpds: Iterable[LinearGaussian]) -> Gaussian:
     r"""The joint normal distribution of a linear Gaussian network, in any order of its CPDs; zero variances allowed.
 

@@ -15,6 +15,7 @@ from sepset.base.equality import same_value
 from sepset.base.foreign import Hinting
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
+from sepset.base.memory import uncollected
 from sepset.base.text import counted
 from sepset.errors import ModelError
 from sepset.graphs.pictures.sketch import Sketched
@@ -112,7 +113,8 @@ class NamedModel(Frozen, Sketched, Tabulated, Hinting):
 
     @lazy
     def _problem(self) -> Problem:
-        return self._build()
+        with uncollected():
+            return self._build()
 
     def problem(self) -> Problem:
         """The normal form that every method takes: variables, factors and conditionals; built once."""

@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Ints
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.errors import ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.variable import Discrete, Real, VariableLike, Vector
@@ -32,7 +32,10 @@ class Variables(Sequence[Discrete | Vector]):
     def __init__(self, parts: Iterable[Discrete | Vector | VariableArray] = ()) -> None:
         if isinstance(parts, Discrete | Vector):
             raise ScopeError(f"Several variables were expected; found one. Use [{parts!r}].")
-        self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
+        try:
+            self.parts: tuple[Discrete | Vector | VariableArray, ...] = tuple(parts)
+        except TypeError:
+            raise ScopeError(f"Several variables were expected; found {brief(parts)}.") from None
         self._single: dict[str, int] = {}
         self._arrays: dict[str, tuple[VariableArray, int]] = {}
         self._is_flat = SINGLE.issuperset(map(type, self.parts))

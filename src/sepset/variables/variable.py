@@ -16,8 +16,8 @@ import numpy as np
 
 from sepset.base.checks import whole
 from sepset.base.frozen import Frozen, fill, setters
-from sepset.base.text import listing, nearest
-from sepset.errors import ModelError, StateError, TooLarge
+from sepset.base.text import brief, listing, nearest
+from sepset.errors import ModelError, ScopeError, StateError, TooLarge
 
 if TYPE_CHECKING:
     from sepset.variables.array import VariableArray
@@ -101,7 +101,10 @@ SIMPLE = frozenset((str, int, bool))
 
 
 def _plain_states(states: Iterable[State]) -> tuple[State, ...]:
-    given = tuple(states)
+    try:
+        given = tuple(states)
+    except TypeError:
+        raise ModelError(f"States are a number of them, or several names; found {brief(states)}.") from None
     return given if SIMPLE.issuperset(map(type, given)) else tuple(map(plain, given))  # type: ignore[arg-type]
 
 
@@ -381,7 +384,11 @@ def listed(variables: OneVariable | Iterable[OneVariable]) -> list[OneVariable]:
     >>> listed("rain"), listed(("rain", Discrete("wet")))
     (['rain'], ['rain', Discrete('wet', (0, 1))])
     """
-    return [variables] if isinstance(variables, _ONE) else list(variables)
+    if isinstance(variables, _ONE):
+        return [variables]
+    if not isinstance(variables, Iterable) or (isinstance(variables, np.ndarray) and not variables.ndim):
+        raise ScopeError(f"Variables are named by one name, or by several in a list; found {brief(variables)}.")
+    return list(variables)
 
 
 _SET_BASE, _SET_INDEX, _SET_LAG, _SET_PART, _SET_NAME, _SET_HASH = setters(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -69,6 +70,7 @@ class Planner:
         self.problem = problem
         self.settings = settings
         self._plans: Cache[EliminationPlan] = Cache(128)
+        self._refusals: Cache[str] = Cache(128)  # no longer search makes hopeless tables fit
 
     @lazy
     def store(self) -> FactorStore:
@@ -135,8 +137,16 @@ class Planner:
         if kind not in ("joint", "group"):
             kind, targets = "marginals", ()
         limit = self.settings.memory if to_run else None
-        key = kind, targets, pattern, effort
-        return self._plans.get(key, lambda: self._made(kind, targets, pattern, limit, effort))
+        key = kind, targets, pattern
+        refused = self._refusals.find(key) if to_run else None
+        if refused is not None:
+            raise TooLarge(refused)
+        try:
+            return self._plans.get((*key, effort), lambda: self._made(kind, targets, pattern, limit, effort))
+        except TooLarge as error:
+            if to_run:
+                self._refusals.get(key, partial(str, error))
+            raise
 
     def _made(
         self, kind: Kind, targets: Positions, pattern: Pattern, limit: int | None, effort: float

@@ -78,7 +78,7 @@ class Question:
     need: int = 0
     pool: WorkspacePool = field(default_factory=WorkspacePool, repr=False)
 
-    @property
+    @lazy
     def contraction(self) -> Contraction:
         """The tensors and steps behind the program."""
         return self.program.contraction

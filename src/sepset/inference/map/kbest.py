@@ -93,9 +93,11 @@ def ranked(prepared: Prepared, evidence: Evidence, over: Sequence[int]) -> Ranki
 
     def make() -> EliminationPlan:
         relevant = problem.relevant(over, observed, touched=touched, constants=True)
-        return make_plan(problem, relevant, method=order, targets=over, observed=observed, last=over, joint=False)
+        return make_plan(
+            problem, relevant, method=order, targets=over, observed=observed, last=over, joint=False, limit=memory
+        )
 
-    key = (tuple(over), observed, touched, id(order) if type(order).__hash__ is None else order)
+    key = (tuple(over), observed, touched, memory, id(order) if type(order).__hash__ is None else order)
     plan = problem.kept.get(PLANS, make, key=key)
     plan.check(memory, ENTRY_BYTES * (2 * plan.total_size + 3 * plan.largest))
     chosen = {problem.variables[v] for v in over}

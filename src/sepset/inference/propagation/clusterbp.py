@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 from sepset.base.checks import whole
+from sepset.base.threads import require_time
 from sepset.errors import ArgumentError
 from sepset.graphs.clusters import ClusterGraph
 from sepset.graphs.graph import UndirectedGraph
@@ -81,15 +82,16 @@ class ClusterBP:
     def assign(self, task: AssignmentTask) -> Found:
         """The assignment decoded from max-product messages, the best on a tree of clusters."""
         task.require_all(self)
-        passing = self._passing(task.wiring, is_max=True)
+        with task.limited():
+            passing = self._passing(task.wiring, is_max=True)
         ended = task.iterated(passing, until=as_until(self.until, MAX_BUDGET))
         beliefs = ClusterBeliefs(passing, ended)
-        if beliefs.log_totals == -math.inf:
+        if ended.num_steps and beliefs.log_totals == -math.inf:
             return Found(
                 task.first_codes()[None], (-math.inf,), bound=-math.inf, status=ended.status, trace=ended.trace
             )
-        found = improved(task.wiring, beliefs.decoded())
-        codes, value = best_of([found, improved(task.wiring, task.first_codes())], task.wiring)
+        decodings = [task.first_codes(), *([beliefs.decoded()] if ended.num_steps else [])]
+        codes, value = best_of([improved(task.wiring, each) for each in decodings], task.wiring)
         is_exact = beliefs.is_forest and beliefs.has_converged
         info = {"seconds": round(ended.seconds, 3), "passes": ended.num_steps, "residual": beliefs.residual}
         guarantee = Guarantee.EXACT if is_exact else Guarantee.LOCAL_OPTIMUM
@@ -121,5 +123,6 @@ class ClusterBP:
         pairs = {(min(a, b), max(a, b)) for scope in scopes for at, a in enumerate(scope) for b in scope[at + 1 :]}
         graph = UndirectedGraph(names, sorted(pairs))
         cards = dict(zip(names, wiring.plugs.cards.tolist(), strict=True))
+        require_time()
         order = elimination_order(graph, cards, method=MinFill()).order
         return join_graph(scopes, order, bound=max(self.bound, 1, *map(len, scopes)))

@@ -20,6 +20,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import log_sum
 from sepset.base.text import listing
+from sepset.base.threads import require_time
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.graphs.clusters import ClusterGraph
@@ -66,6 +67,7 @@ class Clusters:
         homes = tuple(_home(wiring, f, scopes, around) for f in range(wiring.num_factors))
         logs = [np.zeros(_shape(wiring, scope)) for scope in scopes]
         for f, home in enumerate(homes):
+            require_time()
             scope = wiring.scope(f).tolist()
             table = wiring.table(f).transpose(np.argsort(scope, kind="stable"))
             logs[home] += _widened(table, tuple(sorted(scope)), scopes[home])
@@ -167,6 +169,7 @@ class ClusterPassing:
         """All messages forward, and all back."""
         messages, residual, num = list(state), 0.0, len(self.clusters.edges)
         for m in (*range(num), *range(2 * num - 1, num - 1, -1)):
+            require_time()
             change = self._send(m, messages)
             if np.isnan(change):
                 return tuple(messages), Info(-np.inf, np.inf, is_done=True)

@@ -25,10 +25,10 @@ from sepset.inference.compiled.engine import TableEngine
 from sepset.inference.compiled.planner import Pattern, Planner, Positions
 from sepset.inference.compiled.question import Question, compile_greedily, compile_question
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, Workers
-from sepset.inference.plan import make_plan
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.rows.modes import LoadedModes, ModeProgram, mode_program
 from sepset.inference.rows.program import LoadedRows, RowProgram, row_program
-from sepset.problem import Problem
+from sepset.problem import Problem, Relevant
 from sepset.variables.evidence import Evidence
 
 
@@ -282,26 +282,34 @@ class RowCompiler:
             return None
 
     def _question(self, targets: Positions, counted: bool, observed: Positions, masked: Positions) -> Question:
-        problem, settings = self._planner.problem, self._planner.settings
-        order, memory = settings.order, settings.memory
-        hidden = set(observed)
+        planner = self._planner
+        problem, settings, hidden = planner.problem, planner.settings, set(observed)
         asked = [v for v in range(len(problem.variables)) if v not in hidden] if counted else targets
-        kept, limit = targets if len(targets) == 1 else (), memory // costs.LANES[-1]
+        kept = targets if len(targets) == 1 else ()
         relevant = problem.relevant(asked, observed, touched=masked, constants=True)
-        layout, cards, read = self._planner.layout(None), self._planner.cards(None), np.array(targets, np.int64)
         about: dict[str, Any] = {
+            "cards": planner.cards(None),
             "observed": observed,
             "touched": masked,
             "kept": kept,
-            "marginals": read if len(targets) > 1 else None,
+            "marginals": np.array(targets, np.int64) if len(targets) > 1 else None,
             "factors": counted,
-            "memory": limit,
+            "memory": settings.memory // costs.LANES[-1],
         }
-        if order == DEFAULT_ORDER and len(relevant.places) <= SMALL_GRAPH:
+        if settings.order == DEFAULT_ORDER and len(relevant.places) <= SMALL_GRAPH:
             numbers, places = relevant.numbers, relevant.places
-            compiled = compile_greedily(layout, cards=cards, numbers=numbers, hidden=places, **about)
-            question = compiled.question
+            question = compile_greedily(planner.layout(None), numbers=numbers, hidden=places, **about).question
             if question is not None:
                 return question
-        plan = make_plan(problem, relevant, method=order, targets=targets, observed=observed, last=kept, limit=limit)
-        return compile_question(layout, plan, cards=cards, search=0.0, **about)
+        plan = self._plan(relevant, kept, observed, masked)
+        return compile_question(planner.layout(None), plan, search=0.0, **about)
+
+    def _plan(self, relevant: Relevant, kept: Positions, observed: Positions, masked: Positions) -> EliminationPlan:
+        """The plan of rows; that of a single one if it needs the same factors, so that a refusal is for both."""
+        planner, effort = self._planner, costs.ROW_ORDER_PASSES
+        if kept:
+            return planner.plan("joint", kept, Pattern(observed, masked, None), effort=effort)
+        if len(relevant.numbers) == planner.problem.num_factors:
+            return planner.plan("marginals", (), Pattern(observed, (), None), effort=effort)
+        order, memory = planner.settings.order, planner.settings.memory
+        return make_plan(planner.problem, relevant, method=order, observed=observed, limit=memory, effort=effort)

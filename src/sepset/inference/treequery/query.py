@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError
@@ -217,6 +218,7 @@ class CliqueSubtree:
         return f"CliqueSubtree({', '.join(self.scope_names(self.targets))}; {len(self.cliques)} cliques)"
 
 
+@translated
 def tree_query(tree: ClusterTree, targets: Nodes, *, cards: Mapping[str, int]) -> CliqueSubtree:
     r"""The smallest part of a clique tree that covers `targets`, each clique marginalized to what is still needed.
 

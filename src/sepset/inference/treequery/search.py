@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sepset.base.foreign import translated
 from sepset.inference import costs
 from sepset.inference.treequery.orders import MergeOrder, greedy_orders
 from sepset.inference.treequery.query import CliqueSubtree, Subtree, bits
@@ -56,6 +57,7 @@ def _ordered(merges: Merges, whole: Subtree) -> tuple[int, ...]:
     return tuple(reversed(backwards))
 
 
+@translated
 def optimal_merge_order(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
     r"""The cheapest order of all, by dynamic programming over the connected parts of the tree.
 
@@ -183,6 +185,7 @@ class _BestFirst:
         return split.price + self.goals[split.left.nodes].estimate + self.goals[split.right.nodes].estimate
 
 
+@translated
 def best_first_merge_order(
     query: CliqueSubtree,
     *,
@@ -315,6 +318,7 @@ def _replaced(order: MergeOrder, part: Subtree, edges: list[int]) -> Merges:
     return merges
 
 
+@translated
 def choose_merge_order(query: CliqueSubtree, *, budget: int = costs.SPLITS_PER_MERGE_SEARCH) -> MergeOrder:
     """A cheap order within a budget: optimal if that is affordable, and never more expensive than the greedy ones.
 

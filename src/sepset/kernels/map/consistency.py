@@ -6,7 +6,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.wires import AT_LEAST_ONE, PARITY, QUADRATIC, TABLE, Wires
+from sepset.kernels.propagation.wires import AT_LEAST_ONE, PARITY, QUADRATIC, TABLE, Wires, advance
 
 
 @kernel(borrows=True)
@@ -24,11 +24,7 @@ def table_supports(wires: Wires, f: int, live: Bytes, found: Bytes, codes: Ints)
         if holds:
             for s in range(first, last):
                 found[wires.messages[s] + codes[s - first]] = 1
-        for s in range(last - 1, first - 1, -1):
-            codes[s - first] += 1
-            if codes[s - first] < wires.cards[wires.scope[s]]:
-                break
-            codes[s - first] = 0
+        advance(wires, first, last, codes)
 
 
 @kernel(borrows=True)

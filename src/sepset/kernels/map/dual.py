@@ -13,7 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.wires import PARITY, QUADRATIC, TABLE, Wires, pair_value
+from sepset.kernels.propagation.wires import PARITY, QUADRATIC, TABLE, Wires, advance, pair_value
 
 UNIT = 2.0**-52
 """Twice the largest relative error of one addition."""
@@ -40,11 +40,7 @@ def table_best(wires: Wires, unary: Floats, f: int, messages: Floats, codes: Int
                 sizes += abs(message)
         if value > -np.inf:
             best = max(best, value + unit * sizes)
-        for s in range(last - 1, first - 1, -1):
-            codes[s - first] += 1
-            if codes[s - first] < wires.cards[wires.scope[s]]:
-                break
-            codes[s - first] = 0
+        advance(wires, first, last, codes)
     return best
 
 

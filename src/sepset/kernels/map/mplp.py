@@ -17,7 +17,7 @@ import numpy as np
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.propagation.maxima import pair_maxima
-from sepset.kernels.propagation.wires import PARITY, QUADRATIC, TABLE, Wires
+from sepset.kernels.propagation.wires import PARITY, QUADRATIC, TABLE, Wires, advance
 
 
 @kernel(borrows=True)
@@ -51,11 +51,7 @@ def table_marginals(wires: Wires, f: int, h: Floats, codes: Ints, out: Floats) -
         for s in range(first, last):
             at = wires.messages[s] - base + codes[s - first]
             out[at] = max(out[at], value)
-        for s in range(last - 1, first - 1, -1):
-            codes[s - first] += 1
-            if codes[s - first] < wires.cards[wires.scope[s]]:
-                break
-            codes[s - first] = 0
+        advance(wires, first, last, codes)
 
 
 @kernel(borrows=True)

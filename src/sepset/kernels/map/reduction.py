@@ -104,6 +104,20 @@ def neighbors(pool: Pool, i: int) -> int:
 
 
 @kernel(inner=True, borrows=True)
+def advance(pool: Pool, count: int, place: int) -> int:
+    """The next joint state of the listed variables, the last changing fastest, in `CODES`; where its entry is."""
+    for d in range(count - 1, -1, -1):
+        j = pool.variables[LISTED, d]
+        pool.variables[CODES, d] += 1
+        place += pool.variables[JUMPS, d]
+        if pool.variables[CODES, d] < pool.variables[STATES, j + 1] - pool.variables[STATES, j]:
+            break
+        place -= pool.variables[CODES, d] * pool.variables[JUMPS, d]
+        pool.variables[CODES, d] = 0
+    return place
+
+
+@kernel(inner=True, borrows=True)
 def add_spread(pool: Pool, f: int, i: int, count: int, rows: int, out: Floats, start: int) -> None:
     """Add the costs of a function to rows of costs: one row per joint state of the listed variables.
 
@@ -128,16 +142,7 @@ def add_spread(pool: Pool, f: int, i: int, count: int, rows: int, out: Floats, s
     for row in range(rows):
         for x in range(size):
             out[start + row * size + x] += pool.tables[place + x * own]
-        d = count - 1
-        while d >= 0:
-            j = pool.variables[LISTED, d]
-            pool.variables[CODES, d] += 1
-            place += pool.variables[JUMPS, d]
-            if pool.variables[CODES, d] < pool.variables[STATES, j + 1] - pool.variables[STATES, j]:
-                break
-            place -= pool.variables[CODES, d] * pool.variables[JUMPS, d]
-            pool.variables[CODES, d] = 0
-            d -= 1
+        place = advance(pool, count, place)
 
 
 @kernel(inner=True, borrows=True)
@@ -467,14 +472,7 @@ def fill(pool: Pool, starts: Ints, scope: Ints, places: Ints, values: Floats, ca
         place = places[f]
         for k in range(size if not cancel[0] else 0):
             pool.room[k] = -values[place]
-            for d in range(count - 1, -1, -1):
-                j = pool.variables[LISTED, d]
-                pool.variables[CODES, d] += 1
-                place += pool.variables[JUMPS, d]
-                if pool.variables[CODES, d] < pool.variables[STATES, j + 1] - pool.variables[STATES, j]:
-                    break
-                place -= pool.variables[CODES, d] * pool.variables[JUMPS, d]
-                pool.variables[CODES, d] = 0
+            place = advance(pool, count, place)
         add(pool, count, size, 0)
 
 

@@ -51,15 +51,19 @@ class Loose(NamedTuple):
 
 
 @kernel(inner=True, borrows=True)
-def shift(network: Network, tables: Floats, s: int, costs: Floats, first: int) -> None:
-    """Add a cost to all entries of a function by the state of the variable of one slot."""
-    f, step = network.owner[s], network.steps[s]
-    i = network.scope[s]
-    size = network.states[i + 1] - network.states[i]
-    at = network.starts[f]
+def extent(network: Network, s: int) -> tuple[int, int, int, int]:
+    """Where the entries of a slot's function start, its step, its number of states, and how often they repeat."""
+    f, step, i = network.owner[s], network.steps[s], network.scope[s]
+    size, at = network.states[i + 1] - network.states[i], network.starts[f]
     v = network.scope[at]
     blocks = network.steps[at] * (network.states[v + 1] - network.states[v]) // (step * size)
-    place = network.places[f]
+    return network.places[f], step, size, blocks
+
+
+@kernel(inner=True, borrows=True)
+def shift(network: Network, tables: Floats, s: int, costs: Floats, first: int) -> None:
+    """Add a cost to all entries of a function by the state of the variable of one slot."""
+    place, step, size, blocks = extent(network, s)
     for _ in range(blocks):
         for x in range(size):
             cost = costs[first + x]
@@ -71,15 +75,9 @@ def shift(network: Network, tables: Floats, s: int, costs: Floats, first: int) -
 @kernel(inner=True, borrows=True)
 def collect(network: Network, tables: Floats, s: int, costs: Floats, first: int) -> None:
     """The least cost of a function at each state of the variable of one slot."""
-    f, step = network.owner[s], network.steps[s]
-    i = network.scope[s]
-    size = network.states[i + 1] - network.states[i]
-    at = network.starts[f]
-    v = network.scope[at]
-    blocks = network.steps[at] * (network.states[v + 1] - network.states[v]) // (step * size)
+    place, step, size, blocks = extent(network, s)
     for x in range(size):
         costs[first + x] = np.inf
-    place = network.places[f]
     for _ in range(blocks):
         for x in range(size):
             least = costs[first + x]

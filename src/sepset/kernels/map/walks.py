@@ -63,23 +63,6 @@ def depths(wires: Wires, factors: Ints, roots: Ints, queue: Ints, out: Ints) -> 
 
 
 @kernel(borrows=True)
-def component(wires: Wires, factors: Ints, root: int, seen: Bytes, queue: Ints) -> int:
-    """The unseen variables that are joined to the root by unseen variables, into `queue`; their number."""
-    queue[0], seen[root], count, at = root, 1, 1, 0
-    while at < count:
-        i = queue[at]
-        at += 1
-        for place in range(wires.degrees[i], wires.degrees[i + 1]):
-            f = factors[wires.slots[place]]
-            for s in range(wires.starts[f], wires.starts[f + 1]):
-                j = wires.scope[s]
-                if not seen[j]:
-                    queue[count], seen[j] = j, 1
-                    count += 1
-    return count
-
-
-@kernel(borrows=True)
 def part_value(
     wires: Wires, unary: Floats, factors: Ints, members: Ints, owners: Ints, stamp: int, codes: Ints, loss: float
 ) -> float:
@@ -124,7 +107,7 @@ def exchange(
     for root in range(len(codes)):
         if seen[root]:
             continue
-        members = queue[: component(wires, factors, root, seen, queue)]
+        members = queue[: grow(wires, factors, root, seen, queue)]
         before = part_value(wires, unary, factors, members, owners, stamp + 1, codes, loss)
         swap(members, codes, other)
         after = part_value(wires, unary, factors, members, owners, stamp + 2, codes, loss)

@@ -17,8 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.kernels.kernel import kernel
-from sepset.kernels.propagation.messages import advance
-from sepset.kernels.propagation.wires import POTTS, Wires
+from sepset.kernels.propagation.wires import POTTS, Wires, advance
 
 
 def _pass_work(wires: Wires, *_: object) -> float:
@@ -94,7 +93,7 @@ def table_sums(wires: Wires, values: Floats, f: int, h: Floats, out: Floats, cod
             for t in range(first, last):
                 value *= h[wires.messages[t] - base + codes[t - first]] if t != s else 1.0
             out[wires.messages[s] - base + codes[s - first]] += value
-        advance(wires, f, codes)
+        advance(wires, first, last, codes)
 
 
 @kernel(borrows=True, reassociate=True)

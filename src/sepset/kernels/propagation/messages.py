@@ -18,7 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.kernels.kernel import kernel
 from sepset.kernels.propagation.maxima import distance_maxima, largest, potts_maxima
-from sepset.kernels.propagation.wires import PARITY, POTTS, QUADRATIC, TABLE, Wires, pair_value
+from sepset.kernels.propagation.wires import PARITY, POTTS, QUADRATIC, TABLE, Wires, advance, pair_value
 
 
 @kernel(borrows=True)
@@ -127,17 +127,6 @@ def constraint_messages(wires: Wires, f: int, h: Floats, is_max: bool, out: Floa
 
 
 @kernel(borrows=True)
-def advance(wires: Wires, f: int, codes: Ints) -> None:
-    """The codes of the next entry of a factor's table."""
-    first = wires.starts[f]
-    for s in range(wires.starts[f + 1] - 1, first - 1, -1):
-        codes[s - first] += 1
-        if codes[s - first] < wires.cards[wires.scope[s]]:
-            return
-        codes[s - first] = 0
-
-
-@kernel(borrows=True)
 def table_messages(
     wires: Wires, f: int, power: float, h: Floats, is_max: bool, out: Floats, room: Floats, codes: Ints
 ) -> None:
@@ -161,7 +150,7 @@ def table_messages(
                         out[at] = max(out[at], value - h[at])
                     else:
                         room[at] += math.exp(value - h[at] - out[at])
-            advance(wires, f, codes)
+            advance(wires, first, last, codes)
     if not is_max:
         for x in range(wires.messages[last] - base):
             out[x] += math.log(room[x]) if room[x] > 0.0 else 0.0

@@ -54,6 +54,16 @@ class Wires(NamedTuple):
     limits: Floats
 
 
+@kernel(inner=True, borrows=True)
+def advance(wires: Wires, first: int, last: int, codes: Ints) -> None:
+    """The codes of the next entry of the table of a factor with these slots."""
+    for s in range(last - 1, first - 1, -1):
+        codes[s - first] += 1
+        if codes[s - first] < wires.cards[wires.scope[s]]:
+            break
+        codes[s - first] = 0
+
+
 @kernel(work=sizes, borrows=True)
 def sort_slots(scope: Ints, degrees: Ints, slots: Ints) -> None:
     """List the slots of each variable in order; `degrees` has one entry per variable and one more, all zero."""

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import one_of, row_weights
+from sepset.base.foreign import translated
 from sepset.base.leastsquares import least_squares
 from sepset.base.text import listing
 from sepset.cpds.lineargaussian import LinearGaussian
@@ -34,6 +35,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
+@translated
 def discriminant_analysis(
     data: object,
     target: VariableLike,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.foreign import translated
 from sepset.errors import ModelError, NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.labels import name_of
@@ -16,6 +17,7 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
+@translated
 def latent_class(
     variables: Iterable[AnyVariable], classes: int, *, name: str = "class", correlated: bool = False
 ) -> BayesNet:
@@ -64,6 +66,7 @@ def latent_class(
     return BayesNet(*cpds)
 
 
+@translated
 def ordered_states(model: BayesNet, hidden: VariableLike) -> BayesNet:
     r"""The same network with the states of a hidden root in order of falling probability.
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
@@ -28,6 +29,7 @@ from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
+@translated
 def naive_bayes(target: VariableLike, features: Iterable[VariableLike]) -> DAG:
     """The graph with an edge from the class to every feature.
 
@@ -47,6 +49,7 @@ def naive_bayes(target: VariableLike, features: Iterable[VariableLike]) -> DAG:
     return DAG([root, *leaves], [(root, leaf) for leaf in leaves])
 
 
+@translated
 def tree_augmented(
     data: object,
     target: VariableLike,

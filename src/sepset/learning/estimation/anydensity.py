@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import row_weights
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.errors import ArgumentError, DataError
 from sepset.factors.labels import in_rows
@@ -54,6 +55,7 @@ class MaximumLikelihoodResult(Assessment):
         return Shown(("coordinate", "value"), rows, title, str(self.status))
 
 
+@translated
 def maximum_likelihood(
     log_density: Callable[[Floats, Any], ArrayLike],
     data: Any,

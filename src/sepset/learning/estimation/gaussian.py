@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number, one_of, row_weights
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.leastsquares import COLLINEAR, least_squares
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.penalized import PERFECT, smallest_variances
@@ -62,6 +63,7 @@ def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None =
     return Scatter(moments.total, moments.mean, moments.scatter)
 
 
+@translated
 def fit_gaussian(
     data: object | Scatter,
     variables: Reals,
@@ -142,6 +144,7 @@ class LineFit(Assessment):
         return self.cpd._shown()._replace(caption=known)
 
 
+@translated
 def fit_regression(
     data: object | Scatter,
     child: Vector | str,
@@ -203,6 +206,7 @@ def _scope(variables: Reals) -> tuple[Vector, ...]:
     return continuous_scope(Real(v) if isinstance(v, str) else v for v in listed(variables))
 
 
+@translated
 def conditional_regression(
     joint: Gaussian, child: VariableLike, *, given: Iterable[VariableLike] = ()
 ) -> LinearGaussian:

@@ -14,12 +14,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from sepset.base.checks import one_of, whole
+from sepset.base.foreign import translated
 from sepset.cpds.cpd import CPD
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
 
 
+@translated
 def meta_network(net: BayesNet, num_rows: int, *, parameters: Literal["blocks", "contexts"] = "blocks") -> DAG:
     """The graph of parameters and rows: `theta[grade]` above `grade[0]`, `grade[1]`, and so on.
 
@@ -49,6 +51,7 @@ def meta_network(net: BayesNet, num_rows: int, *, parameters: Literal["blocks", 
     return DAG([*above, *rows], edges)
 
 
+@translated
 def irrelevant_parameters(net: BayesNet) -> Callable[[str, Mapping[str, Any]], list[str]]:
     """For each node of a meta-network by contexts, the parameters that its parents' states switch off.
 

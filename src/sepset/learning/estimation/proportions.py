@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, one_of
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.errors import DataError
 from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment
@@ -52,6 +53,7 @@ class ConfidenceInterval(Assessment):
         return Shown(("low", "high", "level", "kind"), [cells], "Confidence interval of a proportion", words=0)
 
 
+@translated
 def proportion_interval(
     successes: float, trials: float, *, level: float = 0.95, kind: IntervalKind = "wilson"
 ) -> ConfidenceInterval:
@@ -82,6 +84,7 @@ def proportion_interval(
     return ConfidenceInterval(float(low), float(high), level, kind, guarantees={"coverage": coverage})
 
 
+@translated
 def interval_coverage(
     trials: int, proportion: ArrayLike, *, level: float = 0.95, kind: IntervalKind = "wilson"
 ) -> Floats:
@@ -111,6 +114,7 @@ def interval_coverage(
     return np.asarray(np.where((low <= p) & (p <= high), np.exp(logs), 0.0).sum(axis=-1))
 
 
+@translated
 def rows_needed(
     half_width: float,
     level: float = 0.95,

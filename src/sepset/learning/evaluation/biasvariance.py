@@ -14,6 +14,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator, one_of, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
+from sepset.base.memory import check_rows_fit
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset, bind
 from sepset.engine.default import DEFAULT_METHOD
@@ -63,6 +65,7 @@ class BiasVarianceResult(Assessment):
         return Shown(("part", "mean loss"), [(name, f"{value:.6g}") for name, value in parts])
 
 
+@translated
 def bias_variance(
     procedure: Procedure,
     data: object,
@@ -111,6 +114,7 @@ def bias_variance(
     """
     one_of("loss", loss, LOSSES)
     whole("repeats", repeats, least=2)
+    check_rows_fit(repeats * whole("num_rows", num_rows, least=1), 8)
     rng = generator(seed)
     truth = data if isinstance(data, BayesNet) else None
     source = None if truth is not None else as_dataset(data)
@@ -134,6 +138,8 @@ def bias_variance(
 
 def _resampled(data: Dataset | None, num_rows: int, rng: np.random.Generator) -> Dataset:
     assert data is not None
+    if not data.num_rows:
+        raise DataError("Training sets are drawn from rows of data; there are none.")
     return data.take(rng.integers(0, data.num_rows, num_rows))
 
 

@@ -95,6 +95,7 @@ class CalibrationResult(Assessment):
         return Shown(("predicted", "observed", "rows"), rows, self.what, caption)
 
 
+@translated
 def reliability_curve(
     probabilities: ArrayLike,
     outcomes: ArrayLike,

@@ -19,6 +19,7 @@ from sepset.base.axes import axes_of
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
+from sepset.base.memory import check_rows_fit
 from sepset.data.dataset import Dataset
 from sepset.engine.kept import engine_for
 from sepset.errors import DataError, NotApplicable, TooLarge
@@ -130,12 +131,14 @@ def goodness_of_fit(
     0.02
     """
     whole("num_draws", num_draws, least=1)
+    check_rows_fit(num_draws, 8)
     rng = generator(seed)
     engine = engine_for(model, method)
     rows = engine.rows(data)
     if not weights_of(rows).sum() > 0:
         raise DataError("Goodness of fit needs rows that count; there are none.")
     measured = partial(mean_log_loss, method=method) if statistic is None else statistic
+    value = float(measured(model, rows))
     draws = np.empty(num_draws)
     for place in range(num_draws):
         drawn = _masked_like(model.sample(rows.num_rows, rng), rows)
@@ -145,7 +148,6 @@ def goodness_of_fit(
     deviation = math.sqrt(moments.variance / max(rows.num_rows, 1))
     what = "mean log-loss (nats)" if statistic is None else getattr(statistic, "__name__", "statistic")
     guarantees = {"statistic": computed(engine), "p_value": Guarantee.ESTIMATE}
-    value = float(measured(model, rows))
     return GoodnessOfFitResult(
         value,
         draws,

@@ -13,17 +13,20 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.logarithms import LOG_2PI
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
+from sepset.graphs.ordering import OrderingMethod
 from sepset.inference.method import dense, elimination_settings
+from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.rewriting import functional
 from sepset.learning.assessment import Assessment
 from sepset.models.bayesnet import BayesNet
-from sepset.problem import Problem
+from sepset.problem import Problem, Relevant
 from sepset.variables.universe import Variables
 
 
@@ -39,6 +42,7 @@ class LogMoments(Assessment):
         return Shown((), rows, "The log probability of a row, in nats")
 
 
+@translated
 def log_probability_moments(model: BayesNet) -> LogMoments:
     r"""The exact mean $-H(P)$ and variance of $\log P(\mathbf x)$ under a network, in nats.
 
@@ -65,8 +69,7 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     _check(engine.prepared.problem)
     problem = functional(engine.prepared.problem)
     lines = _lines(problem)
-    plan = engine.method.prepare(_of_states(problem, lines)).plan((), ())
-    plan.check(elimination_settings(engine.method)[1])
+    plan = _plan(_of_states(problem, lines), *elimination_settings(engine.method))
     items = [
         _Polynomial.of_line(lines[n]) if n in lines else _Polynomial.of(f) for n, f in enumerate(problem.factors())
     ]
@@ -79,8 +82,18 @@ def log_probability_moments(model: BayesNet) -> LogMoments:
     return LogMoments(mean, max(float(total.parts[2]) - mean**2, 0.0))
 
 
+def _plan(states: Problem, order: OrderingMethod, memory: int) -> EliminationPlan:
+    """The elimination of all variables; raises if its tables do not fit."""
+    everything = Relevant(np.arange(states.num_factors), np.arange(len(states.variables)))
+    plan = make_plan(states, everything, method=order, limit=memory)
+    plan.check(memory)
+    return plan
+
+
 def _check(problem: Problem) -> None:
     """Raise if a real variable is not that of a linear Gaussian."""
+    if problem.variables.all_discrete:
+        return
     chosen = {problem.conditionals[form.group].child for form in problem.forms}  # by the question: no regressions
     for group in problem.conditionals:
         variable = problem.variables[group.child]

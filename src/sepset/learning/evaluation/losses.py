@@ -18,6 +18,7 @@ from sepset.base.arraytypes import AnyInts, Floats
 from sepset.base.checks import one_of
 from sepset.base.display import Plain, Shown, Worded
 from sepset.base.entries import Answers
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
 from sepset.base.progress import Bar
 from sepset.base.text import nearest
@@ -394,6 +395,7 @@ def of_loss(risks: Mapping[Loss, R], loss: Loss) -> R:
     raise ScopeError(f"No loss is called {loss.name!r}.{nearest(loss.name, [known.name for known in risks])}")
 
 
+@translated
 def evaluate(
     model: Model | Engine,
     data: object,

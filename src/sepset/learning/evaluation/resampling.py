@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction, generator, one_of, row_weights, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
+from sepset.base.memory import check_rows_fit
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
 from sepset.errors import DataError, ScopeError
@@ -109,6 +111,7 @@ class BootstrapResult(Assessment):
         return low, high
 
 
+@translated
 def bootstrap(
     data: object,
     statistic: Callable[[Dataset], float],
@@ -140,7 +143,7 @@ def bootstrap(
     rng = generator(seed)
     rows = as_dataset(data)
     size = _at_least_one(rows.num_rows)
-    whole("num_draws", num_draws, least=1)
+    check_rows_fit(whole("num_draws", num_draws, least=1), 8)
     draws = np.array([statistic(rows.take(rng.integers(0, size, size))) for _ in range(num_draws)], np.float64)
     every = np.arange(size)
     left = [statistic(rows.take(np.delete(every, m))) for m in range(size)] if jackknife else []
@@ -149,6 +152,7 @@ def bootstrap(
     )
 
 
+@translated
 def bootstrap_mean(
     values: ArrayLike,
     weights: ArrayLike | None = None,
@@ -173,7 +177,7 @@ def bootstrap_mean(
     True
     """
     rng = generator(seed)
-    whole("num_draws", num_draws, least=1)
+    check_rows_fit(whole("num_draws", num_draws, least=1), 8)
     numbers = np.asarray(values, np.float64)
     share = np.ones(len(numbers)) if weights is None else row_weights(weights, len(numbers))
     size = _at_least_one(len(numbers))
@@ -249,6 +253,7 @@ EXHAUSTIVE = 13
 """Rows up to which every pattern of signs is tried."""
 
 
+@translated
 def paired_comparison(
     first: ArrayLike, second: ArrayLike, *, num_draws: int = 9999, seed: int | np.random.Generator = 0
 ) -> PairedComparisonResult:
@@ -277,7 +282,7 @@ def paired_comparison(
             f"shapes {ours.shape} and {theirs.shape}. Those of an evaluation are evaluation[loss].rows."
         )
     d = ours - theirs
-    whole("num_draws", num_draws, least=1)
+    check_rows_fit(whole("num_draws", num_draws, least=1), 8)
     exact = len(d) <= EXHAUSTIVE
     sums, sizes = _all_subsets(d) if exact else _random_subsets(d, num_draws, generator(seed))
     extreme = np.abs(d.sum() - 2.0 * sums) >= abs(d.sum()) * (1.0 - 1e-12)
@@ -343,6 +348,7 @@ class PermutationTestResult(Assessment):
         return low, high
 
 
+@translated
 def permutation_test(
     data: object,
     statistic: Callable[[Dataset], float],
@@ -371,7 +377,7 @@ def permutation_test(
     True
     """
     rng = generator(seed)
-    whole("num_draws", num_draws, least=1)
+    check_rows_fit(whole("num_draws", num_draws, least=1), 8)
     rows = as_dataset(data)
     draws = [statistic(shuffled(rows, column, rng)) for _ in range(num_draws)]
     guarantees = {"statistic": Guarantee.EXACT, "p_value": Guarantee.ESTIMATE}

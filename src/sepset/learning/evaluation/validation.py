@@ -256,6 +256,7 @@ def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
     return procedures
 
 
+@translated
 def train_and_test(
     procedure: Procedure, train: object, *losses: Loss, test: object, method: Method | None = None
 ) -> Evaluation:
@@ -315,6 +316,7 @@ class Selection(Assessment):
         return Shown(("candidate", "pooled risk", "standard error"), rows, f"best: {self.name}")
 
 
+@translated
 def select_learner(
     candidates: Mapping[str, Procedure],
     data: object,
@@ -398,6 +400,7 @@ class NestedValidation(Assessment):
         )
 
 
+@translated
 def nested_cross_validate(
     candidates: Mapping[str, Procedure],
     data: object,

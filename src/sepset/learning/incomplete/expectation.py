@@ -167,7 +167,8 @@ def _engine(blocks: Blocks, inference: Method | None) -> Bound:
     if inference is not None and not offers(inference, "prepare", "promises"):
         raise ArgumentError(f"inference= takes a method such as CliqueTree(); found {inference!r}.")
     forms = [own.engine_form for own in blocks.forms]
-    return Bound(blocks.template.with_parameters(forms), inference)
+    is_own = all(form is cpd for form, cpd in zip(forms, blocks.template.cpds, strict=True))
+    return Bound(blocks.template if is_own else blocks.template.with_parameters(forms), inference)
 
 
 def _weighted(rows: EvidenceRows, weights: Floats | None) -> tuple[EvidenceRows, Floats, Ints]:

@@ -22,12 +22,14 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, generator, one_of
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.memory import machine_memory
+from sepset.base.text import brief, listing, readable
 from sepset.cpds.cpd import CPD
 from sepset.data.missingness import MissingPatternsResult
 from sepset.engine.engine import Engine
-from sepset.errors import ModelError, NotApplicable, TooLarge
+from sepset.errors import ModelError, NotApplicable, ScopeError, TooLarge
 from sepset.factors.algebra import num_entries
 from sepset.factors.labels import name_of
 from sepset.inference.result import Guarantee
@@ -212,6 +214,7 @@ class FreeParameters:
         return found.log_partition, np.concatenate(parts)
 
 
+@translated
 def identifiability(
     model: BayesNet,
     observed: Observed,
@@ -242,6 +245,7 @@ def identifiability(
     """
     one_of("at", at, ("random", "model"))
     sets = _sets(model, observed)
+    _check_size(model, sets)
     rng = generator(seed)
     own = FreeParameters(model)
     point = own if at == "model" else FreeParameters(own.random(rng))
@@ -262,6 +266,7 @@ def identifiability(
     )
 
 
+@translated
 def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float = 0.01, seed: Seed = 0) -> BayesNet:
     r"""Another network with the same distribution of what is observed, near this one: a step along the ridge.
 
@@ -285,8 +290,10 @@ def equivalent_neighbor(model: BayesNet, observed: Observed, *, distance: float 
     0.5
     """
     rng = generator(seed)
+    sets = _sets(model, observed)
+    _check_size(model, sets)
     point = FreeParameters(model)
-    outcomes, is_exact = _outcomes(point, _sets(model, observed), rng)
+    outcomes, is_exact = _outcomes(point, sets, rng)
     if not is_exact:
         raise NotApplicable(f"What is observed has more than {OUTCOMES} joint states; observe fewer variables.")
     target, jacobian = _map(point, outcomes)
@@ -322,7 +329,31 @@ def _sets(model: BayesNet, observed: Observed) -> list[tuple[int, ...]]:
         listed = [observed] if isinstance(observed, str) else list(observed)
     single = all(isinstance(item, str | Discrete | Vector) for item in listed)
     groups = [listed] if single else listed
+    if not all(isinstance(group, Iterable) for group in groups):
+        raise ScopeError(f"observed= names variables, or several sets of them; found {brief(listed)}.")
     return list(dict.fromkeys(tuple(sorted({model.variables.id(v) for v in group})) for group in groups))
+
+
+def _check_size(model: BayesNet, sets: Sequence[tuple[int, ...]]) -> None:
+    """Raise if the Jacobian, and the square matrix of its singular vectors, do not fit in memory."""
+    number, room = model.num_parameters, machine_memory()
+    rows = min(_num_outcomes(model, sets), 2 * _num_drawn(number, sets))
+    need = 8 * number * (rows + number)
+    if need > room:
+        raise TooLarge(
+            f"The derivatives of {rows:,} outcomes by {number:,} parameters need about {readable(need)}, more memory "
+            f"than is available ({readable(room)}). Ask about a smaller network."
+        )
+
+
+def _num_outcomes(model: BayesNet, sets: Sequence[tuple[int, ...]]) -> int:
+    """The number of joint states of all sets."""
+    return sum(math.prod(model.variables.cards[list(members)].tolist()) for members in sets)
+
+
+def _num_drawn(num_parameters: int, sets: Sequence[tuple[int, ...]]) -> int:
+    """The number of rows drawn at the parameters, and again of those drawn uniformly: as many for each set."""
+    return len(sets) * -(-(2 * num_parameters + 50) // len(sets)) if sets else 0
 
 
 def _outcomes(
@@ -330,13 +361,13 @@ def _outcomes(
 ) -> tuple[list[dict[int, int]], bool]:
     """All joint states of each set, or a sample of them."""
     cards = [int(card) for card in point.model.variables.cards]
-    if sum(math.prod(cards[v] for v in s) for s in sets) <= OUTCOMES:
+    if _num_outcomes(point.model, sets) <= OUTCOMES:
         return [
             dict(zip(s, states, strict=True))
             for s in sets
             for states in itertools.product(*(range(cards[v]) for v in s))
         ], True
-    num_rows = len(sets) * -(-(2 * len(point) + 50) // len(sets))
+    num_rows = _num_drawn(len(point), sets)
     likely = point.model.sample(num_rows, rng).matrix()
     spread = rng.integers(0, cards, (num_rows, len(cards)))  # rare contexts are met as often as others
     pairs = itertools.chain.from_iterable(zip(itertools.cycle(sets), rows, strict=False) for rows in (likely, spread))

@@ -19,6 +19,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import Seed, generator, one_of, whole
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.export import frame_columns, library_of, with_cells
@@ -115,6 +116,7 @@ def _only(datasets: tuple[Dataset, ...]) -> Dataset:
     return datasets[0]
 
 
+@translated
 def impute(
     model: Model | Sequence[Model],
     data: object,

@@ -30,6 +30,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Ints
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.data.dataset import Dataset
 from sepset.data.missingness import patterns_of
 from sepset.data.sources import as_dataset
@@ -88,6 +89,7 @@ class MCARTestResult(Assessment):
         return Shown((), rows, "Are cells missing completely at random?", "" if self._is_settled else "not converged")
 
 
+@translated
 def mcar_test(data: object, variables: Iterable[VariableLike] | None = None) -> MCARTestResult:
     """The test of the hypothesis that cells are missing completely at random.
 
@@ -134,6 +136,8 @@ def _tested(statistic: float, freedom: float, num_patterns: int, status: Status)
 
 
 def _little(rows: Dataset) -> MCARTestResult:
+    if not rows.num_rows or not len(rows.variables):
+        raise DataError("The test compares the rows of patterns; there are none.")
     columns = [column for v in rows.variables for column in _numbers(rows, v)]
     values = np.stack(columns, axis=1) if columns else np.zeros((0, 0))
     parts = pattern_moments(values, rows.weights)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Bools
 from sepset.base.checks import generator
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing, nearest
 from sepset.cpds.table import TableCPD
@@ -32,6 +33,7 @@ Probability: TypeAlias = float | ArrayLike | Mapping[Any, float] | Callable[...,
 """A number, an array over states, a mapping from states, or a function of columns."""
 
 
+@translated
 def observability_indicator(variable: AnyVariable) -> Discrete:
     r"""The variable $O_X$ that says whether $X$ is observed.
 
@@ -98,6 +100,7 @@ class Hiding:
         return rng.random(rows.num_rows) >= chance
 
 
+@runtime_checkable
 class Mechanism(Protocol):
     """A rule by which cells go missing."""
 
@@ -233,6 +236,7 @@ class _Rows:
             )
 
 
+@translated
 def hide_cells(data: object, mechanism: Mechanism, *, seed: int | np.random.Generator = 0) -> Dataset:
     r"""The rows with cells hidden by a mechanism: $Y_i = X_i$ where $O_i$ holds, and missing elsewhere.
 

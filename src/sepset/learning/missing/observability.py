@@ -21,6 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator
+from sepset.base.foreign import translated
 from sepset.base.membership import without
 from sepset.base.text import nearest
 from sepset.cpds.deterministic import DeterministicCPD
@@ -46,6 +47,7 @@ TOLERANCE = 1e-12
 """Probabilities nearer than this are equal."""
 
 
+@translated
 def observed_version(variable: Discrete) -> Discrete:
     r"""The variable $Y_X$ that is seen, with values $\mathrm{Val}(X) \cup \{?\}$.
 
@@ -148,6 +150,7 @@ class ObservabilityModel:
         return joint.project(seen).align(seen)
 
 
+@translated
 def is_mcar(model: ObservabilityModel, *, by: By = "enumeration") -> bool:
     r"""Whether cells are missing completely at random, $P_{\text{missing}} \models (\mathbf O \perp \mathbf X)$.
 
@@ -175,6 +178,7 @@ def is_mcar(model: ObservabilityModel, *, by: By = "enumeration") -> bool:
     return all(_is_constant(part, support, axes) for _, part in _each_mask(chance, support.ndim))
 
 
+@translated
 def is_mar(model: ObservabilityModel, *, by: By = "enumeration") -> bool:
     r"""Whether cells are missing at random: in each row seen, hiding did not depend on the hidden values.
 

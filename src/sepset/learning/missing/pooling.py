@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import fraction
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.errors import DataError
 from sepset.factors.labels import in_rows
@@ -100,6 +101,7 @@ class PooledEstimate(Assessment):
         return Shown((), [*rows, ("copies", str(self.copies))], "Pooled estimate")
 
 
+@translated
 def pool_estimates(
     estimates: ArrayLike, variances: ArrayLike, *, complete_freedom: float | None = None
 ) -> PooledEstimate:

@@ -18,6 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import one_of
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
@@ -78,6 +79,7 @@ class CaseWeights(Assessment):
         return Shown((), rows, "Weights of complete cases")
 
 
+@translated
 def inverse_probability_weights(
     data: object,
     variables: VariableLike | Iterable[VariableLike],

@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import generator, number, whole
 from sepset.base.display import Report, Shown
+from sepset.base.foreign import translated
 from sepset.base.text import counted, described
 from sepset.errors import ArgumentError, DataError, ScopeError
 from sepset.inference.result import Guarantee, Guarantees, Result
@@ -75,6 +76,7 @@ class RankingScores(Report, Result, Mapping[str, float]):
         return Shown(("score", "mean", "standard error"), rows, f"{counted(self.num_users, 'user')}, k={self.k}", told)
 
 
+@translated
 def evaluate_ranking(
     recommender: Recommender,
     baskets: Any,

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import number, whole
+from sepset.base.foreign import translated
 from sepset.base.text import brief
 from sepset.errors import ArgumentError
 
 
+@translated
 def half_life_utility(relevant: Sequence[bool] | Bools, *, half_life: float = 5.0) -> float:
     r"""The expected utility of a list to a user who may stop at any item.
 
@@ -37,6 +39,7 @@ def half_life_utility(relevant: Sequence[bool] | Bools, *, half_life: float = 5.
     return float((marks * 0.5 ** (np.arange(len(marks)) / (half_life - 1.0))).sum())
 
 
+@translated
 def precision_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     r"""The share of the first `k` positions that is relevant: $\frac1k \sum_{j \le k} r_j$.
 
@@ -51,6 +54,7 @@ def precision_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     return float(_marks(relevant)[: whole("k", k, least=1)].sum() / k)
 
 
+@translated
 def recall_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     r"""The share of the relevant items that is in the first `k` positions; NaN if none is relevant.
 
@@ -64,6 +68,7 @@ def recall_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     return float(marks[: whole("k", k, least=1)].sum() / marks.sum()) if marks.any() else float("nan")
 
 
+@translated
 def ndcg_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     r"""The normalized discounted cumulative gain of the first `k` positions; NaN if no item is relevant.
 
@@ -84,6 +89,7 @@ def ndcg_at(relevant: Sequence[bool] | Bools, k: int) -> float:
     return float((marks * gains)[:size].sum() / ideal)
 
 
+@translated
 def mean_rank(relevant: Sequence[bool] | Bools) -> float:
     r"""The mean position of the relevant items, $\frac1R \sum_j r_j\, j$; NaN if none is relevant.
 
@@ -97,6 +103,7 @@ def mean_rank(relevant: Sequence[bool] | Bools) -> float:
     return float((np.flatnonzero(marks) + 1).mean()) if marks.any() else float("nan")
 
 
+@translated
 def roc_area(scores: ArrayLike, relevant: Sequence[bool] | Bools) -> float:
     """The probability that a relevant item has a larger score than another one; ties count half.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
@@ -82,6 +83,7 @@ class Recovery(Assessment):
         return Shown(("part", "precision", "recall", "F1"), rows, f"structural Hamming distance {self.distance}")
 
 
+@translated
 def compare(truth: DAG | MixedGraph | UndirectedGraph, learned: DAG | MixedGraph | UndirectedGraph) -> Recovery:
     """How much of a true graph a learned one recovers, counted between their I-equivalence classes.
 
@@ -132,6 +134,7 @@ def _turned(truth: Graph, learned: Graph) -> int:
     return len(joined[0] & joined[1])
 
 
+@translated
 def feature_confidence(
     learn: Callable[[Dataset], DAG],
     data: Dataset,

@@ -11,6 +11,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG, UndirectedGraph
@@ -63,6 +64,7 @@ class EdgeRecoveryResult(Assessment):
         return Shown((), rows, "probabilities of edges")
 
 
+@translated
 def edge_recovery(truth: DAG | UndirectedGraph, found: RatedEdges, *, is_directed: bool = False) -> EdgeRecoveryResult:
     """How well probabilities of edges tell the edges of a true graph from other pairs.
 

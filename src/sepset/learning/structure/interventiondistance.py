@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.text import listing
 from sepset.errors import ModelError, TooLarge
 from sepset.graphs.equivalence import is_cpdag, meek_rules
@@ -55,6 +56,7 @@ class InterventionDistanceResult(Assessment):
         return Shown(("cause", "effect") if self.wrong else (), list(self.wrong), title, words=2)
 
 
+@translated
 def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> InterventionDistanceResult:
     """The structural intervention distance of a learned graph, or its bounds over a learned class, from the truth.
 

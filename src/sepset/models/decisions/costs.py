@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Ints
+from sepset.base.foreign import translated
 from sepset.errors import ArgumentError
 
 DECLINED = -1
 """The code of the action to decline: no decision is made for the row."""
 
 
+@translated
 def cost_threshold(false_positive: float, false_negative: float) -> float:
     r"""The probability above which acting on an event is cheaper than not: $c_{fp} / (c_{fp} + c_{fn})$.
 
@@ -33,6 +35,7 @@ def cost_threshold(false_positive: float, false_negative: float) -> float:
     return false_positive / (false_positive + false_negative)
 
 
+@translated
 def least_cost_action(
     probabilities: ArrayLike, costs: ArrayLike | None = None, *, decline: float | None = None
 ) -> Ints:

@@ -35,3 +35,36 @@ def test_what_is_refused() -> None:
         ss.learn_structure(rows, method=method, constraints=ss.structure.Constraints(max_parents=1))
     with pytest.raises(NotApplicable, match="another name"):
         ss.learn_structure({"cluster": [0, 1]}, method=method)
+
+
+def test_clusters_of_states_and_numbers():
+    """Two clusters in a column of states and two of numbers, and two columns that are about nothing.
+
+    The score is that of the mixture, summed by hand from the parameters that were found.
+    """
+    rng, size = np.random.default_rng(2), 300
+    cluster = rng.integers(0, 2, size)
+    rows = {
+        "state": np.where(rng.random(size) < 0.85, cluster, 1 - cluster).astype(str),
+        "high": 3.0 * cluster + rng.normal(size=size),
+        "wide": np.where(cluster, 4.0, 0.5) * rng.normal(size=size),
+        "coin": rng.integers(0, 2, size).astype(str),
+        "noise": rng.normal(size=size),
+    }
+    rows["high"][:20] = np.nan
+    found = ss.learn_structure(rows, method=ss.structure.SelectiveClustering(2))
+    assert sorted(found.dag.children("cluster")) == ["high", "state", "wide"]
+    logs = np.log(found.model.cpd("cluster").values)[:, None] + np.zeros(size)
+    for name in ("high", "wide"):
+        cpd = found.model.cpd(name)
+        for k in range(2):
+            mean, variance = cpd.intercept[k].item(), cpd.covariance[k].item()
+            density = -0.5 * (np.log(2 * np.pi * variance) + (rows[name] - mean) ** 2 / variance)
+            logs[k] += np.nan_to_num(density, nan=0.0)
+    logs += np.log(found.model.cpd("state").values)[:, (rows["state"] == "1").astype(int)]
+    alone = np.log(found.model.cpd("coin").values)[(rows["coin"] == "1").astype(int)].sum()
+    noise = rows["noise"]
+    alone += -0.5 * size * (np.log(2 * np.pi * noise.var()) + 1)
+    parameters = 1 + 2 + 4 + 4 + 1 + 2
+    score = np.logaddexp(*logs).sum() + alone - parameters * np.log(size) / 2
+    assert found.score == pytest.approx(score, rel=1e-6)

@@ -9,8 +9,12 @@ import sepset as ss
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.learning.structure.columns import Columns
+from sepset.learning.structure.familyscores import Scorer
 from sepset.learning.structure.hidden import mixedcells
 from sepset.learning.structure.hidden.mixedcells import expected_columns
+from sepset.learning.structure.search.moves import SearchedGraph
+from sepset.learning.structure.search.rounds import improving
+from sepset.learning.structure.search.stochastic import moves
 from support.hybrid_rows import mixture_of, random_case
 
 
@@ -83,3 +87,45 @@ def test_numbers_without_a_density_are_refused_by_name():
     expected_columns(columns_of(net, rows[:1], np.ones(1)), net)
     with pytest.raises(NotApplicable, match=r"'x', 'y' where group='two' have no joint density"):
         expected_columns(columns_of(net, rows, np.ones(2)), net)
+
+
+def _gains(graph, names):
+    """The gain of every legal move, by the names of its columns."""
+    return {(move.kind, names[move.source], names[move.target]): move.gain for move in moves(graph)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_climbs_of_permuted_columns_part_only_where_both_directions_gain_the_same(seed):
+    """Expected rows of mixed columns in two orders: the same gains at every step, up to a tie of two directions."""
+    rng = np.random.default_rng(seed)
+    a, coin = rng.integers(0, 2, (2, 150))
+    b = np.where(rng.random(150) < 0.8, a, coin)
+    x = a + rng.normal(size=150)
+    y = x + b + rng.normal(size=150)
+    plain = {"a": a, "b": b, "x": x, "y": y, "z": y - x + rng.normal(size=150)}
+    states = [ss.Discrete("a", 2), ss.Discrete("b", 2), *map(ss.Real, "xyz")]
+    for name, column in plain.items():
+        plain[name] = np.where(rng.random(150) < 0.1, -1 if name in "ab" else np.nan, column)
+    net = ss.fit(ss.DAG.parse("a -> b; a -> x -> y -> z; b -> y"), Dataset.from_codes(states, plain), ss.EM(), until=2)
+    graphs = []
+    for order in (states, [states[k] for k in rng.permutation(5)]):
+        columns = Columns(Dataset.from_codes(order, plain), missing="available")
+        scorer = Scorer(expected_columns(columns, net.model), ss.BIC())
+        graphs.append(SearchedGraph(scorer, ss.structure.Constraints().bind(columns.names), [[]] * 5))
+    while True:
+        gains = [_gains(graph, graph.scorer.columns.names) for graph in graphs]
+        assert gains[0] == pytest.approx(gains[1], abs=1e-9)
+        made = [improving(graph) for graph in graphs]
+        if None in made:
+            assert made == [None, None]
+            break
+        named = [
+            (move.kind, *(graph.scorer.columns.names[k] for k in (move.source, move.target)))
+            for graph, move in zip(graphs, made, strict=True)
+        ]
+        if named[0] != named[1]:
+            assert gains[0][named[0]] == pytest.approx(gains[0][named[1]], abs=1e-9)
+            assert set(named[0][1:]) == set(named[1][1:])
+            break
+        for graph, move in zip(graphs, made, strict=True):
+            graph.make(move)

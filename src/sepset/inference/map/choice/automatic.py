@@ -158,8 +158,8 @@ def _goes_on(found: Found) -> bool:
 
 
 def _after(found: Found, moved: Found) -> Status:
-    """The status of what was found before, unless moves were interrupted."""
-    return moved.status if moved.status is Status.INTERRUPTED else found.status
+    """The status of what was found before, unless moves were interrupted, or ended with the time."""
+    return moved.status if moved.status in (Status.INTERRUPTED, Status.TIME_LIMIT) else found.status
 
 
 def _expanded(task: AssignmentTask, found: Found, budget: Budget) -> Found:

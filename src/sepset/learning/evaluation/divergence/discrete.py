@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.discrete import is_discrete
@@ -150,6 +151,7 @@ def _relative_terms(weights: Floats, ours: Floats, theirs: Floats) -> Floats:
         return np.asarray(weights[counted] * (np.log(ours[counted]) - np.log(theirs[counted])))
 
 
+@translated
 def parameter_distance(p: BayesNet, q: BayesNet, *, order: float = 2.0) -> float:
     r"""$\left(\sum |\theta^P_{x \mid \mathbf u} - \theta^Q_{x \mid \mathbf u}|^r\right)^{1/r}$ over all tables.
 
@@ -174,6 +176,7 @@ def parameter_distance(p: BayesNet, q: BayesNet, *, order: float = 2.0) -> float
     return float(np.linalg.norm(gaps, order))
 
 
+@translated
 def cpd_distance(p: BayesNet, q: BayesNet) -> float:
     r"""The mean of $KL(P(X \mid \mathbf u) \| Q(X \mid \mathbf u))$ over all contexts, each counted alike.
 

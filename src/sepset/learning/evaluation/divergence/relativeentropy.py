@@ -13,6 +13,7 @@ import numpy as np
 
 from sepset.base.cache import Slot
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.errors import TooLarge
 from sepset.inference.method import Method
 from sepset.inference.result import Guarantee
@@ -77,6 +78,7 @@ def added(families: Mapping[str, float]) -> float:
     return math.inf if math.inf in families.values() else math.fsum(families.values())
 
 
+@translated
 def divergence(
     p: BayesNet,
     q: BayesNet,

@@ -8,9 +8,11 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import number
+from sepset.base.foreign import translated
 from sepset.graphs.graph import DAG
 
 
+@translated
 def data_driven_threshold(strengths: Floats) -> float:
     r"""The confidence above which an edge counts as significant.
 
@@ -41,6 +43,7 @@ def data_driven_threshold(strengths: Floats) -> float:
     return float(found[place - 1]) if place > 0 else 0.0
 
 
+@translated
 def consensus_graph(names: Sequence[str], edges: Floats, *, threshold: float | None = None) -> DAG:
     """The DAG of the edges whose pair is adjacent with more than this probability, in their more probable direction.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sepset.base.checks import whole
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import described
 from sepset.errors import ArgumentError
@@ -80,6 +81,7 @@ class SearchCertificate(Assessment):
         return Shown(("structure", "score", "above"), rows, described(self.score_method), words=1)
 
 
+@translated
 def certify(
     graph: Graph,
     data: object,

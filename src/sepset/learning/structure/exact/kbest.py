@@ -13,6 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
+from sepset.base.foreign import translated
 from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.learning.structure.exact.scoretable import ScoreTable, bits
@@ -33,6 +34,7 @@ class RankedDAG(NamedTuple):
     score: float
 
 
+@translated
 def k_best(table: ScoreTable, k: int) -> list[RankedDAG]:
     """The k best DAGs of a score table, best first; fewer if there are not so many.
 

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 
 from sepset.base.checks import whole
-from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import NotApplicable
 from sepset.learning.structure.columns import Columns
@@ -25,7 +24,8 @@ class SelectiveClustering:
     $$P(\mathbf x) = \sum_c P(c) \prod_{i \in R} P(x_i \mid c) \prod_{i \notin R} P(x_i)$$
 
     Structural EM among the networks in which the hidden cluster is the only parent: the children of the cluster are
-    the relevant columns $R$. Rows may have missing cells.
+    the relevant columns $R$. Columns may be of states and of numbers, which have a normal distribution in each cluster;
+    rows may have missing cells.
 
     Args:
         clusters: their number.
@@ -61,13 +61,12 @@ class SelectiveClustering:
             raise NotApplicable("SelectiveClustering has its own constraints and start. Use StructuralEM() for others.")
         if self.name in columns.names:
             raise NotApplicable(f"{self.name!r} is a column; give the hidden variable another name=.")
-        if columns.is_real.any() or columns.intervened is not None:
-            real = [columns.names[k] for k in np.flatnonzero(columns.is_real)]
-            other = f"numbers in {listing(real)}" if real else "interventions"
-            raise NotApplicable(f"SelectiveClustering takes discrete columns without interventions; found {other}.")
-        codes = np.concatenate([columns.codes, np.full((1, columns.num_rows), -1, columns.codes.dtype)])
+        if columns.intervened is not None:
+            raise NotApplicable("SelectiveClustering takes no interventions=. Leave those rows out.")
+        named = {v.name: column for v, column in zip(columns.variables, columns.dataset.columns, strict=True)}
+        named[self.name] = np.full(columns.num_rows, -1, np.int8)
         variables = [*columns.variables, Discrete(self.name, self.clusters)]
-        rows = Dataset.from_codes(variables, codes.T).with_weights(np.asarray(columns.weights, np.float64))
+        rows = Dataset.from_codes(variables, named, weights=np.asarray(columns.weights, np.float64))
         known = Constraints(candidates={**dict.fromkeys(columns.names, (self.name,)), self.name: ()})
         own = replace(task, columns=Columns(rows, missing="available"), constraints=known)
         found = StructuralEM(em_steps=self.em_steps).learn(own)

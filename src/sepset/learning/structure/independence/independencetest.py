@@ -8,6 +8,7 @@ from typing import Any
 
 from sepset.base.checks import fraction
 from sepset.base.display import Shown
+from sepset.base.foreign import translated
 from sepset.base.text import described, listing, nearest
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, ScopeError
@@ -72,6 +73,7 @@ class IndependenceTestResult(Assessment):
         return Shown(head, [(independence, *numbers)], "\n".join(notes))
 
 
+@translated
 def independence_test(
     data: object,
     *,

@@ -1,0 +1,174 @@
+"""The argument of a failed call that is not what its parameter is annotated with.
+
+Nothing is checked before a call: a function that fails with an error of Python's own is looked at afterwards, so that
+right calls cost nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from numbers import Integral, Real as AnyNumber
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sepset.base.text import brief
+
+MOST_ITEMS = 1000
+"""The items of a collection that are looked at."""
+
+UNKNOWN = object()
+
+
+def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """The first argument that does not fit: what it should be, and what it is; empty if all fit.
+
+    >>> def ask(model: str, *, given: Mapping[str, int] | None = None): ...
+    >>> misfit(ask, ("asia",), {"given": 3})
+    'given= is a mapping or None; found 3.'
+    """
+    signature = inspect.signature(function)
+    bound = signature.bind(*args, **kwargs)
+    for name, value in bound.arguments.items():
+        parameter = signature.parameters[name]
+        hint = _resolved(parameter.annotation, function)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            wrong = next((item for item in value if not fits(item, hint)), UNKNOWN)
+        else:
+            wrong = UNKNOWN if parameter.kind is parameter.VAR_KEYWORD or fits(value, hint) else value
+        if wrong is not UNKNOWN and name not in ("self", "cls"):
+            return f"{name}= is {described(hint)}; found {brief(wrong)}."
+    return ""
+
+
+def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
+    """The type that an annotation means; `Any` if it is not known when the program runs."""
+    if not isinstance(annotation, str):
+        return Any if annotation is inspect.Parameter.empty else annotation
+    known: dict[str, Any] = {}
+    while True:
+        try:
+            return eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}), known)  # our own
+        except NameError as error:
+            missing = error.name or ""
+            found = _of_checkers(missing)
+            if found is None or missing in known:
+                return Any
+            known[missing] = found
+        except (AttributeError, TypeError):
+            return Any
+
+
+def _of_checkers(name: str) -> type | None:
+    """A class that a module imports for type checkers alone, as another one has it."""
+    modules = [module for place, module in list(sys.modules.items()) if place.startswith("sepset.")]
+    found = (vars(module).get(name) for module in modules)
+    return next((one for one in found if isinstance(one, type) and one.__name__ == name), None)
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of the annotated kind, as far as that can be told.
+
+    >>> fits(3, int | None), fits(3, float), fits("a", float), fits(["a", 1], list[str])
+    (True, True, False, False)
+    """
+    if hint is Any or hint is object or isinstance(hint, str | typing.TypeVar | typing.ForwardRef):
+        return True
+    if hint == ArrayLike:
+        return _is_numeric(value)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, part) for part in inner)
+    if origin is typing.Literal:
+        return any(value is part or (type(value) is type(part) and value == part) for part in inner)
+    if hint is None or hint is type(None):
+        return value is None
+    if origin is typing.Annotated:
+        return fits(value, inner[0])
+    kind = origin or hint
+    return _is_of(value, kind) and _items_fit(value, kind, inner)
+
+
+def _is_numeric(value: Any) -> bool:
+    """Whether NumPy makes an array of numbers of a value."""
+    try:
+        return np.asarray(value, np.float64).dtype == np.float64
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_of(value: Any, kind: Any) -> bool:
+    if kind is float:
+        return isinstance(value, AnyNumber | np.bool_) and not isinstance(value, bool)
+    if kind is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if kind is np.ndarray:
+        return isinstance(value, np.ndarray | Collection)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return kind is np.ndarray
+    try:
+        return isinstance(value, kind)
+    except TypeError:  # a protocol, or an alias, that cannot be asked
+        return True
+
+
+def _items_fit(value: Any, kind: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether the items of a collection fit; those of an iterator cannot be looked at."""
+    if not inner or not isinstance(value, Collection) or kind in (np.ndarray, type):
+        return True
+    if isinstance(value, Mapping):
+        pairs = itertools.islice(value.items(), MOST_ITEMS)
+        return len(inner) != 2 or all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in pairs)
+    if kind is tuple and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(map(fits, value, inner))
+    if isinstance(value, str):
+        return fits(value, inner[0])
+    return all(fits(item, inner[0]) for item in itertools.islice(value, MOST_ITEMS))
+
+
+def described(hint: Any) -> str:
+    """A type in words.
+
+    >>> described(int | None), described(Iterable[str]), described(Callable[[int], float])
+    ('a whole number or None', 'several strings', 'a function')
+    """
+    if hint == ArrayLike:
+        return "numbers"
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        words = list(dict.fromkeys(described(part) for part in inner))
+        return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    if origin is typing.Literal:
+        return " or ".join(map(repr, inner))
+    kind = origin or hint
+    if kind in WORDS:
+        return WORDS[kind]
+    if isinstance(kind, type) and issubclass(kind, Mapping):
+        return "a mapping"
+    if isinstance(kind, type) and issubclass(kind, Iterable) and inner:
+        return f"several {_plural(described(inner[0]))}"
+    if kind is Callable or (isinstance(kind, type) and kind.__name__ == "Callable"):
+        return "a function"
+    name = getattr(kind, "__name__", str(kind))
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+WORDS = {
+    int: "a whole number",
+    float: "a number",
+    str: "a string",
+    bool: "True or False",
+    type(None): "None",
+    None: "None",
+    np.ndarray: "an array",
+}
+
+
+def _plural(words: str) -> str:
+    return " or ".join(f"{part.removeprefix('a ').removeprefix('an ')}s" for part in words.split(" or "))

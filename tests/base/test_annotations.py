@@ -1,0 +1,64 @@
+"""The argument of a failed call that is not of the annotated kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from sepset.base.annotations import described, fits, misfit
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "expected"),
+    [
+        (3, int, True),
+        (np.int64(3), int, True),
+        (True, int, False),
+        (3, float, True),
+        ("3", float, False),
+        (None, int | None, True),
+        ("a", Literal["a", "b"], True),
+        (1, Literal["a", "b"], False),
+        (["a"], Iterable[str], True),
+        (["a", 1], Sequence[str], False),
+        (np.array(3), Iterable[str], False),
+        ({"a": 1}, Mapping[str, int], True),
+        ({"a": "b"}, Mapping[str, int], False),
+        (("a", 1), tuple[str, int], True),
+        (("a",), tuple[str, int], False),
+        (len, Callable[[Any], int], True),
+        (3, Callable[[Any], int], False),
+        ([[1, 2.5]], ArrayLike, True),
+        (["a"], ArrayLike, False),
+        (object(), Any, True),
+    ],
+)
+def test_values_and_kinds(value, hint, expected):
+    assert fits(value, hint) == expected
+
+
+def ask(model: str, *targets: str, given: Mapping[str, int] | None = None, seed: int = 0) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "expected"),
+    [
+        (("a",), {}, ""),
+        (("a", "b"), {"seed": 3}, ""),
+        ((1,), {}, "model= is a string; found 1."),
+        (("a", "b", 2), {}, "targets= is a string; found 2."),
+        (("a",), {"given": 3, "seed": "x"}, "given= is a mapping or None; found 3."),
+    ],
+)
+def test_the_first_misfit_is_named(args, kwargs, expected):
+    assert misfit(ask, args, kwargs) == expected
+
+
+def test_kinds_in_words():
+    assert described(int | float | None) == "a whole number, a number or None"
+    assert described(Iterable[str | int]) == "several strings or whole numbers"
+    assert described(ArrayLike) == "numbers"

@@ -1,0 +1,122 @@
+"""A mistaken argument ends in an error of the library, whichever function it is given to."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+import numpy as np
+import pytest
+
+import sepset as ss
+from sepset.base.foreign import translated
+from sepset.surface import NAMESPACES, VERBS, homes
+
+ASIA = ss.datasets.load("asia")
+ROWS = ASIA.sample(30, seed=1)
+MORAL = ss.graphs.moralize(ASIA.dag)
+X, Y = ss.Discrete("x"), ss.Discrete("y", 3)
+R = ss.Real("r")
+
+
+class Odd:
+    """A value of no kind."""
+
+    def __repr__(self) -> str:
+        return "Odd()"
+
+
+MISTAKES = [
+    np.array(3), None, float("nan"), float("inf"), -1, 1.5, 1j, True, 10**30, b"abc", "", "zz", Odd(), [], {}, {1},
+    [None], ["lung", "lung"], [["lung"], ["tub"]], ("lung", 3), {None: None}, {"zz": 1}, range(3), ss.CliqueTree,
+    ss.CliqueTree(), len, np.ones((2, 2)), np.zeros(0), np.array([None, "a"], object), ASIA, ASIA.dag,
+    MORAL, X, ROWS.take([]),
+]  # fmt: skip
+CALLS = {
+    "query": (ss.query, {"model": ASIA, "targets": "lung", "given": {"smoke": "yes"}, "method": None}),
+    "map_assignment": (ss.map_assignment, {"model": ASIA, "given": {"smoke": "yes"}, "over": ["lung"], "k": 2}),
+    "sample": (ss.sample, {"model": ASIA, "num_rows": 2, "given": {"smoke": "yes"}, "seed": 0}),
+    "predict": (ss.predict, {"model": ASIA, "data": ROWS, "targets": "lung"}),
+    "plan": (ss.plan, {"model": ASIA, "targets": "lung", "given": ["smoke"]}),
+    "fit": (
+        ss.fit,
+        {"structure": ASIA.dag, "data": ROWS, "method": ss.Bayes(ss.BDeu(1)), "variables": None, "seed": 0},
+    ),
+    "impute": (ss.impute, {"model": ASIA, "data": ROWS, "kind": "mode"}),
+    "sensitivity": (ss.sensitivity, {"model": ASIA, "target": "lung", "state": "yes", "given": {}}),
+    "value_of_information": (ss.value_of_information, {"model": ASIA, "target": "lung", "candidates": ["tub"]}),
+    "d_separated": (ss.d_separated, {"graph": ASIA.dag, "x": "asia", "y": "xray", "given": "either"}),
+    "separated": (ss.graphs.separated, {"graph": MORAL, "x": "asia", "y": "xray", "given": "either"}),
+    "elimination_order": (ss.graphs.elimination_order, {"graph": MORAL, "cards": 2, "method": None, "last": "lung"}),
+    "ancestors": (ss.graphs.ancestors, {"graph": ASIA.dag, "nodes": "lung"}),
+    "hide_cells": (ss.missing.hide_cells, {"data": ROWS, "mechanism": ss.missing.MCAR(0.2), "seed": 0}),
+    "tie": (ss.learning.tie, {"net": ASIA, "groups": {"a": ["lung"]}}),
+    "divergence": (ss.evaluation.divergence, {"p": ASIA, "q": ASIA}),
+    "calibration_curve": (
+        ss.evaluation.calibration_curve,
+        {"model": ASIA, "data": ROWS, "target": "lung", "state": "yes"},
+    ),
+    "do": (ASIA.do, {"interventions": {"lung": "yes"}}),
+    "subnetwork": (ASIA.subnetwork, {"variables": "lung"}),
+    "random": (ss.BayesNet.random, {"dag": ASIA.dag, "states": 2, "seed": 0}),
+    "DAG": (ss.DAG, {"nodes": ["a", "b"], "edges": [("a", "b")]}),
+    "DAG.parse": (ss.DAG.parse, {"text": "a -> b"}),
+    "Discrete": (ss.Discrete, {"name": "a", "states": 2}),
+    "Dataset": (ss.Dataset, {"data": {"a": [0, 1]}, "variables": None}),
+    "TableCPD": (ss.TableCPD, {"child": X, "table": [[0.5, 0.5]] * 3, "given": Y}),
+    "NoisyOr": (ss.NoisyOr, {"child": X, "given": {ss.Discrete("u"): 0.5}, "leak": 0.1}),
+    "LinearGaussian": (ss.LinearGaussian, {"child": R, "intercept": 0.0, "covariance": 1.0}),
+    "Table": (ss.Table, {"scope": [X, Y], "values": np.ones((2, 3))}),
+    "Gaussian": (ss.Gaussian, {"scope": [R], "mean": [0.0], "covariance": [[1.0]]}),
+}
+
+
+def arguments(function, given: dict) -> dict:
+    """The arguments by the names that the function has, in order."""
+    names = list(inspect.signature(function).parameters)
+    return {name if name in names else names[i]: value for i, (name, value) in enumerate(given.items())}
+
+
+@pytest.mark.parametrize(("function", "given"), CALLS.values(), ids=CALLS.keys())
+def test_mistakes_are_refused_in_our_own_words(function, given):
+    right, raw = arguments(function, given), []
+    function(**right)
+    for name in right:
+        for mistake in MISTAKES:
+            try:
+                function(**{**right, name: mistake})
+            except (ss.SepsetError, OSError):
+                continue
+            except Exception as error:  # every other kind is a mistake of the library
+                raw.append((name, mistake, error))
+    assert raw == []
+
+
+def public_functions():
+    for table in (*NAMESPACES.values(), VERBS):
+        for name, module in homes(table).items():
+            found = getattr(importlib.import_module(f"sepset.{module}"), name)
+            if inspect.isroutine(found) and not inspect.isgeneratorfunction(found):
+                yield pytest.param(found, id=name)
+
+
+@pytest.mark.parametrize("function", list(public_functions()))
+def test_every_public_function_looks_at_its_arguments_after_a_failure(function):
+    assert hasattr(function, "__wrapped__")
+
+
+def test_errors_inside_a_function_given_by_the_user_stay_as_they_are():
+    def statistic(rows):
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match=r"^mine$"):
+        ss.evaluation.bootstrap(ROWS, statistic)
+
+
+def test_an_error_without_a_mistaken_argument_stays_as_it_is():
+    @translated
+    def broken(number: int) -> float:
+        return 1 / (number - 1)
+
+    with pytest.raises(ZeroDivisionError):
+        broken(1)
