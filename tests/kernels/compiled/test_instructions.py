@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import contraction as kernels, instructions as columns, layout, loops, tiles
+from sepset.kernels.compiled import contraction as kernels, instructions as columns, layout, loops, panels, tiles
 from support.blocks import in_blocks
 from support.kernel_calls import NONE, run
 from support.small_contractions import compressed, product, random_table, size_of, uncompile
@@ -130,9 +130,11 @@ COSTS = {
 @pytest.mark.parametrize("costs", COSTS)
 @in_blocks("seed", SEEDS)
 def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, axes, monkeypatch):
-    uncompile(monkeypatch, layout, tiles)
+    uncompile(monkeypatch, layout, loops, panels, tiles)
     for name, value in COSTS[costs].items():
-        monkeypatch.setattr(layout, name, value)
+        for module in (layout, loops, panels):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, value)
     rng = np.random.default_rng(seed)
     cards = rng.integers(1, 5, 6).tolist()
     a, b = (tuple(sorted(rng.permutation(6)[: rng.integers(0, 6)].tolist())) for _ in range(2))
@@ -165,7 +167,7 @@ def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, axes, monkey
 @pytest.mark.parametrize("how", ["compiled", "plain"])
 def test_factors_are_laid_out_as_their_reduced_transposes(seed, how, monkeypatch):
     if how == "plain":
-        uncompile(monkeypatch, layout, tiles)
+        uncompile(monkeypatch, layout, loops, panels, tiles)
     rng = np.random.default_rng(seed)
     num = 6
     cards = rng.integers(1, 5, num).tolist()
