@@ -29,6 +29,11 @@ def compiled_copy(w, place, out, to, width):
     vectors.copy_vectors(w, place, out, to, width)
 
 
+@numba.njit
+def compiled_turn(w, columns, out, targets, unit):
+    vectors.turn_vectors(w, 3, columns, 2, out, 5, targets, 1, 3, unit)
+
+
 def test_shapes_have_room_in_the_registers():
     rows, width = shape()
     assert (rows, width) == COMPILED
@@ -67,3 +72,14 @@ def test_vectors_are_copied():
     vectors.copy_vectors(w, 3, expected, 5, COMPILED.vectors)
     np.testing.assert_array_equal(out, expected)
     assert out[5] == 3.0
+
+
+def test_squares_are_turned():
+    rng = np.random.default_rng(0)
+    for unit in (1, 2, 4):
+        w, out, columns, targets = rng.random(200), np.zeros(300), 9 * rng.permutation(20), 10 * rng.permutation(25)
+        compiled_turn(w, columns, out, targets, unit)
+        expected = np.zeros(300)
+        vectors.turn_vectors(w, 3, columns, 2, expected, 5, targets, 1, 3, unit)
+        np.testing.assert_array_equal(out, expected)
+        assert np.count_nonzero(out) == vectors.LANES**2 // unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors
+from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors, turn_vectors
 
 WHOLE = [(vectors, LANES, adds) for vectors in range(1, panel_vectors() + 1) for adds in (False, True)]
 SHORT = [(1, lanes, False) for lanes in (1, 3, 7)]
@@ -43,3 +43,18 @@ def test_vectors_are_copied():
     np.testing.assert_array_equal(
         out, np.where((np.arange(50) >= 5) & (np.arange(50) < 5 + 2 * LANES), np.arange(50) - 2, 0)
     )
+
+
+@pytest.mark.parametrize("unit", [1, 2, 4])
+def test_squares_are_turned(unit):
+    rng = np.random.default_rng(unit)
+    w, out, side = rng.random(200), np.zeros(300), LANES // unit
+    columns, targets = 9 * rng.permutation(20), 10 * rng.permutation(25)
+    turn_vectors(w, 3, columns, 2, out, 5, targets, 1, 3, unit)
+    for i in range(side):
+        for j in range(side):
+            for k in range(unit):
+                to = 5 + targets[1 + 3 * i] + unit * j + k
+                assert out[to] == w[3 + columns[2 + j] + unit * i + k]
+                out[to] = 0.0
+    assert not out.any()

@@ -88,20 +88,20 @@ def started(monkeypatch, **environment):
 
 
 def test_a_process_is_started_where_it_is_welcome(monkeypatch):
-    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiling, "num_processors", lambda: 2)
     ((command, environment),) = started(monkeypatch, SEPSET_WARM="1")
     assert command == [sys.executable, "-m", "sepset.kernels.warm"]
     assert environment["SEPSET_WARM"] == "0"
 
 
 def test_no_process_is_started_where_it_is_not(monkeypatch):
-    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiling, "num_processors", lambda: 2)
     assert started(monkeypatch, SEPSET_WARM="0") == []
     monkeypatch.setenv("SEPSET_WARM", "1")
     monkeypatch.setattr(compiling.sys, "frozen", True, raising=False)
     assert started(monkeypatch) == []
     monkeypatch.delattr(compiling.sys, "frozen")
-    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(compiling, "num_processors", lambda: 1)
     assert started(monkeypatch) == []
 
 
@@ -128,7 +128,7 @@ def test_a_background_process_ends_soon_after_its_parent():
 
 
 def test_the_log_names_the_background_process(monkeypatch, caplog):
-    monkeypatch.setattr(compiling.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(compiling, "num_processors", lambda: 2)
     monkeypatch.setenv("SEPSET_WARM", "1")
 
     class Process:

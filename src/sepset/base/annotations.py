@@ -84,7 +84,7 @@ def fits(value: Any, hint: Any) -> bool:
         return _is_numeric(value)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        return any(fits(value, part) for part in inner)
+        return any(fits(value, part) for part in _parts(inner))
     if origin is typing.Literal:
         return any(value is part or (type(value) is type(part) and value == part) for part in inner)
     if hint is None or hint is type(None):
@@ -93,6 +93,14 @@ def fits(value: Any, hint: Any) -> bool:
         return fits(value, inner[0])
     kind = origin or hint
     return _is_of(value, kind) and _items_fit(value, kind, inner)
+
+
+def _parts(inner: tuple[Any, ...]) -> list[Any]:
+    """The members of a union, in which all that NumPy makes arrays of is one."""
+    arrays = typing.get_args(ArrayLike)
+    if not set(arrays).issubset(inner):
+        return list(inner)
+    return [*(part for part in inner if part not in arrays), ArrayLike]
 
 
 def _is_numeric(value: Any) -> bool:
@@ -142,7 +150,7 @@ def described(hint: Any) -> str:
         return "numbers"
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        words = list(dict.fromkeys(described(part) for part in inner))
+        words = list(dict.fromkeys(described(part) for part in _parts(inner)))
         return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
     if origin is typing.Literal:
         return " or ".join(map(repr, inner))
@@ -152,7 +160,7 @@ def described(hint: Any) -> str:
     if isinstance(kind, type) and issubclass(kind, Mapping):
         return "a mapping"
     if isinstance(kind, type) and issubclass(kind, Iterable) and inner:
-        return f"several {_plural(described(inner[0]))}"
+        return _several(described(inner[0]))
     if kind is Callable or (isinstance(kind, type) and kind.__name__ == "Callable"):
         return "a function"
     name = getattr(kind, "__name__", str(kind))
@@ -170,5 +178,12 @@ WORDS = {
 }
 
 
-def _plural(words: str) -> str:
-    return " or ".join(f"{part.removeprefix('a ').removeprefix('an ')}s" for part in words.split(" or "))
+def _several(words: str) -> str:
+    """Several of a kind in words; of many kinds, or of collections, just several.
+
+    >>> _several("a string or a whole number"), _several("a mapping"), _several("several strings")
+    ('several strings or whole numbers', 'several mappings', 'a list of lists')
+    """
+    if words.startswith("several"):
+        return "a list of lists"
+    return "several " + " or ".join(f"{part.removeprefix('an ').removeprefix('a ')}s" for part in words.split(" or "))

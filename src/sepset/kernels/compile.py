@@ -26,6 +26,7 @@ from numba.core import caching, config, serialize
 from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 
+from sepset.base.threads import num_processors
 from sepset.kernels import vectorcode
 from sepset.kernels.diskcache import Lock, SealedFiles
 from sepset.kernels.forms import OneForm
@@ -139,7 +140,7 @@ def _is_kept(cached: Any) -> bool:
 def _has_helper() -> bool:
     """Whether another process may compile kernels in the background."""
     is_python = "python" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
-    return os.environ.get("SEPSET_WARM") != "0" and is_python and (os.cpu_count() or 1) >= 2
+    return os.environ.get("SEPSET_WARM") != "0" and is_python and num_processors() >= 2
 
 
 def _warm_up() -> None:

@@ -16,7 +16,7 @@ from numba.core.registry import cpu_target
 from numba.core.types import VarArg  # type: ignore[attr-defined]
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
-from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors
+from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors, turn_vectors
 
 INT, WORD, DOUBLE = ir.IntType(64), ir.IntType(32), ir.DoubleType()
 VECTOR = ir.VectorType(DOUBLE, LANES)
@@ -82,12 +82,55 @@ def _copy(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
     target = builder.gep(_array(context, builder, sig.args[2], out), [to])
     for number in range(SHAPE.vectors):
         with builder.if_then(builder.icmp_signed(">", vectors, ir.Constant(vectors.type, number))):
-            pointers = (builder.gep(start, [_number(LANES * number)]) for start in (source, target))
-            first, second = (builder.bitcast(pointer, VECTOR.as_pointer()) for pointer in pointers)
-            loaded = builder.load(first)
-            loaded.align = 8
-            builder.store(loaded, second).align = 8
+            first, second = (builder.gep(start, [_number(LANES * number)]) for start in (source, target))
+            _store(builder, _loaded(builder, first), second)
     return context.get_dummy_value()
+
+
+def _loaded(builder: Any, pointer: Any) -> Any:
+    """A vector in memory, at any place of a number."""
+    found = builder.load(builder.bitcast(pointer, VECTOR.as_pointer()))
+    found.align = 8
+    return found
+
+
+def _store(builder: Any, vector: Any, pointer: Any) -> None:
+    """Write a vector at any place of a number."""
+    builder.store(vector, builder.bitcast(pointer, VECTOR.as_pointer())).align = 8
+
+
+@_emitted(turn_vectors, types.none)
+def _turn(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
+    """Write the code for each unit."""
+    kinds = zip(args, sig.args, strict=True)
+    *given, size = [
+        _array(context, builder, kind, arg) if isinstance(kind, types.Array) else arg for arg, kind in kinds
+    ]
+    for unit in (1, 2, 4):
+        with builder.if_then(_equals(builder, size, unit)):
+            _turn_units(builder, unit, *given)
+    return context.get_dummy_value()
+
+
+def _turn_units(
+    builder: Any, unit: int, w: Any, place: Any, columns: Any, begin: Any, out: Any, to: Any, *rows: Any
+) -> None:
+    """Exchange entries, then pairs, then fours of them between vectors that are as far apart as these are long."""
+    (targets, first, step), lanes = rows, range(LANES)
+    source, target = builder.gep(w, [place]), builder.gep(out, [to])
+    starts = (builder.gep(columns, [builder.add(begin, ir.Constant(begin.type, j))]) for j in range(LANES // unit))
+    vectors = [_loaded(builder, builder.gep(source, [builder.load(start)])) for start in starts]
+    for apart in (unit << k for k in range(3) if unit << k < LANES):
+        low = [j if not j & apart else LANES + j - apart for j in lanes]
+        high = [j + apart if not j & apart else LANES + j for j in lanes]
+        masks = [ir.Constant(ir.VectorType(WORD, LANES), mask) for mask in (low, high)]
+        gap = apart // unit
+        for i in (i for i in range(len(vectors)) if not i & gap):
+            pair = vectors[i], vectors[i + gap]
+            vectors[i], vectors[i + gap] = (builder.shuffle_vector(*pair, mask) for mask in masks)
+    for i, vector in enumerate(vectors):
+        row = builder.add(first, builder.mul(step, ir.Constant(step.type, i)))
+        _store(builder, vector, builder.gep(target, [builder.load(builder.gep(targets, [row]))]))
 
 
 @_emitted(panel_product, types.none)
@@ -232,12 +275,10 @@ class Panel:
 
     def _vector(self, pointer: Any) -> Any:
         """A vector in memory, at any place of a number; numbers that are not used are zero."""
+        if self.mask is None:
+            return _loaded(self.builder, pointer)
         place = self.builder.bitcast(pointer, VECTOR.as_pointer())
-        if self.mask is not None:
-            return self._masked("load", VECTOR, [place, ir.Constant(WORD, 8), self.mask, ir.Constant(VECTOR, None)])
-        loaded = self.builder.load(place)
-        loaded.align = 8
-        return loaded
+        return self._masked("load", VECTOR, [place, ir.Constant(WORD, 8), self.mask, ir.Constant(VECTOR, None)])
 
     def _masked(self, name: str, result: Any, args: list[Any]) -> Any:
         """A load or a store of some numbers of a vector."""
@@ -269,8 +310,8 @@ class Panel:
             if is_more:
                 old = self._vector(pointer)
                 value = self._larger(value, old) if self.is_max else self.builder.fadd(old, value)
-            place = self.builder.bitcast(pointer, VECTOR.as_pointer())
-            if self.mask is not None:
-                self._masked("store", ir.VoidType(), [value, place, ir.Constant(WORD, 8), self.mask])
+            if self.mask is None:
+                _store(self.builder, value, pointer)
             else:
-                self.builder.store(value, place).align = 8
+                place = self.builder.bitcast(pointer, VECTOR.as_pointer())
+                self._masked("store", ir.VoidType(), [value, place, ir.Constant(WORD, 8), self.mask])

@@ -88,3 +88,20 @@ def panel_product(
 def copy_vectors(w: Any, place: int, out: Any, to: int, vectors: int) -> None:
     """Copy a few vectors, at most `panel_vectors`."""
     out[to : to + LANES * vectors] = w[place : place + LANES * vectors]
+
+
+def turn_vectors(
+    w: Any, place: int, columns: Any, begin: int, out: Any, to: int, targets: Any, first: int, step: int, unit: int
+) -> None:
+    """Copy a square, whose columns are vectors in one array, so that its rows are vectors in another one.
+
+    Args:
+        w, place, columns, begin: column j begins at `w[place + columns[begin + j]]`.
+        out, to, targets, first, step: row i begins at `out[to + targets[first + i * step]]`.
+        unit: how many neighbors are one entry of the square: 1, 2 or 4; a side has `LANES // unit` entries.
+    """
+    side = LANES // unit
+    for i in range(side):
+        read = place + columns[begin : begin + side, None] + unit * i + np.arange(unit)
+        start = to + targets[first + i * step]
+        out[start : start + LANES] = np.ravel(w[read])

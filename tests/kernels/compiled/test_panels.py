@@ -72,6 +72,24 @@ LARGE = {
     "a single column": ((3, 50, 40, 1), "bmk", "bkn", "bmn"),
     "short runs, many terms": ((2, 11, 300, [9, 9]), "bmk", ("b", "k", "n0", "n1"), ("b", "n0", "m", "n1")),
     "runs of eleven": ((3, 11, 11, [11, 11]), "bmk", ("b", "k", "n1", "n0"), ("n0", "b", "m", "n1")),
+    "terms are neighbors": ((3, 9, 16, [11, 11]), "bmk", ("b", "n0", "n1", "k"), ("b", "n0", "m", "n1")),
+    "terms in turn": ((2, 5, [3, 11, 4], 30), ("b", "m", "k0", "k1", "k2"), ("b", "k0", "n", "k2", "k1"), "bmn"),
+    "terms of two blocks": ((2, 5, [3, 9, 16], 30), ("b", "m", "k0", "k1", "k2"), ("b", "n", "k2", "k0", "k1"), "bmn"),
+    "vectors are neighbors": (
+        (2, 9, 5, [3, 11, 16]),
+        "bmk",
+        ("b", "n2", "k", "n0", "n1"),
+        ("b", "m", "n0", "n1", "n2"),
+    ),
+    "of two axes": (
+        (2, 4, 4, [3, 4, 2, 8]),
+        "bmk",
+        ("b", "n3", "n0", "k", "n1", "n2"),
+        ("b", "m", "n0", "n1", "n2", "n3"),
+    ),
+    "vectors that overlap": ((2, 9, 5, [9, 13]), "bmk", ("b", "n1", "k", "n0"), ("b", "m", "n0", "n1")),
+    "vectors of two blocks": ((2, 3, 250, [12, 48]), "bmk", ("b", "n1", "k", "n0"), ("b", "m", "n0", "n1")),
+    "less than a vector": ((2, 4, [20, 16], 3), ("b", "m", "k0", "k1"), ("b", "k1", "n", "k0"), "bmn"),
     "runs of sixteen": ((3, 20, 8, [4, 16]), "bmk", ("b", "n0", "k", "n1"), ("n0", "b", "m", "n1")),
 }
 

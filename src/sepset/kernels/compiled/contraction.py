@@ -4,8 +4,8 @@ $$d(\mathbf u) = \bigoplus_{\mathbf v} a(\mathbf u, \mathbf v)\, b(\mathbf u, \m
 
 An instruction is a row of integers. Its axes are merged into groups with one stride per operand and run as nested
 loops, the last two innermost; a large sum runs by panels, and large loops run over packed operands where the order of
-their axes is another than that of the largest tensor. Results are
-rescaled by powers of two, so that only exponents grow; a table whose range is too wide for that raises a flag.
+their axes is not that of the largest tensor. Results are rescaled by powers of two, so that only exponents grow; a
+table whose range is too wide for that raises a flag.
 """
 
 from __future__ import annotations

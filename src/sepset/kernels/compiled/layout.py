@@ -15,7 +15,9 @@ from sepset.kernels.compiled.costs import (
     ALIGNED_ENTRIES,
     BATCH_STATE,
     CACHED_ENTRIES,
+    COLUMNS,
     LINE_ENTRIES,
+    NEAR_ENTRIES,
     PACKED_PRODUCTS,
     PANEL,
     PANEL_ENTRY,
@@ -197,6 +199,36 @@ def _by_stride(scratch: Scratch, part: Ints, role: int, operand: int) -> None:
 
 
 @kernel(borrows=True)
+def _fill_lines(
+    tensors: Tensors, scratch: Scratch, part: Ints, role: int, operand: int, other: int, entries: float
+) -> None:
+    """Order the axes of a role as an operand has them, the slowest first; but axes within a line of a large other one
+    come just before those that fill a line of the operand: all entries of a line are used soon after each other."""
+    _by_stride(scratch, part, role, operand)
+    if entries <= NEAR_ENTRIES:
+        return
+    strides, axes = scratch.strides, part[role]
+    end, run = part[role, 0] + 2, 1
+    while end > 2 and run < LINE_ENTRIES and strides[operand, axes[end - 1]] <= run:
+        run *= int(tensors.cards[axes[end - 1]])
+        end -= 1
+    near = end
+    for i in range(end - 1, 1, -1):
+        r = axes[i]
+        if 0 < strides[other, r] < LINE_ENTRIES:
+            near -= 1
+            for k in range(i, near):
+                axes[k] = axes[k + 1]
+            axes[near] = r
+    for i in range(near + 1, end):
+        r, k = axes[i], i
+        while k > near and strides[other, r] > strides[other, axes[k - 1]]:
+            axes[k] = axes[k - 1]
+            k -= 1
+        axes[k] = r
+
+
+@kernel(borrows=True)
 def _run_of(tensors: Tensors, scratch: Scratch, part: Ints, role: int, operand: int) -> int:
     """The number of neighbors among the states of a role, in an operand by whose strides it is ordered."""
     step = 1
@@ -249,6 +281,23 @@ def _panel_cost(tensors: Tensors, scratch: Scratch, part: Ints, rows: int, colum
 
 
 @kernel(borrows=True)
+def _batch_columns(tensors: Tensors, part: Ints, columns: int) -> None:
+    """Move the slowest axes of many columns to the batch: those of a product are listed, and lists stay in a cache."""
+    num, end = 1, part[columns, 0] + 2
+    while end > 2 and num < COLUMNS:
+        end -= 1
+        num *= int(tensors.cards[part[columns, end]])
+    for i in range(2, end):
+        part[0, 2 + part[0, 0]] = part[columns, i]
+        part[0, 0] += 1
+    for i in range(end, part[columns, 0] + 2):
+        part[columns, i - end + 2] = part[columns, i]
+    part[0, 1] *= part[columns, 1] // num
+    part[columns, 0] -= end - 2
+    part[columns, 1] = num
+
+
+@kernel(borrows=True)
 def _emit_panels(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, least: float) -> None:
     """Turn an instruction into panels if that is faster than loops."""
     straight = _panel_cost(tensors, scratch, part, 1, 3)
@@ -258,11 +307,16 @@ def _emit_panels(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, least
     is_swapped = swapped < straight
     rows, columns = (3, 1) if is_swapped else (1, 3)
     op[KIND], op[SWAPPED], op[ROLES] = PANELS, 1 if is_swapped else 0, scratch.tally[NUM_GROUPS]
-    source = 1 if is_swapped else 0
+    source, batch = 1 if is_swapped else 0, float(part[0, 1])
+    result, packed = batch * part[rows, 1] * part[columns, 1], batch * part[2, 1] * part[columns, 1]
     _by_stride(scratch, part, 0, 2)
-    _by_stride(scratch, part, rows, source if _has_neighbors(scratch, part, rows, source) else 2)
-    _by_stride(scratch, part, columns, 2)
-    _by_stride(scratch, part, 2, source)
+    if _has_neighbors(scratch, part, rows, source):
+        _fill_lines(tensors, scratch, part, rows, source, 2, result)
+    else:
+        _by_stride(scratch, part, rows, 2)
+    _fill_lines(tensors, scratch, part, columns, 2, 1 - source, packed)
+    _fill_lines(tensors, scratch, part, 2, source, 1 - source, packed)
+    _batch_columns(tensors, part, columns)
     for place, role in enumerate((0, rows, 2, columns)):
         first = scratch.tally[NUM_GROUPS]
         for i in range(part[role, 0]):

@@ -5,9 +5,9 @@ $$d(\mathbf b, \mathbf i, \mathbf j) =
 
 The axes of a step have four roles. Those of all three tensors are a batch; for each of its states there is a matrix
 product of rows $\mathbf i$ and columns $\mathbf j$. The offsets of rows, columns and terms in each tensor are listed
-once. A block of $v$, small enough for a cache, is packed so that the columns of a panel are neighbors; the numbers of
-$s$ are read one by one, wherever they are, and each is multiplied by whole vectors of columns. While a panel is
-computed, the rows of the next one are brought from memory.
+once. A block of $v$, small enough for a cache, is packed so that the columns of a panel are neighbors, by squares of
+vectors if the neighbors in $v$ are others; the numbers of $s$ are read one by one, wherever they are, and each is
+multiplied by whole vectors of columns. While a panel is computed, the rows of the next one are brought from memory.
 
 Reference: Matthews (2018), High-performance tensor contraction without transposition, SIAM Journal on Scientific
 Computing 40(1); Goto & van de Geijn (2008), Anatomy of high-performance matrix multiplication.
@@ -41,7 +41,7 @@ from sepset.kernels.compiled.instructions import (
     N,
 )
 from sepset.kernels.kernel import kernel
-from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors
+from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_rows, panel_vectors, turn_vectors
 
 # Terms of a block, and entries of a packed one: rows of the former stay in the first cache, the latter in the second.
 TERMS, PACKED_ENTRIES = 256, 2**16
@@ -59,10 +59,12 @@ class Places(NamedTuple):
     Attributes:
         rows_s, rows_d: the offset of each row, and some more, in the operand with the rows and in the result.
         terms_s, terms_v: the offset of each term in either operand.
-        columns_v, columns_d: the offset of each column in the other operand and in the result.
+        columns_v, columns_d: the offset of each column, and some more, in the other operand; and in the result.
         lanes: the number of columns of a vector, less than its width if only so many are neighbors in the result.
         vectors, starts: the first column of each vector, and its offset in the result.
         is_run_v, is_run_d: whether the columns of each vector are neighbors there.
+        line_terms, line_vectors: how many terms, or vectors, are neighbors in the other operand, and how far apart in
+            their list these are; zeros if they do not fill a vector.
     """
 
     rows_s: Ints
@@ -76,6 +78,8 @@ class Places(NamedTuple):
     starts: Ints
     is_run_v: Bytes
     is_run_d: Bytes
+    line_terms: tuple[int, int]
+    line_vectors: tuple[int, int]
 
 
 class Room(NamedTuple):
@@ -83,11 +87,13 @@ class Room(NamedTuple):
 
     Attributes:
         packed, steps: a block of columns, empty if they are read where they are; and the offset of each term in it.
+        homes: the offset of each vector in it.
         tile, lines, starts: a panel that is not written where it belongs, and the offsets of its rows and vectors.
     """
 
     packed: Floats
     steps: Ints
+    homes: Ints
     tile: Floats
     lines: Ints
     starts: Ints
@@ -175,6 +181,30 @@ def _find_runs(columns: Any, vectors: Any, lanes: int, starts: Any, is_run: Any)
                 is_run[q] = 0
 
 
+@kernel(borrows=True)
+def _line(groups: Any, first: int, count: int, column: int) -> tuple[int, int]:
+    """How many states of a role are neighbors in a tensor, if these fill a vector, and how far apart they are."""
+    run, apart = 1, 1
+    for g in range(first + count - 1, first - 1, -1):
+        if groups[g, column] == run:
+            run *= groups[g, SIZE_OF]
+        elif run == 1:
+            apart *= groups[g, SIZE_OF]
+        else:
+            break
+    return (int(run), int(apart)) if run >= LANES else (0, 0)
+
+
+@kernel(borrows=True)
+def _line_of_vectors(line: Any, run: int, lanes: int, overlaps: bool) -> tuple[int, int]:
+    """The same, of vectors of columns as `_find_vectors` lists them."""
+    length, apart = line
+    whole = run if lanes < LANES or (run >= LANES and (overlaps or run % LANES == 0)) else LANES
+    if length == 0 or apart % whole != 0 or apart == 1:
+        return 0, 0
+    return length, apart // whole * ((whole + lanes - 1) // lanes)
+
+
 @kernel(inline=True)
 def _places(op: Any, groups: Any) -> Places:
     """Where everything is."""
@@ -191,13 +221,15 @@ def _places(op: Any, groups: Any) -> Places:
         np.empty(op[M] + 2 * panel_rows(), np.int64),
         np.empty(op[K], np.int64),
         np.empty(op[K], np.int64),
-        np.empty(op[N], np.int64),
+        np.empty(op[N] + LANES, np.int64),
         np.empty(op[N], np.int64),
         lanes,
         vectors,
         np.zeros(len(vectors) + panel_vectors(), np.int64),
         np.empty(len(vectors), np.uint8),
         np.empty(len(vectors), np.uint8),
+        _line(groups, terms, op[NUM_TERMS], at_v),
+        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), run, lanes, overlaps),
     )
     _list(groups, rows, op[NUM_ROWS], at_s, found.rows_s)
     _list(groups, rows, op[NUM_ROWS], STRIDE_D, found.rows_d)
@@ -236,29 +268,69 @@ def _room(at: Places, num_rows: int, num_terms: int) -> Room:
     panels = (len(at.vectors) + panel_vectors() - 1) // panel_vectors()
     panels = min(panels, max(1, PACKED_ENTRIES // (depth * width)))
     packed = _aligned(0 if _is_read_in_place(at, num_rows) else depth * width * panels)
-    tile = _aligned(height * width)
-    return Room(packed, width * np.arange(depth), tile, width * np.arange(height), LANES * np.arange(panel_vectors()))
+    tile, homes = _aligned(height * width), np.empty(panels * panel_vectors(), np.int64)
+    lines, starts = width * np.arange(height), LANES * np.arange(panel_vectors())
+    return Room(packed, width * np.arange(depth), homes, tile, lines, starts)
 
 
 @kernel(borrows=True)
-def _pack(w: Any, start: int, at: Places, first: int, depth: int, left: int, right: int, packed: Any) -> None:
-    """Copy some vectors of a block of terms, panel by panel; columns beyond the last are zero."""
+def _copy_vector(w: Any, start: int, at: Places, q: int, packed: Any, place: int) -> None:
+    """Copy a vector of one term."""
+    begin = at.vectors[q]
+    if at.is_run_v[q] != 0 and at.lanes == LANES:
+        copy_vectors(w, start + at.columns_v[begin], packed, place, 1)
+        return
+    for j in range(LANES):
+        packed[np.uint64(place + j)] = w[np.uint64(start + at.columns_v[np.uint64(begin + j)])]
+
+
+@kernel(borrows=True)
+def _pack_terms(w: Any, start: int, at: Places, first: int, depth: int, q: int, room: Room, place: int) -> None:
+    """Copy a vector of a block of terms: squares of terms that are neighbors, the others one by one."""
+    (length, apart), k = at.line_terms, first
+    while k < first + depth:
+        if length > 0 and k % (length * apart) == 0 and k + length * apart <= first + depth:
+            for i in range(k, k + apart):
+                for e in range(0, length, LANES):
+                    term = i + min(e, length - LANES) * apart
+                    turn_vectors(
+                        w, start + at.terms_v[term], at.columns_v, at.vectors[q],
+                        room.packed, place, room.steps, term - first, apart, 1,
+                    )  # fmt: skip
+            k += length * apart
+        else:
+            _copy_vector(w, start + at.terms_v[k], at, q, room.packed, place + room.steps[k - first])
+            k += 1
+
+
+@kernel(borrows=True)
+def _pack_vectors(w: Any, start: int, at: Places, first: int, depth: int, q: int, room: Room, place: int) -> None:
+    """Copy squares of vectors that are neighbors, from the first of them on, for a block of terms."""
+    length, apart = at.line_vectors
+    for i in range(q, q + apart):
+        for e in range(0, length, LANES):
+            number = i + min(e, length - LANES) * apart
+            for k in range(depth):
+                turn_vectors(
+                    w, start + at.terms_v[first + k], at.columns_v, at.vectors[number],
+                    room.packed, room.steps[k], room.homes, place + number - q, apart, 1,
+                )  # fmt: skip
+
+
+@kernel(borrows=True)
+def _pack(w: Any, start: int, at: Places, first: int, depth: int, left: int, right: int, room: Room) -> None:
+    """Copy some vectors of a block of terms, panel by panel."""
     width = LANES * panel_vectors()
-    for q in range(left, right):
-        begin, number = at.vectors[q], q - left
-        place = number // panel_vectors() * depth * width + number % panel_vectors() * LANES
-        end = np.uint64(min(at.lanes, len(at.columns_v) - begin))
-        for k in range(first, first + depth):
-            source = start + at.terms_v[k]
-            if at.is_run_v[q] != 0 and at.lanes == LANES:
-                copy_vectors(w, source + at.columns_v[begin], packed, place, 1)
-            else:
-                to = np.uint64(place)
-                for j in range(end):
-                    packed[to + j] = w[np.uint64(source + at.columns_v[np.uint64(begin) + j])]
-                for j in range(end, np.uint64(LANES)):
-                    packed[to + j] = 0.0
-            place += width
+    for number in range(right - left):
+        room.homes[number] = number // panel_vectors() * depth * width + number % panel_vectors() * LANES
+    period, q = at.line_vectors[0] * at.line_vectors[1], left
+    while q < right:
+        if period > 0 and q % period == 0 and q + period <= right:
+            _pack_vectors(w, start, at, first, depth, q, room, q - left)
+            q += period
+        else:
+            _pack_terms(w, start, at, first, depth, q, room, room.homes[q - left])
+            q += 1
 
 
 @kernel(borrows=True)
@@ -345,7 +417,7 @@ def _multiply(w: Any, here: Any, after: Any, at: Places, room: Room, rows: Any, 
         for first in range(0, num_terms, TERMS):
             depth = min(TERMS, num_terms - first)
             if len(room.packed) > 0:
-                _pack(w, here[1], at, first, depth, left, right, room.packed)
+                _pack(w, here[1], at, first, depth, left, right, room)
             _multiply_block(w, here, after, at, room, (left, right, first, depth), rows, maximize, cancel)
 
 

@@ -13,12 +13,16 @@ import numpy as np
 from sepset.kernels.compiled.instructions import SIZE_OF, STRIDE_A, STRIDE_B, STRIDE_D
 from sepset.kernels.compiled.sorting import ascending
 from sepset.kernels.kernel import kernel
+from sepset.kernels.vectors import LANES, turn_vectors
 
 # Passes of the innermost loop up to which a step with so many products runs by tiles.
 SHORT, TILED_PRODUCTS = 3, 2**14
 
 # Entries of a tile, and of its part along the nearest axes of either side.
 TILE, TILE_LINE = 4096, 64
+
+# Units of the longest axis of a square.
+SIDE = 4096
 
 
 @kernel(inline=True)
@@ -109,12 +113,86 @@ def _copy_tile(w: Any, d: Any, a: Any, to: Any, source: Any, size: Any) -> None:
         w[d + np.uint64(to[i])] = w[a + np.uint64(source[i])]
 
 
+@kernel(borrows=True)
+def _nearest(groups: Any, first: int, count: int, column: int, step: int) -> int:
+    """The group of a stride on one side, or -1."""
+    for g in range(first, first + count):
+        if groups[g, column] == step and groups[g, SIZE_OF] > 1:
+            return g
+    return -1
+
+
+@kernel(borrows=True)
+def _side(groups: Any, first: int, count: int, column: int, other: int, unit: int, inner: Any, offsets: Any) -> int:
+    """The number of units of the groups that fill a vector on one side, and where each is on the other side; zero if a
+    group is in use already, or if they are too many."""
+    size = 1
+    while size * unit < LANES:
+        g = _nearest(groups, first, count, column, size * unit)
+        if g < 0 or inner[g - first] == 1 or size * groups[g, SIZE_OF] > len(offsets):
+            return 0
+        inner[g - first] = 1
+        for i in range(groups[g, SIZE_OF] - 1, -1, -1):
+            for k in range(size):
+                offsets[i * size + k] = offsets[k] + i * groups[g, other]
+        size *= groups[g, SIZE_OF]
+    return size
+
+
+@kernel
+def _outer(groups: Any, first: int, count: int, inner: Any) -> Any:
+    """The groups that are not in use, those of the smallest strides last."""
+    outer = np.empty((count, 4), np.int64)
+    num = 0
+    for g in range(count):
+        if inner[g] == 0:
+            for c in range(4):
+                outer[num, c] = groups[first + g, c]
+            num += 1
+    outer = outer[:num]
+    return outer[ascending(-np.minimum(outer[:, STRIDE_A], outer[:, STRIDE_D]))]
+
+
+@kernel(inner=True)
+def copy_squares(w: Any, d: int, a: int, groups: Any, first: int, count: int, cancel: Any) -> bool:
+    """Copy a tensor with its axes in another order by squares of vectors on either side; whether it has any.
+
+    Neighbors on both sides are units of these squares. Squares overlap where the axes of a side do not fill them.
+    """
+    inner, counter = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    columns, targets = np.zeros(SIDE, np.int64), np.zeros(SIDE, np.int64)
+    g, unit = 0, 1
+    while unit < LANES:
+        g = _nearest(groups, first, count, STRIDE_D, unit)
+        if g < 0 or groups[g, STRIDE_A] != unit:
+            break
+        inner[g - first] = 1
+        unit *= groups[g, SIZE_OF]
+    width = _side(groups, first, count, STRIDE_D, STRIDE_A, unit, inner, columns)
+    height = _side(groups, first, count, STRIDE_A, STRIDE_D, unit, inner, targets)
+    if LANES % unit != 0 or unit == LANES or width == 0 or height == 0:
+        return False
+    side, outer = LANES // unit, _outer(groups, first, count, inner)
+    while cancel[0] == 0:
+        for i in range(0, height, side):
+            row = min(i, height - side)
+            for j in range(0, width, side):
+                column = min(j, width - side)
+                turn_vectors(w, a + unit * row, columns, column, w, d + unit * column, targets, row, 1, unit)
+        g, a, _, d = advance(outer, 0, len(outer), counter, a, 0, d)
+        if g < 0:
+            break
+    return True
+
+
 @kernel(inner=True)
 def copy_tiles(w: Any, d: int, a: int, groups: Any, first: int, count: int, cancel: Any) -> None:
     """Copy a large tensor with its axes in another order by tiles, in which either side moves through whole lines.
 
     The offsets in a tile are listed once: its axes may be many and short.
     """
+    if copy_squares(w, d, a, groups, first, count, cancel):
+        return
     inner, counter = np.ones(count, np.int64), np.zeros(count, np.int64)
     _take_line(groups, first, count, STRIDE_D, inner, TILE)
     size = _take_line(groups, first, count, STRIDE_A, inner, TILE)

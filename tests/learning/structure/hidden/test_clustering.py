@@ -68,3 +68,20 @@ def test_clusters_of_states_and_numbers():
     parameters = 1 + 2 + 4 + 4 + 1 + 2
     score = np.logaddexp(*logs).sum() + alone - parameters * np.log(size) / 2
     assert found.score == pytest.approx(score, rel=1e-6)
+
+
+def test_who_else_takes_numbers_is_said() -> None:
+    """The advice of methods that take states only works: a hidden variable explains numbers."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 200)
+    rows = {"x": 5.0 * kind + rng.normal(size=200), "y": 5.0 * kind + rng.normal(size=200), "z": rng.normal(size=200)}
+    for method in (ss.structure.MixtureOfNetworks(2), ss.structure.LatentTree(), ss.structure.FindHidden()):
+        with pytest.raises(NotApplicable, match=r"StructuralEM\(\) with a hidden variable.*take numbers"):
+            ss.learn_structure(rows, method=method)
+    hidden = ss.Discrete("h", 2)
+    found = ss.learn_structure(rows, method=ss.StructuralEM(), variables=[hidden])
+    assert set(found.dag.children("h")) == {"x", "y"}
+    assert set(ss.learn_structure(rows, method=ss.structure.SelectiveClustering(2)).dag.children("cluster")) == {
+        "x",
+        "y",
+    }

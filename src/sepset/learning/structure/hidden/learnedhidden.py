@@ -108,7 +108,10 @@ def require_discrete(task: StructureTask, method: str) -> None:
     columns = task.columns
     if columns.is_real.any():
         name = columns.names[int(columns.is_real.argmax())]
-        raise NotApplicable(f"{method} is for discrete columns; {name!r} is real. Discretize it.")
+        raise NotApplicable(
+            f"{method} is for discrete columns; {name!r} is real. Discretize it; or use StructuralEM() with a hidden "
+            "variable in variables=, or SelectiveClustering(), which take numbers."
+        )
     silent = [name for name, codes in zip(columns.names, columns.codes, strict=True) if (codes < 0).all()]
     if silent:
         raise NotApplicable(f"{method} finds hidden variables by itself; {silent[0]!r} has no cell. Leave it out.")

@@ -230,7 +230,8 @@ def _check(task: StructureTask, name: str) -> None:
     if columns.is_real.any():
         real = [columns.names[k] for k in np.flatnonzero(columns.is_real)]
         raise NotApplicable(
-            f"A mixture of networks has discrete columns; found numbers in {listing(real)}. Discretize."
+            f"A mixture of networks has discrete columns; found numbers in {listing(real)}. Discretize them; or use "
+            "SelectiveClustering(), or StructuralEM() with a hidden variable in variables=, which take numbers."
         )
     if columns.intervened is not None or columns.has_missing:
         found = "missing cells" if columns.has_missing else "interventions"
