@@ -120,7 +120,7 @@ def rebuilt(cpd, row, column, theta):
         return own.from_rows(every).to_table().values
     if isinstance(cpd, ss.RuleCPD):
         every = own.probabilities.copy()
-        every[own._arranged] = rows
+        every[own.arranged] = rows
         return own.from_probabilities(every).to_table().values
     return own.from_rows(rows).to_table().values
 

@@ -92,7 +92,7 @@ def test_bad_evidence(text, message):
     )
 )
 def test_results_come_back(result):
-    back = results.parse_result(words("\n".join(results._lines(result))))
+    back = results.parse_result(words("\n".join(results.lines_of(result))))
     assert type(back) is type(result)
     if isinstance(result, Marginals):
         assert [row.tolist() for row in back.rows] == [row.tolist() for row in result.rows]

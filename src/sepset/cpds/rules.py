@@ -278,10 +278,10 @@ class RuleCells(Multinomials[RuleCPD]):
         """The rules of each context; None if contexts share rules, or one rule is for several states of the child."""
         if self.overlaps or (self.multiplicities > 1).any():
             return None
-        return Varied(self.probabilities[self._arranged], np.arange(self.cpd.child.num_states))
+        return Varied(self.probabilities[self.arranged], np.arange(self.cpd.child.num_states))
 
     @property
-    def _arranged(self) -> Ints:
+    def arranged(self) -> Ints:
         """The rule of each context and state of the child."""
         first = np.unique(self.groups, return_index=True)[1]
         order = np.lexsort([self.child_states.argmax(axis=1), self.groups])
@@ -289,11 +289,11 @@ class RuleCells(Multinomials[RuleCPD]):
 
     def varied_slopes(self, slopes: Sequence[Floats]) -> Floats:
         """The sums of the derivatives over all entries that are one rule."""
-        return self.cell_sums(slopes)[self._arranged]
+        return self.cell_sums(slopes)[self.arranged]
 
     def varied_context(self, row: int) -> dict[str, Any]:
         """The states of the parents in a rule's context."""
-        context = self.cpd._context(int(self._arranged[row, 0]))
+        context = self.cpd._context(int(self.arranged[row, 0]))
         return {name: state for name, state in context.items() if name != self.cpd.child.name}
 
     @property

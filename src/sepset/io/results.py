@@ -284,10 +284,11 @@ def write_result(result: Result, path: PathLike) -> None:
     >>> read_result(path)
     PartitionFunction(log10_value=-0.5)
     """
-    write_bytes(os.fspath(path), ("\n".join(_lines(result)) + "\n").encode())
+    write_bytes(os.fspath(path), ("\n".join(lines_of(result)) + "\n").encode())
 
 
-def _lines(result: Result) -> Iterator[str]:
+def lines_of(result: Result) -> Iterator[str]:
+    """The lines of a file with this result."""
     if isinstance(result, PartitionFunction):
         yield from ("PR", repr(float(result.log10_value)))
     elif isinstance(result, Marginals):

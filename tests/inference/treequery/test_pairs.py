@@ -159,9 +159,9 @@ def test_pairs_of_a_network_with_numbers_are_asked():
     assert sorted(pairs) == [("coin", "x"), ("coin", "y"), ("x", "y")]
     np.testing.assert_allclose(pairs["y", "x"].covariance, [[8.5, 4.0], [4.0, 2.0]], rtol=1e-12)
     with pytest.raises(ss.errors.ScopeError, match="no pair with 'z'"):
-        pairs._free["x", "z"]
+        pairs["x", "z"]
     with pytest.raises(ss.errors.ScopeError, match="twice"):
-        pairs._free["x", "x"]
+        pairs["x", "x"]
     seen = ss.prepare(net).pairwise_marginals(given={"x": 1.0})
     with pytest.raises(ss.errors.ScopeError, match="The value of x is known"):
         seen["x", "y"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sepset.inference.map.search.localsearch import _room
+from sepset.inference.map.search.localsearch import change_room
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.changes import change, is_above, replay, weigh_all
 from support.wired import random_problem
@@ -13,7 +13,7 @@ from support.wired import random_problem
 def test_changes_are_kept_up_to_date(seed):
     rng = np.random.default_rng(seed)
     wiring = Wiring.of(random_problem(rng))
-    n, kept, fresh = wiring.num_variables, _room(wiring), _room(wiring)
+    n, kept, fresh = wiring.num_variables, change_room(wiring), change_room(wiring)
     size = len(kept.winners) // 4
     kept.leaves[:] = fresh.leaves[:] = size + rng.permutation(n)
     kept.free[:] = fresh.free[:] = rng.integers(0, 3, n)

@@ -105,15 +105,17 @@ class FlowGraph:
         through = np.minimum(source, sink)
         base = float(through.sum())
         if base == math.inf:
-            return Cut(math.inf, np.zeros(len(source), bool), residual=_residual(pairs, forward, backward, source))
+            return Cut(
+                math.inf, np.zeros(len(source), bool), residual=residual_network(pairs, forward, backward, source)
+            )
         ends = source - sink
         if flows is not None:
             begun = np.clip(flows, -backward, forward)
             rest, paid = _ends_after(pairs, begun, ends)
             base += paid
             forward, backward, ends = forward - begun, backward + begun, rest
-        residual = _residual(pairs, forward, backward, ends)
-        forest = _forest(len(source))
+        residual = residual_network(pairs, forward, backward, ends)
+        forest = search_forest(len(source))
         value = base + float(interruptible(lambda cancel: max_flow(residual, forest, cancel)))
         sink_side = (forest.parents == FREE) | (forest.sinks > 0)
         return Cut(value, read_only(sink_side), residual=residual)
@@ -132,7 +134,7 @@ class FlowGraph:
         No cut is smaller than any flow, so that this proves the cut.
         """
         pairs, forward, backward, source, sink = self.arrays()
-        before, after = _residual(pairs, forward, backward, source - sink), cut.residual
+        before, after = residual_network(pairs, forward, backward, source - sink), cut.residual
         owners = np.repeat(np.arange(self.num_nodes), np.diff(after.first))
         flow, sent = before.caps - after.caps, before.ends - after.ends
         rounding = ROUNDING * max(1.0, float(before.caps.sum() + np.abs(before.ends).sum()))
@@ -165,7 +167,7 @@ def _ends_after(pairs: Int32s, flows: Floats, ends: Floats) -> tuple[Floats, flo
     return rest, float(np.where(known, np.minimum(after, 0.0) - np.minimum(before, 0.0), after).sum())
 
 
-def _residual(pairs: Int32s, forward: Floats, backward: Floats, ends: Floats) -> Residual:
+def residual_network(pairs: Int32s, forward: Floats, backward: Floats, ends: Floats) -> Residual:
     """The network before any flow."""
     m = len(pairs)
     sources, targets = (np.ascontiguousarray(pairs[:, k]) for k in (0, 1))
@@ -176,7 +178,8 @@ def _residual(pairs: Int32s, forward: Floats, backward: Floats, ends: Floats) ->
     return Residual(first, heads, mates, caps, np.array(ends))
 
 
-def _forest(n: int) -> Forest:
+def search_forest(n: int) -> Forest:
+    """Room for the trees of a search for paths between the terminals."""
     return Forest(
         np.empty(n, np.int32),
         np.zeros(n, np.uint8),

@@ -83,7 +83,7 @@ def test_equal_rows_counted_once_give_the_same_search():
     noisy = {f"n{k}": np.where(rng.random(1500) < 0.5, hidden, rng.integers(0, 2, 1500)) for k in range(7)}
     columns = Columns.of(noisy | {f"e{k}": rng.integers(0, 3, 1500) for k in range(6)})
     bound = G().bind(columns)
-    codes, cards, totals = bound._among(np.arange(7), 3)
+    codes, cards, totals = bound.among(np.arange(7), 3)
     assert codes.shape[1] == len(totals) <= 128
     assert totals.sum() == columns.total
     assert cards.tolist() == [2] * 7

@@ -22,7 +22,7 @@ def columns_of(*, copies: bool) -> Columns:
 @pytest.mark.parametrize("score", [Holdout(0.25, ss.K2()), CrossValidated(5, ss.K2())], ids=repr)
 def test_held_out_rows_by_hand(score: Holdout | CrossValidated, copies: bool) -> None:
     columns = columns_of(copies=copies)
-    parts = score._parts(columns)
+    parts = score.held_out(columns)
     assert (parts >= 0).all()
     assert (parts.sum(0) <= columns.weights + 1e-12).all()
     if isinstance(score, CrossValidated):

@@ -72,7 +72,10 @@ class BoundedTree:
         ]
         chosen, regions = pseudo.cached(cache)
         if sum(map(len, regions)) > MOST_KEPT:
-            raise TooLarge(f"An AND/OR search of {wiring.num_variables} variables this deep. Use HybridBestFirst().")
+            raise TooLarge(
+                f"The subtrees of an AND/OR search of {wiring.num_variables} variables have over {MOST_KEPT:,} nodes "
+                "in all. Use HybridBestFirst()."
+            )
         sizes = [pseudo.context_size(d) if chosen[d] else 0 for d in range(len(chosen))]
         stored = sum(sizes), sum(s * len(r) for s, r in zip(sizes, regions, strict=True))
         groups = _groups(pseudo, functions, entries)

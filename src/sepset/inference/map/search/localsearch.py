@@ -169,7 +169,7 @@ class Walks:
         """The arrays of changes, with equal ones in a random order and the tabu list of a state."""
         n, tenure = wiring.num_variables, len(state.recent)
         if self._made is None:
-            self._made = _room(wiring)
+            self._made = change_room(wiring)
         size = len(self._made.winners) // 4
         self._made.leaves[:] = size + rng.permutation(n)
         self._made.free[:] = 0
@@ -180,7 +180,7 @@ class Walks:
 
 def single_changes(wiring: Wiring, codes: Ints, k: int) -> list[Ints]:
     """Up to k assignments that differ from one in one variable, the best first."""
-    changes, own = _room(wiring), np.array(codes, np.int64)
+    changes, own = change_room(wiring), np.array(codes, np.int64)
     changes.leaves[:] = len(changes.winners) // 4 + np.arange(len(own))
     weigh_all(wiring.wires, wiring.unary, wiring.factors, own, changes, 0)
     states, here = wiring.plugs.states, wiring.plugs.states[:-1] + own
@@ -204,7 +204,7 @@ def step_moves(num_variables: int) -> int:
     return max(LEAST_MOVES, num_variables)
 
 
-def _room(wiring: Wiring) -> Changes:
+def change_room(wiring: Wiring) -> Changes:
     """The arrays of changes of a model."""
     n, states = wiring.num_variables, len(wiring.unary)
     whole = {name: np.zeros(n, np.int64) for name in ("choice", "fewer", "leaves", "free")}

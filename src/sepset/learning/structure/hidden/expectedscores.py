@@ -96,7 +96,7 @@ class ExpectedScorer(Scorer):
         scope = np.array([*parents, child], np.int64)
         cards = columns.cards[scope].tolist()
         if math.prod(cards) >= 2**62:
-            raise NotApplicable(f"A family of {len(scope)} columns has too many joint states. Say max_parents=.")
+            raise NotApplicable(f"A family of {len(scope)} columns has too many joint states. Give max_parents=.")
         strides = np.array([math.prod(cards[k + 1 :]) for k in range(len(cards))], np.int64)
         blocks = np.empty((columns.num_rows, len(scope)), np.int32)
         numbers = np.empty(columns.num_rows, np.int64)

@@ -86,7 +86,7 @@ class LearnedMixture(Learned[UndirectedGraph]):
 
     def fit(self, method: LearningMethod | None = None, **options: Any) -> FitResult:
         """Not for mixtures: `components` and `model` have their parameters."""
-        raise NotApplicable("A mixture has its parameters: see its components and its model.")
+        raise NotApplicable("A mixture is learned with its parameters, which `components` and `model` have.")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield from super()._facts()

@@ -290,6 +290,6 @@ def _no_density(columns: Columns, kind: _Kind, by: Sequence[int], context: Seque
     states = ((columns.variables[k], code) for k, code in zip(by, context, strict=True))
     where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in states if isinstance(v, Discrete))
     return NotApplicable(
-        f"StructuralEM came to numbers without noise: {names}{where and f' where {where}'} have no joint density. "
+        f"StructuralEM reached a singular covariance: {names}{where and f' where {where}'} have no joint density. "
         "Drop a column that follows from others, or merge states with few rows."
     )

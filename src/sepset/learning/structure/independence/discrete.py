@@ -172,7 +172,7 @@ class CountedTest(BoundTest):
         before = known.best.copy()
         pool = np.flatnonzero(adjacent[x])
         self._check_size([x, *pool.tolist()], size)
-        rows = self._among(np.concatenate([[x], pool]), size)
+        rows = self.among(np.concatenate([[x], pool]), size)
         is_full = self.freedom == "full"
         num_tests: int = interruptible(
             lambda cancel: kernels.separate(
@@ -206,7 +206,7 @@ class CountedTest(BoundTest):
                 f"Column {self.columns.names[largest]!r} has {cards[0]} states: merge some, or lower max_condition=."
             )
 
-    def _among(self, members: Ints, size: int) -> tuple[AnyInts, Ints, AnyArray]:
+    def among(self, members: Ints, size: int) -> tuple[AnyInts, Ints, AnyArray]:
         """The codes, numbers of states and weights of some columns; equal rows are one where that saves time."""
         codes, cards, weights = self._rows
         ids = np.empty(codes.shape[1], np.int32)

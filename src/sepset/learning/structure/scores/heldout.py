@@ -49,13 +49,13 @@ class _HeldOut:
         used = key != SKIPPED
         whole_table = np.bincount(key[used], columns.weights[used], size * r).reshape(size, r)
         found = 0.0
-        for part in self._parts(columns):
+        for part in self.held_out(columns):
             held = np.bincount(key[used], part[used], size * r).reshape(size, r)
             rest = whole_table - held
             found += float((held * np.log((rest + a) / (rest.sum(1, keepdims=True) + r * a))).sum())
         return found
 
-    def _parts(self, columns: Columns) -> Floats:
+    def held_out(self, columns: Columns) -> Floats:
         """The weight of each row in each held-out part; copies of a row are dealt like rows."""
         kept = _PARTS.setdefault(columns, {})
         if self not in kept:
