@@ -132,7 +132,9 @@ COSTS = {
 def test_a_layout_computes_its_step_whatever_the_costs(seed, costs, axes, monkeypatch):
     uncompile(monkeypatch, layout, loops, panels, tiles)
     for name, value in COSTS[costs].items():
-        monkeypatch.setattr(layout, name, value)
+        for module in (layout, loops, panels):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, value)
     rng = np.random.default_rng(seed)
     cards = rng.integers(1, 5, 6).tolist()
     a, b = (tuple(sorted(rng.permutation(6)[: rng.integers(0, 6)].tolist())) for _ in range(2))

@@ -66,7 +66,7 @@ from sepset.kernels.compiled.instructions import (
     B,
 )
 from sepset.kernels.compiled.loops import line_cost, order_loops, stream
-from sepset.kernels.compiled.panels import FEW_ROWS, lanes_of
+from sepset.kernels.compiled.panels import FEW_ROWS, is_by_runs, lanes_of
 from sepset.kernels.compiled.tape import ONE, ends_of, room_of_steps
 from sepset.kernels.compiled.tiles import is_tiled
 from sepset.kernels.kernel import kernel, times
@@ -265,7 +265,7 @@ def _panel_cost(tensors: Tensors, scratch: Scratch, part: Ints, rows: int, colum
     source = _run_of(tensors, scratch, part, columns, second)
     lanes = lanes_of(part[columns, 1], run, part[2, 1])
     vectors, wide, scattered = np.ceil(n / lanes), 2.0 if lanes == LANES else 1.0, 0.0
-    if lanes == LANES and run >= LANES:
+    if lanes == LANES and is_by_runs(part[columns, 1], run, part[2, 1]):
         vectors = n / run * np.ceil(run / LANES)
     elif lanes == LANES:
         scattered = 2.0 * np.ceil(k / 256) - 1.0

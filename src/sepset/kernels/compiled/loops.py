@@ -285,13 +285,12 @@ def _reach(stride: int, far: float) -> float:
 
 
 @kernel(borrows=True)
-def _inner_cost(group: Any, far: float) -> float:
+def _inner_cost(groups: Any, g: int, far: float) -> float:
     """Nanoseconds per product if this group is innermost."""
-    is_plain = group[3] == 0 or (group[3] == 1 and group[1] <= 1 and group[2] <= 1)
+    is_plain = groups[g, 3] == 0 or (groups[g, 3] == 1 and groups[g, 1] <= 1 and groups[g, 2] <= 1)
     start = INNER_LOOP if is_plain else INNER_LOOP + OTHER_STRIDES
-    return float(
-        LOOP_PRODUCT + _reach(group[1], far) + _reach(group[2], far) + _reach(group[3], far) + start / group[0]
-    )
+    steps = _reach(groups[g, 1], far) + _reach(groups[g, 2], far) + _reach(groups[g, 3], far)
+    return float(LOOP_PRODUCT + steps + start / groups[g, 0])
 
 
 @kernel(borrows=True, inner=True)
@@ -323,9 +322,9 @@ def order_loops(groups: Any, first: int, count: int, entries: float) -> float:
     few entries; nanoseconds per product."""
     far = STEP_BEYOND_LINE if entries <= NEAR_ENTRIES else STEP_BEYOND_CACHE
     last = first + count - 1
-    best, cost = last, _inner_cost(groups[last], far)
+    best, cost = last, _inner_cost(groups, last, far)
     for g in range(first, last):
-        other = _inner_cost(groups[g], far)
+        other = _inner_cost(groups, g, far)
         if other < cost:
             best, cost = g, other
     _move(groups, best, last)

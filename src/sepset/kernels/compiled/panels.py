@@ -142,16 +142,26 @@ def lanes_of(num: int, run: int, terms: int) -> int:
     return run if run == num or wasted < SCATTERED_ENTRY * run else LANES
 
 
+@kernel(borrows=True, inner=True)
+def is_by_runs(num: int, run: int, terms: int) -> bool:
+    """Whether vectors are of neighbors in the result: if these are enough, and to multiply the common columns of two
+    vectors twice takes less time than to write one column at a time."""
+    common = -run % LANES
+    is_worth = terms <= TERMS and PANEL_PRODUCT * terms * common < SCATTERED_ENTRY * run
+    return run >= LANES and (common == 0 or run == num or is_worth)
+
+
 @kernel(borrows=True)
-def _find_vectors(num: int, run: int, lanes: int, overlaps: bool, vectors: Any) -> int:
+def _find_vectors(num: int, run: int, lanes: int, terms: int, vectors: Any) -> int:
     """Write the first column of each vector; their number.
 
     Those of neighbors in the result have a vector's width each: the last of a run has some columns of the one before,
     if that does no harm. If there are only few neighbors, vectors have as many columns, or are of any columns, and the
     last may be short.
     """
+    overlaps = terms <= TERMS
     count = 0
-    length = run if lanes < LANES or (run >= LANES and (overlaps or run % LANES == 0)) else num
+    length = run if lanes < LANES or is_by_runs(num, run, terms) else num
     for start in range(0, num, length):
         for place in range(0, length, lanes):
             is_short = place + lanes > length
@@ -202,11 +212,10 @@ def _places(op: Any, groups: Any) -> Places:
     rows = op[ROLES] + op[NUM_BATCH]
     terms = rows + op[NUM_ROWS]
     columns = terms + op[NUM_TERMS]
-    overlaps = op[K] <= TERMS
     run = _run(groups, columns, op[NUM_COLUMNS])
     lanes = lanes_of(op[N], run, op[K])
     vectors = np.empty(2 * (op[N] // lanes) + 1, np.int64)
-    vectors = vectors[: _find_vectors(op[N], run, lanes, overlaps, vectors)]
+    vectors = vectors[: _find_vectors(op[N], run, lanes, op[K], vectors)]
     found = Places(
         np.empty(op[M] + 2 * panel_rows(), np.int64),
         np.empty(op[M] + 2 * panel_rows(), np.int64),
