@@ -196,10 +196,10 @@ def _line(groups: Any, first: int, count: int, column: int) -> tuple[int, int]:
 
 
 @kernel(borrows=True)
-def _line_of_vectors(line: Any, run: int, lanes: int, overlaps: bool) -> tuple[int, int]:
+def _line_of_vectors(line: Any, num: int, run: int, lanes: int, terms: int) -> tuple[int, int]:
     """The same, of vectors of columns as `_find_vectors` lists them."""
     length, apart = line
-    whole = run if lanes < LANES or (run >= LANES and (overlaps or run % LANES == 0)) else LANES
+    whole = run if lanes < LANES or is_by_runs(num, run, terms) else LANES
     if length == 0 or apart % whole != 0 or apart == 1:
         return 0, 0
     return length, apart // whole * ((whole + lanes - 1) // lanes)
@@ -229,7 +229,7 @@ def _places(op: Any, groups: Any) -> Places:
         np.empty(len(vectors), np.uint8),
         np.empty(len(vectors), np.uint8),
         _line(groups, terms, op[NUM_TERMS], at_v),
-        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), run, lanes, overlaps),
+        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), op[N], run, lanes, op[K]),
     )
     _list(groups, rows, op[NUM_ROWS], at_s, found.rows_s)
     _list(groups, rows, op[NUM_ROWS], STRIDE_D, found.rows_d)
