@@ -229,7 +229,7 @@ def _places(op: Any, groups: Any) -> Places:
         np.empty(len(vectors), np.uint8),
         np.empty(len(vectors), np.uint8),
         _line(groups, terms, op[NUM_TERMS], at_v),
-        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), run, lanes, overlaps),
+        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), run, lanes, op[K] <= TERMS),
     )
     _list(groups, rows, op[NUM_ROWS], at_s, found.rows_s)
     _list(groups, rows, op[NUM_ROWS], STRIDE_D, found.rows_d)
