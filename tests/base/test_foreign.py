@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sepset as ss
-from sepset.base.foreign import ARGUMENTS, CALLED_HERE, MEMBERS, NOT_YET, hint, translated
+from sepset.base.foreign import ARGUMENTS, CALLED_HERE, ELSEWHERE, MEMBERS, NOT_YET, hint, translated
 from sepset.errors import ArgumentError
 from sepset.surface import elsewhere
 
@@ -201,3 +201,24 @@ def test_models_with_hints_are_still_copied_and_pickled():
 def test_settings_of_methods_say_what_they_are_called(call, message):
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def test_settings_of_methods_that_are_arguments_of_verbs_here():
+    verbs = set(inspect.signature(ss.fit).parameters) | set(inspect.signature(ss.learn_structure).parameters)
+    for advice in ELSEWHERE.values():
+        assert set(re.findall(r"(\w+)= ", advice)) <= verbs
+    with pytest.raises(ArgumentError, match=r"EM has no max_iter=; here it is until= of the verb"):
+        ss.EM(max_iter=5)
+    with pytest.raises(
+        ArgumentError, match=r"HillClimb has no max_indegree=; here it is constraints= of learn_structure"
+    ):
+        ss.HillClimb(max_indegree=3)
+    with pytest.raises(ss.errors.ModelError, match=r"The graph alone is DAG"):
+        ss.BayesNet([("a", "b")])
+
+
+def test_every_verb_says_what_its_arguments_are_called():
+    functions = [getattr(ss, name) for name in dir(ss) if inspect.isfunction(getattr(ss, name))]
+    for function in functions:
+        with pytest.raises(ArgumentError, match=f"{function.__name__} has no no_such_argument="):
+            function(no_such_argument=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 
@@ -92,6 +93,17 @@ def test_a_reader_that_goes_away_ends_the_command_in_silence():
         assert process.stdout.readline().startswith(b"asia,")
         process.stdout.close()
         assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+@pytest.mark.parametrize("line", [("networks",), ("sample", "asia", "--out", "-"), ("draw", "asia"), ("--help",)])
+def test_commands_that_nobody_reads_end_alike(line):
+    """Tables, rows, text and help: the exit code is that of a broken pipe in a shell, and nothing is said."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", "sepset.cli", *line], stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_rows_through_pipes():

@@ -48,7 +48,6 @@ CALLED_HERE = {
     "MaximumLikelihoodEstimator": "MLE",
     "BayesianEstimator": "Bayes",
     "ExpectationMaximization": "EM",
-    "bayes_fit": "fit",
     "HillClimbSearch": "HillClimb",
     "GreedyHillClimbing": "HillClimb",
     "MmhcEstimator": "MMHC",
@@ -124,7 +123,6 @@ CALLED_HERE = {
     "moral": "graphs.moralize",
     "cextend": "graphs.consistent_extension",
     "vstructs": "graphs.immoralities",
-    "SEMEstimator": "StructuralEM",
     "structural_em": "StructuralEM",
     "structure_learning": "learn_structure",
     "learnBN": "learn_structure",
@@ -240,6 +238,8 @@ ARGUMENTS = {
     "verbose": "progress",
     "show_progress": "progress",
     "n_init": "restarts",
+    "n_bins": "bins",
+    "num_bins": "bins",
     "max_iter": "until",
     "max_indegree": "constraints",
     "whitelist": "constraints",
@@ -258,6 +258,17 @@ ARGUMENTS = {
     "sample_weight": "weights",
 }
 """The names of arguments in other libraries, and here."""
+
+ELSEWHERE = {
+    **dict.fromkeys(("max_iter", "n_iter", "tol"), "until= of the verb, such as fit(..., until=Until(steps=50))"),
+    **dict.fromkeys(("random_state", "rng", "seed"), "seed= of the verb, such as fit(..., seed=1)"),
+    **dict.fromkeys(("n_jobs", "show_progress", "verbose"), "threads= or progress= of the verb"),
+    **dict.fromkeys(
+        ("max_indegree", "max_parents", "whitelist", "blacklist", "fixed_edges"),
+        "constraints= of learn_structure, a structure.Constraints(...)",
+    ),
+}
+"""The settings that methods have in other libraries, and which argument of a verb they are here."""
 
 
 MEMBERS = {
@@ -398,7 +409,9 @@ def misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 def _here(word: str, known: list[str]) -> str:
     here = ARGUMENTS.get(word)
-    return f"; here it is {here}=." if here in known else f".{nearest(word, known)}"
+    if here in known:
+        return f"; here it is {here}=."
+    return f"; here it is {ELSEWHERE[word]}." if word in ELSEWHERE else f".{nearest(word, known)}"
 
 
 def _extra(given: tuple[Any, ...], placed: list[str]) -> str:

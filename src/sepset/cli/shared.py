@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,7 +56,13 @@ def show(payload: dict[str, Any], as_json: bool, render: Callable[[], Renderable
         return
     from rich.console import Console
 
-    Console(markup=False).print(render())
+    console = Console(markup=False)
+    console.on_broken_pipe = _unread  # type: ignore[method-assign]  # Rich ends with a code of its own
+    console.print(render())
+
+
+def _unread() -> None:
+    raise BrokenPipeError("The reader of the output has gone.")
 
 
 def plain(value: Any) -> Any:
@@ -142,15 +149,16 @@ def write_rows(rows: Dataset, out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.csv"
         write_dataset(rows, file)
-        sys.stdout.write(file.read_text(encoding="utf-8"))
+        with file.open(encoding="utf-8", newline="") as text:
+            shutil.copyfileobj(text, sys.stdout)  # in pieces, so that it ends when the reader does
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """End with one line on standard error: exit code 2 for invalid input, 130 after Ctrl-C; silent without a reader."""
     try:
-        yield
-        sys.stdout.flush()
+        with _all_written():
+            yield
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is not written at the end
         raise SystemExit(UNREAD) from None
@@ -160,6 +168,23 @@ def one_line_errors() -> Iterator[None]:
     except (SepsetError, OSError, MemoryError) as error:
         print(f"sepset: {_one_line(error)}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+@contextmanager
+def _all_written() -> Iterator[None]:
+    """Write what is left at the end; a reader who has gone is an error, also where the application hides it."""
+    try:
+        yield
+    except SystemExit as ended:
+        if ended.code == 1 and type(sys.stdout).__name__ == HIDES_ERRORS:
+            raise BrokenPipeError from None
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()
+
+
+HIDES_ERRORS = "PacifyFlushWrapper"
+"""The class with which the parser of the command line replaces a standard output without a reader."""
 
 
 def _one_line(error: Exception) -> str:

@@ -112,7 +112,8 @@ class Comparison(Sequence[Change], Report):
         named_rows(axes, [f"{row.variable} = {row.state}" for row in rows])
         axes.set(xlim=(0.0, 1.0), xlabel="probability")
         entitle(axes, self.title)
-        axes.legend(labels=["before", "after"], loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, frameon=False)
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 3.5}  # of what names the axis
+        axes.legend(labels=["before", "after"], ncols=2, frameon=False, **below)
         return axes
 
 

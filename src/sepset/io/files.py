@@ -273,7 +273,7 @@ def _codec(name: str) -> Codec:
         known = ", ".join(_FORMATS)
         hint = nearest(suffix, _FORMATS)
         if suffix in _OTHERS:
-            hint = f" Files of {_OTHERS[suffix]} are not read; it can write one of these formats."
+            hint = f" Files of {_OTHERS[suffix]} are not read. Open it there, or in GeNIe, and save it as one of these."
         if not suffix and name == CONTENTS:
             hint = " These contents begin like none of them; name the format, as in format='bif'."
         if suffix in _RESULTS:

@@ -403,7 +403,8 @@ def _one_by_one(given: tuple[CPD | Iterable[CPD], ...]) -> tuple[CPD, ...]:
         listed_cpds = tuple(given[0])
     for cpd in listed_cpds:
         if not is_cpd(cpd):
-            way_in = " fit(dag, data) learns the CPDs of a graph." if isinstance(cpd, DAG) else ""
+            is_graph = isinstance(cpd, DAG | tuple | list)
+            way_in = " The graph alone is DAG([...]), and fit(dag, data) learns its CPDs." if is_graph else ""
             raise ModelError(
                 f"A Bayesian network is made of CPDs; found {brief(cpd)} of type {type(cpd).__name__}.{way_in}"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -269,3 +270,23 @@ def test_unknown_losses_are_absent():
     assert found.get(ss.evaluation.ZeroOne("coin"), 7) == 7
     with pytest.raises(ss.errors.ScopeError, match="looked up by its loss"):
         found["log-loss"]
+
+
+class Interrupted:
+    """A method whose fits Ctrl-C ends with the best so far."""
+
+    def fit(self, task):
+        return replace(Bayes(BDeu(1)).fit(task), status=ss.Status.INTERRUPTED)
+
+
+@pytest.mark.parametrize(
+    "procedure",
+    [
+        Learner(DAG.parse("a -> b"), Interrupted()),
+        lambda rows: fit(DAG.parse("a -> b"), rows, Interrupted()),
+    ],
+    ids=["learner", "function"],
+)
+def test_an_interrupted_fit_ends_the_validation(procedure):
+    with pytest.raises(KeyboardInterrupt):
+        cross_validate(procedure, {"a": [0, 1] * 10, "b": [0, 0, 1, 1] * 5})

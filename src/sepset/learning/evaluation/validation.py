@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from sepset.data.sources import as_dataset
 from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.graph import DAG
 from sepset.inference.method import Method
-from sepset.inference.result import Guarantee, Guarantees, Result
+from sepset.inference.result import Guarantee, Guarantees, Result, Status
 from sepset.learning.assessment import Assessment
 from sepset.learning.estimation.estimators import MLE
 from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, Risks, evaluate, weighted_mean
@@ -30,6 +30,8 @@ from sepset.learning.evaluation.splits import KFold, Splitter
 from sepset.learning.fit import LearningMethod, fit
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
+
+T = TypeVar("T")
 
 Procedure: TypeAlias = Callable[[Dataset], Any]
 """A function from a dataset to a model, or to a `FitResult` with one."""
@@ -58,7 +60,14 @@ class Learner:
 
     def __call__(self, data: Dataset) -> BayesNet:
         """The network fitted to these rows."""
-        return fit(self.structure, data, self.method or MLE(), seed=self.seed, progress=False).model
+        return _whole(fit(self.structure, data, self.method or MLE(), seed=self.seed, progress=False)).model
+
+
+def _whole(found: T) -> T:
+    """The result of a procedure; Ctrl-C, which ends a fit with the best so far, ends all that the fit is a part of."""
+    if getattr(found, "status", None) is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
 
 
 def learned(procedure: Procedure, data: Dataset) -> Model:
@@ -67,7 +76,7 @@ def learned(procedure: Procedure, data: Dataset) -> Model:
         raise ArgumentError(
             f"A procedure makes a model from a dataset, as Learner(dag, method) does; found {procedure!r}."
         )
-    found = procedure(data)
+    found = _whole(procedure(data))
     model = getattr(found, "model", found)
     if not isinstance(model, Model):
         raise ModelError(f"A procedure makes a model from a dataset; {procedure!r} made {found!r}.")
