@@ -34,11 +34,20 @@ def comb(place):
     return ss.cpds.Split(PARENTS[place], {0: comb(place + 1), 1: [1.0 - LEAVES[place], LEAVES[place]]})
 
 
+def teeth():
+    """The same as rules: the parents up to the first that is on, and the child."""
+    for place in range(NUM + 1):
+        context = {PARENTS[i]: int(i == place) for i in range(min(place + 1, NUM))}
+        for state, value in enumerate((1.0 - LEAVES[place], LEAVES[place])):
+            yield {**context, Y: state}, value
+
+
 FORMS = {
     "logistic": ss.LogisticCPD(Y, dict(zip(PARENTS, WEIGHTS, strict=True)), bias=BIAS),
     "noisy-or": ss.NoisyOr(Y, dict.fromkeys(PARENTS, LINK), leak=LEAK),
     "noisy-max": ss.NoisyMax(Y, {p: [[1.0, 0.0], [1.0 - LINK, LINK]] for p in PARENTS}, leak=[1.0 - LEAK, LEAK]),
     "tree": ss.TreeCPD(Y, comb(0), given=PARENTS),
+    "rules": ss.cpds.RuleCPD(Y, teeth(), given=PARENTS),
 }
 
 
@@ -46,7 +55,7 @@ def p_on(form, x):
     """P(y = 1 | x) for every row of x, by the definition of the form."""
     if form == "logistic":
         return expit(BIAS + x @ WEIGHTS)
-    if form == "tree":
+    if form in ("tree", "rules"):
         return LEAVES[np.where(x.any(axis=1), x.argmax(axis=1), NUM)]
     return 1.0 - (1.0 - LEAK) * (1.0 - LINK) ** x.sum(axis=1)
 
@@ -234,7 +243,7 @@ def best_explanation(form, y):
     For noisy-or with equal links only the number of parents that are on matters to the child, so the best of each
     number has those with the best odds. A tree has one best completion for each leaf: the path, and modes elsewhere.
     """
-    if form == "tree":
+    if form in ("tree", "rules"):
         x = np.array([(PRIORS > 0.5).astype(int)] * (NUM + 1))
         for leaf in range(NUM + 1):
             x[leaf, :leaf] = 0
@@ -248,7 +257,7 @@ def best_explanation(form, y):
 
 
 @pytest.mark.parametrize("y", [0, 1])
-@pytest.mark.parametrize("form", ["noisy-or", "noisy-max", "tree"])
+@pytest.mark.parametrize("form", ["noisy-or", "noisy-max", "tree", "rules"])
 def test_the_best_explanation_of_the_child(form, y):
     """With the child off a noisy-or is a plain product."""
     found = ss.map_assignment(network(form), given={"y": y})
