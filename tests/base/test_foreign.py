@@ -92,6 +92,7 @@ def test_a_right_call_goes_through():
         (lambda: ask("m", "t", sead=1), "ask has no sead=. Did you mean 'seed'"),
         (lambda: ask("m", "t", variance=1), "ask has no variance="),
         (lambda: ask("m", "t", {"a": 1}), "by position, and the rest by name. Findings are given=."),
+        (lambda: ask("m", "t", model="m"), "is given model twice, by position and by name. It takes model,"),
         (lambda: ask("m", "t", "u", "v"), r"Several targets are one list: \['t', 'u', 'v'\]"),
         (lambda: ask("m"), "ask needs 'targets'"),
         (lambda: ask(targets="t"), "ask needs 'model'"),

@@ -250,7 +250,7 @@ PEAK = """
     ("question", "small", "large"),
     [
         pytest.param("engine.query(targets)", "alarm(8)", "alarm(18)", id="joint"),
-        pytest.param('engine.marginals()["v0"]', "(dense(12),)", "(dense(27),)", id="marginals"),
+        pytest.param('engine.marginals()["v0"]', "(dense(20),)", "(dense(27),)", id="marginals"),
         pytest.param("engine.map_assignment()", "(cube(20),)", "(cube(250),)", id="best state"),
         pytest.param("engine.sample(3)", "(cube(20),)", "(cube(250),)", id="draws"),
     ],

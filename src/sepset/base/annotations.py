@@ -52,9 +52,11 @@ def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
     if not isinstance(annotation, str):
         return Any if annotation is inspect.Parameter.empty else annotation
     known: dict[str, Any] = {}
+    around = getattr(inspect.unwrap(function), "__globals__", {})
+    holder = types.SimpleNamespace(__annotations__={"its": annotation})
     while True:
         try:
-            return eval(annotation, getattr(inspect.unwrap(function), "__globals__", {}), known)  # our own
+            return typing.get_type_hints(holder, around, known, include_extras=True)["its"]
         except NameError as error:
             missing = error.name or ""
             found = _of_checkers(missing)

@@ -403,6 +403,9 @@ def misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     if len(given) > len(placed):
         first = f"{listing(placed)} by position, and the rest by name" if placed else "its arguments by name"
         return f"{name} takes {first}.{_extra(given, placed)} {takes}"
+    twice = next((n for n in placed[: len(given)] if n in kwargs), None)
+    if twice is not None:
+        return f"{name} is given {twice} twice, by position and by name. {takes}"
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]
     return f"{name} needs {listing(missing[len(given) :] or missing)}. {takes}"
 

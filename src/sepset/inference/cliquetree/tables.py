@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
+from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
@@ -22,6 +26,7 @@ from sepset.semiring import SUM, Semiring
 from sepset.variables.evidence import Evidence
 
 if TYPE_CHECKING:
+    from sepset.inference.cliquetree.summedout import SummedOut
     from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
     from sepset.inference.exact.tree import PreparedTree
     from sepset.inference.rows.batch import RowCompiler, RowTables
@@ -97,12 +102,31 @@ class PreparedTables:
         return self.tables.log_partition(evidence)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The most probable values of `over`; by max-product for all unobserved variables, otherwise by elimination."""
+        """The most probable values of `over`, all other unobserved variables summed out first."""
         if len(over) + len(evidence.observed) >= len(self.problem.variables):
             return self.tables.best(evidence)
         if self.problem.functions and self._is_everything(over, evidence.observed):
             return self.tables.best(evidence)
-        return self._tree.best(evidence, over)
+        found = None
+        if not self.problem.functions and not self.problem.forms:
+            with suppress(TooLarge):  # which factors by themselves refuse in their own words
+                found = self._summed_out(evidence, over).best(evidence)
+        return self._tree.best(evidence, over) if found is None else found
+
+    def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut:
+        """The problem with all but `over` summed out, for these variables with evidence."""
+        from sepset.inference.cliquetree.summedout import SummedOut
+
+        free = tuple(v for v in over if v not in evidence.codes)
+        touched = tuple(sorted(set(evidence.weights).difference(free)))
+        prepare = partial(PreparedTables.of, method=self.method)
+        return self._sums.get(
+            (free, evidence.observed, touched), lambda: SummedOut.of(self.problem, free, evidence, prepare)
+        )
+
+    @lazy
+    def _sums(self) -> Cache[SummedOut]:
+        return Cache(16)
 
     def best_seconds(self, evidence: Evidence) -> float:
         """The estimated seconds of the best assignment of all unobserved variables, after planning."""

@@ -43,8 +43,8 @@ SCATTERED_ENTRY = 1.1
 PANEL, BATCH_STATE, PANELS_CALL = 20.0, 100.0, 750.0
 """Start of a panel, of one of several products, and of all of them."""
 
-COLUMNS = 2048
-"""Columns of a product by panels from which more of them are other products."""
+COLUMNS, ROWS = 2048, 2**14
+"""Columns and rows of a product by panels from which more of them are other products."""
 
 REPACKED_ENTRY = 2.0
 """One entry packed for loops, whose tensors are larger than a cache, or unpacked from them."""

@@ -25,6 +25,7 @@ from sepset.kernels.compiled.costs import (
     PANEL_VECTOR,
     PANELS_CALL,
     REPACKED_ENTRY,
+    ROWS,
     SCATTERED_ENTRY,
     TILED_PRODUCT,
 )
@@ -281,20 +282,21 @@ def _panel_cost(tensors: Tensors, scratch: Scratch, part: Ints, rows: int, colum
 
 
 @kernel(borrows=True)
-def _batch_columns(tensors: Tensors, part: Ints, columns: int) -> None:
-    """Move the slowest axes of many columns to the batch: those of a product are listed, and lists stay in a cache."""
-    num, end = 1, part[columns, 0] + 2
-    while end > 2 and num < COLUMNS:
+def _batch(tensors: Tensors, part: Ints, role: int, enough: int) -> None:
+    """Move the slowest axes of many rows or columns to the batch: those of one product are listed, and lists stay in a
+    cache."""
+    num, end = 1, part[role, 0] + 2
+    while end > 2 and num < enough:
         end -= 1
-        num *= int(tensors.cards[part[columns, end]])
+        num *= int(tensors.cards[part[role, end]])
     for i in range(2, end):
-        part[0, 2 + part[0, 0]] = part[columns, i]
+        part[0, 2 + part[0, 0]] = part[role, i]
         part[0, 0] += 1
-    for i in range(end, part[columns, 0] + 2):
-        part[columns, i - end + 2] = part[columns, i]
-    part[0, 1] *= part[columns, 1] // num
-    part[columns, 0] -= end - 2
-    part[columns, 1] = num
+    for i in range(end, part[role, 0] + 2):
+        part[role, i - end + 2] = part[role, i]
+    part[0, 1] *= part[role, 1] // num
+    part[role, 0] -= end - 2
+    part[role, 1] = num
 
 
 @kernel(borrows=True)
@@ -316,7 +318,8 @@ def _emit_panels(tensors: Tensors, scratch: Scratch, op: Ints, part: Ints, least
         _by_stride(scratch, part, rows, 2)
     _fill_lines(tensors, scratch, part, columns, 2, 1 - source, packed)
     _fill_lines(tensors, scratch, part, 2, source, 1 - source, packed)
-    _batch_columns(tensors, part, columns)
+    _batch(tensors, part, columns, COLUMNS)
+    _batch(tensors, part, rows, ROWS)
     for place, role in enumerate((0, rows, 2, columns)):
         first = scratch.tally[NUM_GROUPS]
         for i in range(part[role, 0]):
