@@ -44,7 +44,7 @@ class Part(NamedTuple):
     outer: tuple[int, ...]
 
     def evidence(self, given: Evidence, weighted: Iterable[int]) -> Evidence:
-        """What is known about its variables: observed states, and the likelihoods of some variables."""
+        """The evidence about its variables: observed states, and the likelihoods of some of them."""
         codes = {self.place[v]: code for v, code in given.codes.items() if v in self.place}
         weights = {self.place[v]: given.weights[v] for v in weighted if v in self.place}
         return Evidence(codes, weights)
