@@ -21,7 +21,7 @@ from support.tolerances import CLOSE
 def parts_of(problem, over, evidence):
     """The problem with all but `over` summed out."""
     method = ss.CliqueTree()
-    return SummedOut.of(problem, over, evidence, lambda part: PreparedTables.of(part, method))
+    return SummedOut.of(problem, over, evidence, lambda part: PreparedTables.of(part, method), math.inf)
 
 
 @in_blocks("seed", range(300))
@@ -87,3 +87,15 @@ def test_sums_beyond_the_range_of_floats_are_left_to_logarithms():
     best = ss.map_assignment(net, over=["x"])
     assert best.assignment["x"] == 0
     assert best.log_value == pytest.approx(math.log(2.0) + 2 * math.log(1e-300), abs=1e-9)
+
+
+def test_a_boundary_too_large_for_a_table_is_refused_before_it_is_made():
+    """Thirty causes of one effect: all of them are the boundary of the effect."""
+    causes, effect = [ss.Discrete(f"c{i}") for i in range(30)], ss.Discrete("y")
+    net = ss.MarkovNet(*(ss.Table((c, effect), [[0.9, 0.1], [0.3, 0.7]]) for c in causes))
+    problem = net.problem()
+    over = tuple(i for i, v in enumerate(problem.variables) if v.name != "y")
+    with pytest.raises(ss.TooLarge, match="more memory than one elimination"):
+        SummedOut.of(problem, over, Evidence(), lambda part: PreparedTables.of(part, ss.CliqueTree()), 2**40)
+    with pytest.raises(ss.TooLarge, match="the limit is"):
+        ss.map_assignment(net, over=[c.name for c in causes], method=ss.CliqueTree(memory=2**30))

@@ -11,12 +11,14 @@ it; and that table is a joint, which compiled questions answer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.inference.method import Best
 from sepset.problem import Problem
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from sepset.variables.variable import Discrete
 
 Prepare = Callable[[Problem], "PreparedTables"]
+
+ENOUGH = 2**26
+"""The bytes of a table over a boundary above which one elimination is left to do the sums."""
 
 
 class Part(NamedTuple):
@@ -49,6 +54,14 @@ class Part(NamedTuple):
         weights = {self.place[v]: given.weights[v] for v in weighted if v in self.place}
         return Evidence(codes, weights)
 
+    def memory(self, problem: Problem, observed: Iterable[int]) -> float:
+        """The bytes of its sum: of the plan, and of the table that is kept, given away and maximized."""
+        table = 8.0 * math.prod(float(problem.variables.cards[v]) for v in self.outer)
+        if table > ENOUGH:
+            return math.inf
+        known = [self.place[v] for v in observed if v in self.place]
+        return self.prepared.plan([self.place[v] for v in self.outer], known).memory + 3.0 * table
+
 
 class SummedOut(NamedTuple):
     """A problem with the variables that are not maximized summed out.
@@ -68,8 +81,11 @@ class SummedOut(NamedTuple):
     tables: tuple[int, ...]
 
     @classmethod
-    def of(cls, problem: Problem, over: Sequence[int], evidence: Evidence, prepare: Prepare) -> Self:
-        """The parts for these variables to be maximized, and these with evidence; without any values of it."""
+    def of(cls, problem: Problem, over: Sequence[int], evidence: Evidence, prepare: Prepare, limit: float) -> Self:
+        """The parts for these variables to be maximized, and these with evidence; without any values of it.
+
+        Raises `TooLarge` if their tables and plans need more than `limit` bytes.
+        """
         chosen, observed = set(over), evidence.observed
         touched = sorted(set(evidence.weights).difference(chosen))
         relevant = problem.relevant(over, observed, touched=touched, constants=True)
@@ -86,6 +102,8 @@ class SummedOut(NamedTuple):
             _part(problem, numbers, [scopes[n] for n in numbers], part, chosen, prepare)
             for part, numbers in zip(parts, inside, strict=True)
         )
+        if sum(part.memory(problem, observed) for part in sums) > limit:
+            raise TooLarge("The sums over the parts need more memory than one elimination.")
         bounded = [part for part in sums if part.outer]
         rest = _part(problem, left, [scopes[n] for n in left], chosen, chosen, prepare, [p.outer for p in bounded])
         places = iter(range(len(left), len(left) + len(bounded)))

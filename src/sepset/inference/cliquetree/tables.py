@@ -115,14 +115,17 @@ class PreparedTables:
 
     def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut:
         """The problem with all but `over` summed out, for these variables with evidence."""
-        from sepset.inference.cliquetree.summedout import SummedOut
+        from sepset.inference.cliquetree.summedout import ENOUGH, SummedOut
 
         free = tuple(v for v in over if v not in evidence.codes)
         touched = tuple(sorted(set(evidence.weights).difference(free)))
         prepare = partial(PreparedTables.of, method=self.method)
-        return self._sums.get(
-            (free, evidence.observed, touched), lambda: SummedOut.of(self.problem, free, evidence, prepare)
-        )
+
+        def make() -> SummedOut:
+            limit = max(ENOUGH, self._tree.best_plan(free, evidence.observed).memory)
+            return SummedOut.of(self.problem, free, evidence, prepare, limit)
+
+        return self._sums.get((free, evidence.observed, touched), make)
 
     @lazy
     def _sums(self) -> Cache[SummedOut]:
