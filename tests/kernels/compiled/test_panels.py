@@ -89,6 +89,7 @@ LARGE = {
     ),
     "vectors that overlap": ((2, 9, 5, [9, 13]), "bmk", ("b", "n1", "k", "n0"), ("b", "m", "n0", "n1")),
     "vectors of two blocks": ((2, 3, 250, [12, 48]), "bmk", ("b", "n1", "k", "n0"), ("b", "m", "n0", "n1")),
+    "columns far apart": ((1, 5, 3, 3000), "bmk", "bnk", "bmn"),
     "less than a vector": ((2, 4, [20, 16], 3), ("b", "m", "k0", "k1"), ("b", "k1", "n", "k0"), "bmn"),
     "runs of sixteen": ((3, 20, 8, [4, 16]), "bmk", ("b", "n0", "k", "n1"), ("n0", "b", "m", "n1")),
 }

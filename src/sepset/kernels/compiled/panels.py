@@ -46,6 +46,9 @@ from sepset.kernels.vectors import LANES, copy_vectors, panel_product, panel_row
 # Terms of a block, and entries of a packed one: rows of the former stay in the first cache, the latter in the second.
 TERMS, PACKED_ENTRIES = 256, 2**16
 
+# Entries among which the columns of one term are near each other: then each term is packed by itself.
+NEAR_COLUMNS = 2**13
+
 # Rows up to which columns that are neighbors already are not packed.
 FEW_ROWS = 32
 
@@ -324,6 +327,12 @@ def _pack(w: Any, start: int, at: Places, first: int, depth: int, left: int, rig
     for number in range(right - left):
         room.homes[number] = number // panel_vectors() * depth * width + number % panel_vectors() * LANES
     period, q = at.line_vectors[0] * at.line_vectors[1], left
+    if period == 0 and at.line_terms[0] == 0 and at.columns_v[len(at.columns_d) - 1] < NEAR_COLUMNS:
+        for k in range(depth):
+            for number in range(right - left):
+                place = room.homes[number] + room.steps[k]
+                _copy_vector(w, start + at.terms_v[first + k], at, left + number, room.packed, place)
+        return
     while q < right:
         if period > 0 and q % period == 0 and q + period <= right:
             _pack_vectors(w, start, at, first, depth, q, room, q - left)
