@@ -229,7 +229,9 @@ def run(lab: Lab) -> list[Report]:
     note = (
         f"The steps that take {DOMINATING:.0%} of a run, hot, on one core. The machine's time is that of their "
         "multiplications in a large matrix product, or of reading and writing each entry once in a product of long "
-        f"vectors, whichever is longer. What loses most: {'; '.join(notes)}."
+        "vectors, whichever is longer. Below half are products of tensors whose axes share cache lines in different "
+        "orders (DBN), and pairs of steps by slices, whose middle result goes through the second cache "
+        f"(ObjectDetection_28). What loses most: {'; '.join(notes)}."
     )
     if isinstance(machine, Machine):
         note += f" A multiply-add takes {machine.product:.2g} ns, an entry {machine.entry:.2g} ns."
