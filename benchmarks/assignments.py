@@ -151,8 +151,11 @@ def compared(lab: Lab, name: str) -> list[Comparison]:
     asked = {} if lab.quick or not GRIDS[name].target else {"toulbar2": 0, "toulbar2, VAC": 1000000}
     for label, vac in asked.items():
         energy = lab.ask("pytoulbar2", energy_of_toulbar2, name, vac, limit=PATIENCE)
-        is_known = not isinstance(energy, str) and energy < math.inf
-        peers[label] = f"{100.0 * (energy - closed[0]) / abs(energy):.4g}" if is_known else "no assignment"
+        if isinstance(energy, str):
+            peers[label] = energy  # why there is none, such as "not installed"
+        else:
+            is_known = energy < math.inf
+            peers[label] = f"{100.0 * (energy - closed[0]) / abs(energy):.4g}" if is_known else "no assignment"
     target = "" if name != SMALLEST else "0 within 60 s"
     return [
         Comparison(f"{name}: energy", found[0], kind="number"),
