@@ -20,6 +20,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.graphs.csr import components, csr
 from sepset.inference.method import Best
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -91,7 +92,7 @@ class SummedOut(NamedTuple):
         relevant = problem.relevant(over, observed, touched=touched, constants=True)
         hidden = set(relevant.variables).difference(chosen)
         scopes = {number: problem.scope(number) for number in relevant.factors}
-        parts = _connected(hidden, [hidden.intersection(scope) for scope in scopes.values()])
+        parts = _connected(sorted(hidden), ([v for v in scope if v in hidden] for scope in scopes.values()))
         owner = {v: number for number, part in enumerate(parts) for v in part}
         inside: list[list[int]] = [[] for _ in parts]
         left: list[int] = []
@@ -130,24 +131,12 @@ class SummedOut(NamedTuple):
         return Best({v: best.values.get(own[v], 0) for v in self.rest.outer}, best.log_value + total)
 
 
-def _connected(nodes: Iterable[int], groups: Iterable[Iterable[int]]) -> list[list[int]]:
+def _connected(nodes: Sequence[int], groups: Iterable[Sequence[int]]) -> list[list[int]]:
     """The nodes in parts that the groups connect, each in order, the parts by their first node."""
-    root = {v: v for v in nodes}
-
-    def find(v: int) -> int:
-        while root[v] != v:
-            root[v] = v = root[root[v]]
-        return v
-
-    for group in groups:
-        first, *others = group or (-1,)
-        for v in others:
-            a, b = sorted((find(first), find(v)))
-            root[b] = a
-    parts: dict[int, list[int]] = {}
-    for v in sorted(root):
-        parts.setdefault(find(v), []).append(v)
-    return list(parts.values())
+    place = {v: i for i, v in enumerate(nodes)}
+    pairs = [(place[group[0]], place[v]) for group in groups for v in group[1:]]
+    ends = np.array([*pairs, *((b, a) for a, b in pairs)], np.int64).reshape(-1, 2)
+    return [[nodes[i] for i in part] for part in components(csr(ends[:, 0], ends[:, 1], len(nodes)))]
 
 
 def _part(

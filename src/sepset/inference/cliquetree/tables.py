@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -107,28 +106,29 @@ class PreparedTables:
             return self.tables.best(evidence)
         if self.problem.functions and self._is_everything(over, evidence.observed):
             return self.tables.best(evidence)
-        found = None
-        if not self.problem.functions and not self.problem.forms:
-            with suppress(TooLarge):  # which factors by themselves refuse in their own words
-                found = self._summed_out(evidence, over).best(evidence)
+        summed = None if self.problem.functions or self.problem.forms else self._summed_out(evidence, over)
+        found = None if summed is None else summed.best(evidence)
         return self._tree.best(evidence, over) if found is None else found
 
-    def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut:
-        """The problem with all but `over` summed out, for these variables with evidence."""
+    def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut | None:
+        """The problem with all but `over` summed out, for these variables with evidence; None if that is too large."""
         from sepset.inference.cliquetree.summedout import ENOUGH, SummedOut
 
         free = tuple(v for v in over if v not in evidence.codes)
         touched = tuple(sorted(set(evidence.weights).difference(free)))
         prepare = partial(PreparedTables.of, method=self.method)
 
-        def make() -> SummedOut:
-            limit = max(ENOUGH, self._tree.best_plan(free, evidence.observed).memory)
-            return SummedOut.of(self.problem, free, evidence, prepare, limit)
+        def make() -> SummedOut | None:
+            limit = min(self.method.memory, max(ENOUGH, self._tree.best_plan(free, evidence.observed).memory))
+            try:
+                return SummedOut.of(self.problem, free, evidence, prepare, limit)
+            except TooLarge:  # one elimination has less, or refuses in its own words
+                return None
 
         return self._sums.get((free, evidence.observed, touched), make)
 
     @lazy
-    def _sums(self) -> Cache[SummedOut]:
+    def _sums(self) -> Cache[SummedOut | None]:
         return Cache(16)
 
     def best_seconds(self, evidence: Evidence) -> float:
