@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
+from sepset.graphs import costs, ordering
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
@@ -234,6 +235,15 @@ def test_a_given_order_is_not_refused():
 def test_a_part_of_a_large_graph_is_enough_to_refuse_it():
     with pytest.raises(TooLarge, match="The greedy elimination order needs"):
         Portfolio().arrange(grid_task(300, 20.0))
+
+
+@pytest.mark.parametrize("side", [130, 300])
+def test_only_a_part_of_a_large_graph_is_ordered_before_it_is_refused(side, monkeypatch):
+    ordered, run = [], ordering._run
+    monkeypatch.setattr(ordering, "_run", lambda task, *rest: ordered.append(len(task)) or run(task, *rest))
+    with pytest.raises(TooLarge):
+        Portfolio().arrange(grid_task(side, 20.0))
+    assert ordered == [costs.PARTS_OF_LARGE_GRAPH[0]]
 
 
 def test_a_large_graph_with_small_tables_is_not_refused():
