@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -187,3 +188,15 @@ def test_a_problem_of_factors_is_that_of_their_blocks():
     assert [b.scopes.tolist() for b in made.blocks] == [b.scopes.tolist() for b in blocks]
     assert all(made.factor(i) is known.factor(i) for i in range(known.num_factors))
     assert Problem.of_factors(Variables([]), (), scopes=()).num_factors == 0
+
+
+@pytest.mark.parametrize("text", ["a", "a -> b <- c; b -> d", "d -> a; a -> b; c -> b; d -> b"])
+def test_conditionals_that_are_one_factor_each_are_read_without_a_loop(text):
+    made = BayesNet.random(DAG.parse(text), seed=3).problem()
+    one_by_one = replace(made)
+    assert made._is_in_order
+    assert not one_by_one._is_in_order
+    for mine, other in zip(made._families, one_by_one._families, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert [group.factors for group in made.conditionals] == [(i,) for i in range(made.num_factors)]
+    assert [(*g.parents, g.child) for g in made.conditionals] == [*map(made.scope, range(made.num_factors))]

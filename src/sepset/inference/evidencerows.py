@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset

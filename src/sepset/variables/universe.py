@@ -177,7 +177,7 @@ class Variables(Sequence[Discrete | Vector]):
         own = np.fromiter(map(id, self.parts), np.int64, self._length)
         asked = np.fromiter(map(id, variables), np.int64, len(variables))
         order = np.argsort(own)
-        found = order[np.searchsorted(own[order], asked).clip(max=self._length - 1)]
+        found: Ints = order[np.searchsorted(own[order], asked).clip(max=self._length - 1)]
         for place in np.flatnonzero(own[found] != asked).tolist():
             found[place] = self.id(variables[place])
         return found

@@ -96,7 +96,9 @@ class RowTables:
             if program is None and len(members):
                 evidence = rows.evidence(int(members[0]))
                 free = tuple([v for v in targets if v not in evidence.codes])
-                self._tables.compile("factors" if counted else "joint" if len(free) <= 1 else "marginals", free, evidence)
+                self._tables.compile(
+                    "factors" if counted else "joint" if len(free) <= 1 else "marginals", free, evidence
+                )
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
         """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
