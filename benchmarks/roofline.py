@@ -81,7 +81,7 @@ def _question(name: str) -> tuple[Any, Any, Any]:
 
     known = networks.paths()
     model, given = (networks.load(known[name]), {}) if name in known else instances.load(name)
-    engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY, zeros="dense", threads=1)).prepared.tables
+    engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY, zeros="dense", threads=1)).prepared
     evidence = resolve(given, model.variables)
     pattern = engine.compiler.planner.pattern(evidence)
     groups, whole = engine.compiler.all_marginals(pattern)

@@ -179,11 +179,10 @@ class Problem:
         )
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
-    @property
+    @lazy
     def kept(self) -> Kept:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
-        found: Kept | None = self.__dict__.get("_kept")
-        return self.__dict__.setdefault("_kept", Kept()) if found is None else found
+        return Kept()
 
     def determined(self, known: Iterable[int]) -> tuple[int, ...]:
         """The auxiliaries that are functions of known variables: whoever maximizes over those can over these too."""

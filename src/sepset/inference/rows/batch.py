@@ -177,7 +177,7 @@ def _run(
 
 def _marginals_of(tables: TableEngine, evidence: Evidence) -> Floats:
     """The factor marginals of one row, flat; zeros if it is impossible."""
-    flat = tables.factor_marginals(evidence)
+    flat = tables.flat_factor_marginals(evidence)
     return np.zeros(len(tables.store.values)) if flat is None else flat
 
 
