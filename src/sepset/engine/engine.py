@@ -94,9 +94,9 @@ class Engine(RowQuestions, Worded):
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
         evidence, positions = self.evidence(given), self.positions(targets)
-        return self.answer(self.prepared.query(evidence.free(positions), evidence), positions, evidence)
+        return self.answer(self.prepared.query(evidence.free(positions), evidence), positions, evidence=evidence)
 
-    def answer(self, answer: Answer, positions: Sequence[int], evidence: Evidence) -> QueryResult:
+    def answer(self, answer: Answer, positions: Sequence[int], *, evidence: Evidence) -> QueryResult:
         """The result of an answer about the unobserved of these positions, the observed ones as point masses."""
         if answer.log_partition == -np.inf:
             raise impossible(self.prepared, evidence)

@@ -62,7 +62,7 @@ def test_checks_only_where_numbers_may_leave_the_range():
         assert LoadedRows.of(program, prepared.store).checks.any() == some
 
 
-def test_cancelled_runs_stop_at_once():
+def test_canceled_runs_stop_at_once():
     net = ss.datasets.load("student")
     prepared, program = program_of(net, (2, 3), (0,))
     codes = np.zeros((100, 2), np.int32)
