@@ -386,8 +386,3 @@ class Problem:
     def __repr__(self) -> str:
         factors = f"{counted(self.num_factors, 'factor')} in {counted(len(self.blocks), 'block')}"
         return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
-
-
-def positions(variables: Variables, scope: Sequence[object]) -> Ints:
-    """The positions of a factor's scope as one row, for a block of length one."""
-    return variables.ids(scope).reshape(1, -1)  # type: ignore[arg-type]

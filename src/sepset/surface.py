@@ -343,7 +343,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "io": {
         "io.files": "read write",
-        "io.results": "read_evidence read_result write_evidence write_result",
+        "io.results": "read_evidence read_result read_virtual_evidence write_evidence write_result",
     },
     "errors": {
         "errors": (
