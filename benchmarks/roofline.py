@@ -140,7 +140,7 @@ class _Opened:
     def __init__(self, question: Any, engine: Any, evidence: Any) -> None:
         from sepset.inference.compiled.dense import run_dense
 
-        values, found = engine._within(question.states, evidence)
+        values, found = engine.within(question.states, evidence)
         with run_dense(question, values, found, reads_tensors=False):
             pass
         self._question, self._store = question, values.store

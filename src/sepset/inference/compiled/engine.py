@@ -53,7 +53,7 @@ class TableEngine:
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
-        question = self._question("joint", tuple(targets), evidence)
+        question = self.question("joint", tuple(targets), evidence)
         kept, scopes = question.joint_positions, self._scopes
         scope = tuple([scopes[v][0] for v in kept])
         with self._run(question, evidence) as done:
@@ -74,7 +74,7 @@ class TableEngine:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        with self._run(self._question("joint", (), evidence), evidence) as done:
+        with self._run(self.question("joint", (), evidence), evidence) as done:
             return done.log_partition
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
@@ -107,7 +107,7 @@ class TableEngine:
                 variable = self._scopes[target][0]
                 return Table.indicator(variable, variable.states[evidence.codes[target]])
             if group not in known:
-                known[group] = self._read_singles(self._question("group", group, evidence), evidence)[0]
+                known[group] = self._read_singles(self.question("group", group, evidence), evidence)[0]
             return known[group](target)
 
         return read
@@ -133,7 +133,7 @@ class TableEngine:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
-        question = self._question("draws", (), evidence)
+        question = self.question("draws", (), evidence)
         with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
                 return {}
@@ -145,11 +145,11 @@ class TableEngine:
         """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
         from sepset.inference.compiled.gradients import factor_marginals
 
-        question = self._question("factors", (), evidence)
+        question = self.question("factors", (), evidence)
         with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
                 return None
-            values, found = self._within(question.states, evidence)
+            values, found = self.within(question.states, evidence)
             flat = factor_marginals(done, values.store, found)
         return flat if question.states is None else question.states.entries(flat)
 
@@ -173,24 +173,25 @@ class TableEngine:
         planner = self.compiler.planner
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
-    def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
+    def question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
+        """The compiled question of a kind about these targets, for the findings of this evidence."""
         compiler = self.compiler
         if kind in SUMS:
             return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
         return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
-        values, found = self._within(question.states, evidence)
+        values, found = self.within(question.states, evidence)
         settings = self.compiler.planner.settings
         is_long = question.program.work >= costs.WORK_FOR_SUPPORTS or settings.zeros == "sparse"
         supports = self.compiler.supports if is_long else None
         return run(question, values, found, supports, threads=settings.threads)
 
     def _run_tensors(self, question: Question, evidence: Evidence) -> TensorRun:
-        values, found = self._within(question.states, evidence)
+        values, found = self.within(question.states, evidence)
         return run_tensors(question, values, found, threads=self.compiler.planner.settings.threads)
 
-    def _within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:
+    def within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:
         """The factor values and the findings over these states."""
         if states is None:
             return self._all_values, evidence
