@@ -203,11 +203,10 @@ class Problem:
         made = cls(variables, single_blocks(factors, start, members), conditionals=tuple(groups))
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)), _is_in_order=True)
 
-    @property
+    @lazy
     def kept(self) -> Kept:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
-        found: Kept | None = self.__dict__.get("_kept")
-        return self.__dict__.setdefault("_kept", Kept()) if found is None else found
+        return Kept()
 
     def determined(self, known: Iterable[int]) -> tuple[int, ...]:
         """The auxiliaries that are functions of known variables: whoever maximizes over those can over these too."""
@@ -422,8 +421,3 @@ def _child_first(start: Ints, members: Ints) -> tuple[Ints, Int32s, Ints]:
     first[start[:-1]], last[start[1:] - 1] = False, False
     found[start[:-1]], found[first] = own, members[last]
     return start, found, own
-
-
-def positions(variables: Variables, scope: Sequence[object]) -> Ints:
-    """The positions of a factor's scope as one row, for a block of length one."""
-    return variables.ids(scope).reshape(1, -1)  # type: ignore[arg-type]

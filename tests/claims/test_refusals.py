@@ -167,7 +167,7 @@ def test_long_work_is_refused_before_a_table_is_read_or_an_answer_made(work, mon
     rows = rows_of(net)
     for limit in ("VARIABLES_ALWAYS_PLANNED", "FACTORS_AT_ONCE"):
         monkeypatch.setattr(costs, limit, 100)  # as if the network were larger: zeros of small ones are looked at
-    monkeypatch.setattr(FactorStore, "_made", None)
+    monkeypatch.setattr(FactorStore, "of", None)
     monkeypatch.setattr(RowAnswers, "empty", None)
     with pytest.raises(ss.TooLarge):
         work(net, rows)

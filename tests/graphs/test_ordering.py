@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
-from sepset.graphs import costs, ordering
+from sepset.graphs import costs
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
@@ -26,6 +26,7 @@ from sepset.graphs.ordering import (
     elimination_order,
 )
 from sepset.graphs.symbolic import symbolic_elimination
+from sepset.kernels.graphs import ordering as kernels
 from support import plain_elimination as plain
 from support.bounded import within
 from support.small_graphs import undirected
@@ -239,8 +240,8 @@ def test_a_part_of_a_large_graph_is_enough_to_refuse_it():
 
 @pytest.mark.parametrize("side", [130, 300])
 def test_only_a_part_of_a_large_graph_is_ordered_before_it_is_refused(side, monkeypatch):
-    ordered, run = [], ordering._run
-    monkeypatch.setattr(ordering, "_run", lambda task, *rest: ordered.append(len(task)) or run(task, *rest))
+    ordered, greedy_order = [], kernels.greedy_order
+    monkeypatch.setattr(kernels, "greedy_order", lambda *a: ordered.append(len(a[0]) - 1) or greedy_order(*a))
     with pytest.raises(TooLarge):
         Portfolio().arrange(grid_task(side, 20.0))
     assert ordered == [costs.PARTS_OF_LARGE_GRAPH[0]]
