@@ -176,7 +176,7 @@ class Variables(Sequence[Discrete | Vector]):
             return np.array(self.places(variables), np.int64)
         own = np.fromiter(map(id, self.parts), np.int64, self._length)
         asked = np.fromiter(map(id, variables), np.int64, len(variables))
-        order = np.argsort(own)
+        order = np.argsort(own, kind="stable")
         found: Ints = order[np.searchsorted(own[order], asked).clip(max=self._length - 1)]
         for place in np.flatnonzero(own[found] != asked).tolist():
             found[place] = self.id(variables[place])
