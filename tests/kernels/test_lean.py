@@ -7,6 +7,8 @@ import gc
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import cpu_target
+from numba.core.types.functions import BaseFunction
 
 from sepset.kernels.lean import LeanLibrary, is_known, lean
 from support.bounded import child
@@ -39,6 +41,42 @@ def test_numbers_and_errors_are_those_of_python(functions):
         outer(x, -1)
 
 
+@numba.njit(no_cfunc_wrapper=True)
+def mixed(whole, real, pair):
+    """The same operators with arguments of other types, constants among them."""
+    sums = (whole + whole, whole + real, real + whole, real + 1, 1 + whole, pair[0] + pair[1])
+    return sums, max(whole, 2), max(real, 2.0), len(pair), len("abc") + whole
+
+
+@numba.njit(no_cfunc_wrapper=True)
+def wrong(x):
+    return x + "a"
+
+
+def test_operators_are_those_of_their_types():
+    arguments = (3, 0.5, (1, 2.5))
+    with lean():
+        assert mixed(*arguments) == mixed.py_func(*arguments)
+        found = mixed.nopython_signatures[0].return_type.types[0]
+    assert [str(t) for t in found] == ["int64", "float64", "float64", "float64", "int64", "float64"]
+
+
+def test_what_cannot_be_compiled_is_said_as_numba_says_it():
+    with lean(), pytest.raises(numba.core.errors.TypingError, match="No implementation of function"):
+        wrong(1.0)
+
+
+def test_what_is_replaced_in_numba_is_put_back(functions):
+    _, outer = functions
+    parts = [cpu_target.target_context, cpu_target.target_context.typing_context]
+    before = BaseFunction.get_call_type
+    with lean():
+        assert BaseFunction.get_call_type is not before
+        outer(np.ones(3), 2)
+    assert BaseFunction.get_call_type is before
+    assert not any("load_additional_registries" in vars(part) for part in parts)
+
+
 def test_only_what_python_calls_is_machine_code(functions):
     inner, outer = functions
     with lean():
@@ -47,6 +85,43 @@ def test_only_what_python_calls_is_machine_code(functions):
     assert [type(made) for made in libraries] == [LeanLibrary, LeanLibrary]
     assert [made.serialize_using_object_code()[1] for made in libraries[:1]] == ["bitcode"]
     assert not inner.targetctx.codegen()._engine.is_symbol_defined(libraries[0].name)
+
+
+def test_bitcode_from_the_disk_is_parsed_when_a_caller_is_compiled(folder):
+    """A process that runs a kernel does not parse it; one that compiles another kernel around it does."""
+    start = f"import sys; sys.path.insert(0, {str(folder)!r}); import loops, numpy as np; x = np.ones(3)\n"
+    kept = "\n(made,) = loops.total.overloads.values(); print(len(made.library._bitcode) > 0)\n"
+
+    def printed(script: str) -> list[str]:
+        done = child(start + script, SEPSET_CACHE_DIR=str(folder / "cache"), SEPSET_WARM="0")
+        assert not done.returncode, done.stderr
+        return done.stdout.split()
+
+    assert printed("print(loops.total(x))") == ["3.0"]
+    assert printed(f"print(loops.total(x)){kept}") == ["3.0", "True"]
+    assert printed(f"loops.total(x){kept}print(loops.twice(x)){kept}") == ["True", "6.0", "False"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "loops.py").write_text(LOOPS, encoding="utf-8")
+    return tmp_path
+
+
+LOOPS = """
+from sepset.kernels.kernel import kernel
+
+@kernel
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+@kernel
+def twice(x):
+    return total(x) + total(x)
+"""
 
 
 def test_afterward_functions_are_compiled_as_usual_and_garbage_is_collected(functions):

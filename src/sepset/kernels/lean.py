@@ -2,8 +2,10 @@
 
 Numba optimizes each function by itself, makes machine code of it, and does both again within every function that calls
 it. A function that Python never calls is needed only as a part of its callers: here it stays LLVM's bitcode. Kernels of
-twenty functions compile in half the time. Numba also tries all implementations of an operator wherever it occurs, and
-looks for new ones all the time: here it is remembered which one took which types, and a kernel looks once.
+twenty functions compile in half the time. The bitcode of a kernel from the disk, which Numba parses at once, is parsed
+when another kernel is compiled that calls it: most processes only run what is there. Numba also tries all
+implementations of an operator wherever it occurs, and imports all of its own modules again before each function: here
+it is remembered which implementation took which types, and modules are imported once.
 
 This builds on parts of Numba that are not public. With other versions than those it was tested with, functions are
 compiled as Numba does it.
@@ -17,12 +19,14 @@ from functools import partial
 from typing import Any
 
 import numba
+from llvmlite import binding
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.target_extension import get_local_target
+from numba.core.types.abstract import Poison
 from numba.core.types.functions import BaseFunction
 from numba.core.types.misc import unliteral
 from numba.core.utils import order_by_target_specificity
@@ -32,6 +36,9 @@ from sepset.base.memory import uncollected
 FUNCTION, ENTRY = "_ZN", "_ZN7cpython"
 """How the names of compiled functions begin, and of those among them that Python calls."""
 
+
+MACHINE_CODE = "machine code"
+"""The kind of a library on disk that Python calls."""
 
 OLDEST, NEWEST = (0, 59), (0, 68)
 """The versions of Numba whose code libraries are as expected here."""
@@ -50,6 +57,8 @@ def is_known(version: str) -> bool:
 class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba is untyped
     """The code of a compiled function: machine code if Python calls it, else bitcode."""
 
+    _bitcode = b""  # of machine code from the disk, until a caller is compiled
+
     def _is_inner(self) -> bool:
         """Whether only compiled functions call it; without functions, it is machine code from the disk."""
         names = [f.name for f in self._final_module.functions if not f.is_declaration]
@@ -67,11 +76,35 @@ class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba is untyped
             super()._finalize_final_module()
 
     def serialize_using_object_code(self) -> Any:
-        """The library as it is kept on disk."""
-        return self.serialize_using_bitcode() if self._is_inner() else super().serialize_using_object_code()
+        """The library as it is kept on disk: machine code, bitcode, and the names that the bitcode defines."""
+        if self._is_inner():
+            return self.serialize_using_bitcode()
+        name, _, (code, bitcode) = super().serialize_using_object_code()
+        module = self._get_module_for_linking()
+        defined = [v.name for v in (*module.functions, *module.global_variables) if not v.is_declaration]
+        return name, MACHINE_CODE, (code, bitcode, defined)
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        name, kind, data = state
+        if kind != MACHINE_CODE:
+            return super()._unserialize(codegen, state)
+        library = codegen.create_library(name)
+        code, library._bitcode, defined = data
+        library.enable_object_caching()
+        library._set_compiled_object(code)
+        library._finalize_final_module()
+        codegen._engine._defined_symbols.update(defined)
+        return library
+
+    def _get_module_for_linking(self) -> Any:
+        if self._bitcode:
+            self._shared_module, self._bitcode = binding.parse_bitcode(self._bitcode), b""
+        return super()._get_module_for_linking()
 
 
 _FOUND: dict[tuple[Any, ...], tuple[Any, bool]] = {}
+_LOADED: set[Any] = set()
 _FUNCTIONS: Any = BaseFunction
 _call_type = _FUNCTIONS.get_call_type
 
@@ -79,6 +112,8 @@ _call_type = _FUNCTIONS.get_call_type
 def _found_call_type(function: Any, context: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
     """The types of a call of one of Numba's functions: the implementation that took them before is tried first."""
     key = (function, tuple(args), tuple(kws.items()))
+    if any(isinstance(a, Poison) for a in (*args, *kws.values())):
+        return _call_type(function, context, args, kws)
     for template, is_literal in [_FOUND[key]] if key in _FOUND else _implementations(function, context):
         made = template(context)
         try:
@@ -120,13 +155,12 @@ def lean() -> Iterator[None]:
         if "_library_class" in vars(codegen):  # a function within another
             yield
             return
-        context.refresh()
         with contextlib.ExitStack() as stack:
             for target, name, value in (
                 (codegen, "_library_class", LeanLibrary),
                 (codegen, "set_env", partial(_set_env, codegen)),
-                (context, "load_additional_registries", partial(_look_again, context)),
-                (context.typing_context, "load_additional_registries", partial(_look_again, context.typing_context)),
+                (context, "load_additional_registries", partial(_look, context)),
+                (context.typing_context, "load_additional_registries", partial(_look, context.typing_context)),
             ):
                 setattr(target, name, value)
                 stack.callback(delattr, target, name)
@@ -141,7 +175,10 @@ def _set_env(codegen: Any, name: str, env: Any) -> None:
         type(codegen).set_env(codegen, name, env)
 
 
-def _look_again(context: Any) -> None:
-    """Take what is new in the registries that are known."""
+def _look(context: Any) -> None:
+    """Load all registries for the first time; later take what is new in them."""
+    if context not in _LOADED:
+        type(context).load_additional_registries(context)
+        _LOADED.add(context)
     for registry in list(context._registries):
         context.install_registry(registry)
