@@ -23,6 +23,7 @@ from sepset.inference.compiled.question import (
     rearranged,
 )
 from sepset.inference.compiled.sharedprogram import bundle
+from sepset.inference.compiled.store import FactorStore
 from sepset.inference.compiled.supports import Supports
 from sepset.problem import Relevant
 from sepset.variables.evidence import Evidence
@@ -84,6 +85,11 @@ class Compiler:
         zeros = self.planner.settings.zeros
         domains = self.planner.zeros if zeros == "auto" else self.planner.domains
         return None if domains is None else Supports(domains, self.narrowing.claim, at_once=zeros == "sparse")
+
+    def is_valid_for(self, store: FactorStore) -> bool:
+        """Whether its questions can be asked of other factor values: these have all zeros that tables leave out."""
+        domains = self.planner.domains
+        return (domains is None or domains.hold(store)) and self.narrowing.allows(store)
 
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The compiled question, made on first use."""

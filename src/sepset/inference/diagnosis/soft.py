@@ -15,6 +15,7 @@ continue: its gradient is $P(x_i) - q_i(x_i)$, and its curvature the covariance 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -97,13 +98,13 @@ def _step(curvature: Floats, gradient: Floats, reach: float) -> Floats:
     values, vectors = np.linalg.eigh(curvature)
     values, along = np.maximum(values, 0.0), vectors.T @ gradient
     least = max(float(values.max(initial=0.0)) * np.finfo(float).eps * len(values), np.finfo(float).tiny)
-    low, high = np.log(least), np.log(max(float(np.linalg.norm(along)) / reach, least)) + 1.0
+    low, high = math.log(least), math.log(max(float(np.linalg.norm(along)) / reach, least)) + 1.0
     if np.linalg.norm(along / (values + least)) > reach:
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            is_long = np.linalg.norm(along / (values + np.exp(middle))) > reach
+            is_long = np.linalg.norm(along / (values + math.exp(middle))) > reach
             low, high = (middle, high) if is_long else (low, middle)
-        least = float(np.exp(high))
+        least = math.exp(high)
     return np.asarray(-(vectors @ (along / (values + least))))
 
 

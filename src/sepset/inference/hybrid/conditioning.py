@@ -284,7 +284,7 @@ class CompletedRows:
         which, inside = np.unique(self.group[lost], return_inverse=True)
         twofold = TwofoldSpread.of(coordinates, self.spread.groups, which)
         filled, log = twofold.completed(coordinates, values[lost], inside.reshape(-1))
-        kept = np.isfinite(twofold.variance).all(axis=(0, 2))[inside.reshape(-1)]
+        kept = np.asarray(np.isfinite(twofold.variance).all(axis=(0, 2)))[inside.reshape(-1)]
         fits = kept & np.isfinite(log) & (np.isnan(filled) == np.isnan(self.values[lost])).all(axis=1)
         self.values[lost[fits]], self.log_density[lost[fits]] = filled[fits], log[fits]
         self.loss[lost[fits]] = loss[fits]
