@@ -61,7 +61,7 @@ def test_threads_are_used_again_and_forgotten_by_a_forked_process():
     for _ in range(5):
         pool.start(work)
         assert done.acquire(timeout=30)
-        while not pool._idle:  # its thread is done, but not yet idle
+        while not pool.num_idle:  # its thread is done, but not yet idle
             time.sleep(0.001)
     assert len(set(seen)) == 1
     pool.reset()

@@ -76,7 +76,7 @@ def _newton(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], 
     variables = sorted(evidence.soft)
     target = np.concatenate([evidence.soft[v] for v in variables])
     free = np.concatenate([weights[v] for v in variables]) > 0
-    worst, reach = np.inf, SHORT
+    worst, reach = math.inf, SHORT
     for _ in range(NEWTON_STEPS):
         current, covariance = moments(prepared, _hard(evidence, weights), variables)
         gradient = np.where(free, current - target, 0.0)
@@ -97,7 +97,7 @@ def _step(curvature: Floats, gradient: Floats, reach: float) -> Floats:
     """
     values, vectors = np.linalg.eigh(curvature)
     values, along = np.maximum(values, 0.0), vectors.T @ gradient
-    least = max(float(values.max(initial=0.0)) * np.finfo(float).eps * len(values), np.finfo(float).tiny)
+    least = float(max(values.max(initial=0.0) * np.finfo(float).eps * len(values), np.finfo(float).tiny))
     low, high = math.log(least), math.log(max(float(np.linalg.norm(along)) / reach, least)) + 1.0
     if np.linalg.norm(along / (values + least)) > reach:
         for _ in range(BISECTIONS):
