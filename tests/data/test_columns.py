@@ -22,6 +22,7 @@ from sepset.data.columns import (
     is_number,
     levels_of,
     numbers_of,
+    whole_numbers,
 )
 from sepset.errors import DataError
 
@@ -206,3 +207,9 @@ def test_missing_cells_of_all_columns_are_those_of_each(num_rows):
     columns = [*codes, np.where(rng.random(num_rows) < 0.3, np.nan, 1.5)]
     assert absent_cells(columns, num_rows).tolist() == [absent(column).tolist() for column in columns]
     assert counts_absent(columns, num_rows).tolist() == [int(absent(column).sum()) for column in columns]
+
+
+@pytest.mark.filterwarnings("error")
+def test_half_floats_are_compared_in_full():
+    assert whole_numbers(Cells(np.array([1.0, 2.0], np.float16))) == [1, 2]
+    assert whole_numbers(Cells(np.array([1.5, 2.0], np.float16))) is None
