@@ -18,6 +18,7 @@ from sepset.data.columns import (
     is_number,
     levels_of,
     numbers_of,
+    whole_numbers,
 )
 from sepset.errors import DataError
 
@@ -193,3 +194,9 @@ def test_fixed_width_text(num_rows):
     masked = from_array(np.ma.array(cells, mask=np.arange(num_rows) % 5 == 1))
     assert set(masked.values) == {"", "abc", "défg", "longer than that"}
     assert ((masked.codes == -1) == (np.arange(num_rows) % 5 == 1)).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_half_floats_are_compared_in_full():
+    assert whole_numbers(Cells(np.array([1.0, 2.0], np.float16))) == [1, 2]
+    assert whole_numbers(Cells(np.array([1.5, 2.0], np.float16))) is None

@@ -290,7 +290,7 @@ def whole_numbers(column: Column) -> list[int] | None:
     """
     if isinstance(column, Cells) and column.values.dtype.kind == "f":
         known = column.values if column.missing is None else column.values[~column.missing]
-        known = known[~np.isnan(known)]
+        known = known[~np.isnan(known)].astype(np.float64)
         is_whole = bool((np.abs(known) < 2**53).all()) and bool((known == np.trunc(known)).all())
         return [int(value) for value in np.unique(known)] if is_whole else None
     values = levels_of(column).values

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
-from sepset.base.checks import generator, one_of, row_weights
+from sepset.base.checks import generator, one_of, row_weights, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind
@@ -325,7 +325,7 @@ class Dataset(Frozen, Tabulated):
 
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
-        return self[: max(count, 0)]
+        return self[: whole("count", count)]
 
     def concat(self, *others: Dataset) -> Dataset:
         """The rows of this dataset followed by those of others over the same variables, in any order.

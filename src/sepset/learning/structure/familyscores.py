@@ -21,10 +21,10 @@ from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
 from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.frozen import fixed
-from sepset.base.text import described
+from sepset.base.text import described, nearest
 from sepset.base.threads import NEVER, num_threads, require_time, shares, together
 from sepset.cpds.cpd import CPD
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.inference.result import Guarantee, Result
 from sepset.kernels.structure.familyscores import SKIPPED, score_by_bits, score_candidates, set_bits, sparse_score
 from sepset.learning.structure import costs
@@ -476,6 +476,8 @@ class FamilyScores(Report, Result, Answers[str, float]):
     guarantees: Mapping[str, Guarantee] = field(default_factory=lambda: {"score": Guarantee.EXACT}, kw_only=True)
 
     def __getitem__(self, name: str) -> float:
+        if not isinstance(name, str) or name not in self.families:
+            raise ScopeError(f"There is no family of {name!r}.{nearest(name, self.families)}")
         return self.families[name]
 
     def __iter__(self) -> Iterator[str]:
