@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.data.columns import (
+    WIDE_ROWS,
     Cells,
     Levels,
+    absent,
+    absent_cells,
     code_dtype,
+    counts_absent,
     drop_missing,
     first_row,
     from_array,
@@ -194,6 +198,15 @@ def test_fixed_width_text(num_rows):
     masked = from_array(np.ma.array(cells, mask=np.arange(num_rows) % 5 == 1))
     assert set(masked.values) == {"", "abc", "défg", "longer than that"}
     assert ((masked.codes == -1) == (np.arange(num_rows) % 5 == 1)).all()
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 5, WIDE_ROWS, WIDE_ROWS + 1])
+def test_missing_cells_of_all_columns_are_those_of_each(num_rows):
+    rng = np.random.default_rng(num_rows)
+    codes = [rng.integers(-1, 3, num_rows).astype(dtype) for dtype in (np.int8, np.int16, np.int8)]
+    columns = [*codes, np.where(rng.random(num_rows) < 0.3, np.nan, 1.5)]
+    assert absent_cells(columns, num_rows).tolist() == [absent(column).tolist() for column in columns]
+    assert counts_absent(columns, num_rows).tolist() == [int(absent(column).sum()) for column in columns]
 
 
 @pytest.mark.filterwarnings("error")

@@ -55,7 +55,8 @@ def blanket_scores(model: BayesNet, target: Discrete, rows: Dataset, absent: Map
         absent: by variable, the rows that miss its cell; nothing observed depends on such a cell, so that its CPD
             drops out.
     """
-    cpds = [cpd for cpd in model.cpds if target in cpd.scope]
+    about = sorted([model.variables.id(target), *map(model.variables.id, model.children(target))])
+    cpds = [model.cpds[place] for place in about]
     columns: Columns = {v: rows.column(v) for cpd in cpds for v in cpd.scope if v != target}
     total = np.zeros((target.num_states, rows.num_rows))
     for cpd in cpds:
