@@ -396,7 +396,7 @@ class PenalizedFit:
 
     @lazy
     def _indicators(self) -> tuple[Any, Any]:
-        """A one for the bias and one for each parent that is not in its first state, in every row; and the transpose."""
+        """In every row a one for the bias and for each parent that is not in its first state; and the transpose."""
         from scipy.sparse import csr_array
 
         codes, starts = self.codes[:, :-1], np.cumsum(self.sizes)[:-1]
