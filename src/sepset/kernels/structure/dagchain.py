@@ -135,8 +135,11 @@ def run_structures(
         else:
             _undo(graph, kind, a, b)
             local[a], local[b] = old_a, old_b
-            changes[a], changes[b] = changes_a, changes_b
-    edges[:] = graph.reshape(n * n)
+            for u in range(n):
+                changes[a, u], changes[b, u] = changes_a[u], changes_b[u]
+    for a in range(n):
+        for b in range(n):
+            edges[a * n + b] = graph[a, b]
     return local.sum(), accepted
 
 

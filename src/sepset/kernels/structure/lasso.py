@@ -130,7 +130,8 @@ def lasso_regressions(
     residual = np.zeros(n)
     for j in range(n):
         beta = coefficients[j]
-        residual[:] = covariance[j]
+        for k in range(n):
+            residual[k] = covariance[j, k]
         for m in range(n):
             if beta[m] != 0.0:
                 for k in range(n):

@@ -187,7 +187,9 @@ def logistic_regression(
                 if after <= loss + change + 1e-15 * abs(loss):
                     loss = after
                     out, trial = trial, out
-                    block[: own - 1, :width] += step[: own - 1, :width]
+                    for a in range(own - 1):
+                        for b in range(width):
+                            block[a, b] += step[a, b]
                     curvatures[k] *= 0.7
                     break
                 add_states(logits, codes[k], by_state, -1.0)

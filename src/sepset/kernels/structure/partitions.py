@@ -135,12 +135,18 @@ def _move_one(levels: Ints, new: Ints, uniforms: Floats) -> None:
         new[v] = place
 
 
+@kernel(borrows=True)
+def _copy(source: Ints | Floats, target: Ints | Floats) -> None:
+    for i in range(source.size):
+        target[i] = source[i]
+
+
 @kernel
 def _split_or_join(levels: Ints, new: Ints, uniforms: Floats) -> float:
     """Two neighboring levels become one, or one becomes two; the log ratio of the numbers of such moves."""
     sizes = _sizes(levels)
     ways = _splits(sizes)
-    new[:] = levels
+    _copy(levels, new)
     if ways <= 0.0:
         return 0.0
     choice = uniforms[1] * ways
@@ -162,7 +168,7 @@ def _split_or_join(levels: Ints, new: Ints, uniforms: Floats) -> float:
                 new[v] += 1
                 upper += levels[v] == split
         if upper == 0 or upper == sizes[split]:  # not a split: the state stays
-            new[:] = levels
+            _copy(levels, new)
             return 0.0
         kept = _log_kept(sizes[split])
     return math.log(ways) - math.log(_splits(_sizes(new))) - kept
@@ -198,8 +204,8 @@ def run_partitions(
         ratio = _propose(levels, new, kind, uniforms[t])
         gain = _changed_scores(levels, new, cands, outs, sums, starts, inside, level, local, other)
         if math.log(uniforms[t, 3]) < gain * heat + ratio:
-            levels[:] = new
-            local[:] = other
+            _copy(new, levels)
+            _copy(other, local)
             accepted += 1
     return local.sum(), accepted
 
@@ -210,7 +216,7 @@ def _propose(levels: Ints, new: Ints, kind: float, uniforms: Floats) -> float:
     if kind < 0.5:
         _move_one(levels, new, uniforms)
     elif kind < 0.75:
-        new[:] = levels
+        _copy(levels, new)
         a = int(uniforms[1] * levels.size)
         b = int(uniforms[2] * levels.size)
         new[a], new[b] = levels[b], levels[a]

@@ -92,7 +92,7 @@ def reverse_edge(
     graph[:, a] = 0
     graph[:, b] = 0
     back = _log_sum(graph, b, a, cands, outs, sums, starts, inside, level)
-    graph[:, b] = old_b
+    _set_column(graph, b, old_b)
     back += _log_sum(graph, a, -1, cands, outs, sums, starts, inside, level)
     graph[:, b] = 0
     total = _log_sum(graph, a, b, cands, outs, sums, starts, inside, level)
@@ -108,9 +108,15 @@ def reverse_edge(
         edges = count - _size(old_a) - _size(old_b) + _size(graph[:, a]) + _size(graph[:, b])
         if math.log(uniforms[3]) < there - back + math.log(count / edges):
             return True
-    graph[:, a] = old_a
-    graph[:, b] = old_b
+    _set_column(graph, a, old_a)
+    _set_column(graph, b, old_b)
     return False
+
+
+@kernel(borrows=True)
+def _set_column(graph: Bytes, v: int, flags: Bytes) -> None:
+    for u in range(flags.size):
+        graph[u, v] = flags[u]
 
 
 @kernel

@@ -36,7 +36,8 @@ def _whole(num_rows: int, max_size: int, num_kinds: int) -> tuple[Ints, Ints, In
     rows = np.empty((max_size + 1, num_rows), dtype=np.int64)
     starts = np.zeros((max_size + 1, num_rows + 2), dtype=np.int64)
     parts = np.zeros(max_size + 1, dtype=np.int64)
-    rows[0] = np.arange(num_rows)
+    for i in range(num_rows):
+        rows[0, i] = i
     parts[0] = 1 if num_rows else 0
     starts[0, 1] = num_rows
     return rows, starts, parts, np.zeros((max_size + 1, num_kinds), dtype=np.int64)
@@ -93,7 +94,8 @@ def set_sums(
             )  # fmt: skip
         else:
             depth += 1
-            singles[depth] = singles[depth - 1]
+            for kind in range(singles.shape[1]):
+                singles[depth, kind] = singles[depth - 1, kind]
             parts[depth] = _refine(
                 rows[depth - 1], starts[depth - 1], parts[depth - 1], codes[j], cards[j], kinds, tally, rows[depth],
                 starts[depth], singles[depth],
@@ -113,7 +115,8 @@ def _enter(
     """Split the parts by the columns that every set has."""
     for depth in range(1, prefix.size + 1):
         j = prefix[depth - 1]
-        singles[depth] = singles[depth - 1]
+        for kind in range(singles.shape[1]):
+            singles[depth, kind] = singles[depth - 1, kind]
         parts[depth] = _refine(
             rows[depth - 1], starts[depth - 1], parts[depth - 1], codes[j], cards[j], kinds, tally, rows[depth],
             starts[depth], singles[depth],
