@@ -76,7 +76,7 @@ def held(name: str) -> Held:
     networks.compile_kernels()
     known = networks.paths()
     model, given = (networks.load(known[name]).markov_net(), {}) if name in known else instances.load(name)
-    engine = ss.prepare(model, method=ss.CliqueTree(threads=1)).prepared.tables
+    engine = ss.prepare(model, method=ss.CliqueTree(threads=1)).prepared
     evidence = resolve(given, model.variables)
     pattern = engine.compiler.planner.pattern(evidence)
     question = engine.compiler.all_marginals(pattern)[1]

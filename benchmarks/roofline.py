@@ -81,7 +81,7 @@ def _question(name: str) -> tuple[Any, Any, Any]:
 
     known = networks.paths()
     model, given = (networks.load(known[name]), {}) if name in known else instances.load(name)
-    engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY, zeros="dense", threads=1)).prepared.tables
+    engine = ss.prepare(model, method=ss.CliqueTree(memory=MEMORY, zeros="dense", threads=1)).prepared
     evidence = resolve(given, model.variables)
     pattern = engine.compiler.planner.pattern(evidence)
     groups, whole = engine.compiler.all_marginals(pattern)
@@ -140,7 +140,7 @@ class _Opened:
     def __init__(self, question: Any, engine: Any, evidence: Any) -> None:
         from sepset.inference.compiled.dense import run_dense
 
-        values, found = engine._within(question.states, evidence)
+        values, found = engine.within(question.states, evidence)
         with run_dense(question, values, found, reads_tensors=False):
             pass
         self._question, self._store = question, values.store

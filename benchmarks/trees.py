@@ -56,7 +56,7 @@ def search(name: str) -> Searched:
 
     def compiler() -> Any:
         model.problem().kept.clear()
-        return ss.prepare(model, method=_method(ss)).prepared.tables.compiler
+        return ss.prepare(model, method=_method(ss)).prepared.compiler
 
     def ask(found: Any) -> Any:
         pattern = found.planner.pattern(evidence)

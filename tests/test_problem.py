@@ -17,7 +17,7 @@ from sepset.factors.table import Table
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
-from sepset.problem import Problem, positions
+from sepset.problem import Problem
 from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete
 from support import strategies
@@ -135,7 +135,7 @@ def test_numbering_views_and_empty_problem():
     a, b = Discrete("a"), Discrete("b", 3)
     variables = Variables([a, b])
     tables = [Table(a, [1, 2]), Table((b, a), np.arange(6).reshape(3, 2))]
-    problem = Problem(variables, tuple(Single(t, positions(variables, t.scope)[0]) for t in tables))
+    problem = Problem(variables, tuple(Single(t, variables.ids(t.scope)) for t in tables))
     assert problem.num_factors == 2
     assert problem.factor(1) is tables[1]
     assert problem.scope(1) == (1, 0)

@@ -31,7 +31,7 @@ from sepset.learning.evaluation.logmoments import (
 from sepset.learning.evaluation.losses import (
     Brier as Brier,
     ConditionalLogLoss as ConditionalLogLoss,
-    Evaluation as Evaluation,
+    EvaluationResult as EvaluationResult,
     Hamming as Hamming,
     LogLoss as LogLoss,
     Loss as Loss,
@@ -73,7 +73,7 @@ __all__ = [
     "CalibrationResult",
     "ConditionalLogLoss",
     "DivergenceResult",
-    "Evaluation",
+    "EvaluationResult",
     "GoodnessOfFitResult",
     "Hamming",
     "Holdout",

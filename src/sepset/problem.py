@@ -179,11 +179,10 @@ class Problem:
         )
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
-    @property
+    @lazy
     def kept(self) -> Kept:
         """The cache of everything prepared for this problem; it is not copied or pickled with it."""
-        found: Kept | None = self.__dict__.get("_kept")
-        return self.__dict__.setdefault("_kept", Kept()) if found is None else found
+        return Kept()
 
     def determined(self, known: Iterable[int]) -> tuple[int, ...]:
         """The auxiliaries that are functions of known variables: whoever maximizes over those can over these too."""
@@ -387,8 +386,3 @@ class Problem:
     def __repr__(self) -> str:
         factors = f"{counted(self.num_factors, 'factor')} in {counted(len(self.blocks), 'block')}"
         return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
-
-
-def positions(variables: Variables, scope: Sequence[object]) -> Ints:
-    """The positions of a factor's scope as one row, for a block of length one."""
-    return variables.ids(scope).reshape(1, -1)  # type: ignore[arg-type]

@@ -320,7 +320,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.evaluation.logmoments": "log_probability_moments",
         "learning.evaluation.learningcurve": "LearningCurveResult learning_curve",
         "learning.evaluation.losses": (
-            "Brier ConditionalLogLoss Evaluation Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
+            "Brier ConditionalLogLoss EvaluationResult Hamming LogLoss Loss QuerySuite Risk ZeroOne evaluate"
         ),
         "learning.evaluation.resampling": (
             "BootstrapResult PairedComparisonResult PermutationTestResult bootstrap bootstrap_mean "
@@ -343,7 +343,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "io": {
         "io.files": "read write",
-        "io.results": "read_evidence read_result write_evidence write_result",
+        "io.results": "read_evidence read_result read_virtual_evidence write_evidence write_result",
     },
     "errors": {
         "errors": (

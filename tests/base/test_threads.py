@@ -202,7 +202,7 @@ def test_an_interruption_while_tasks_are_made_is_raised_at_once():
 def waits(cancel):
     while not cancel[0]:
         time.sleep(0.001)
-    return "cancelled"
+    return "canceled"
 
 
 @pytest.mark.parametrize("is_main", [True, False])
@@ -211,7 +211,7 @@ def test_work_ends_with_its_time(is_main):
         with ending_at(deadline(ss.Until(seconds=0.05))):
             require_time()
             assert interruptible(lambda cancel: 3) == 3
-            assert interruptible(waits, is_partial=True) == "cancelled"  # a result that is valid at any time
+            assert interruptible(waits, is_partial=True) == "canceled"  # a result that is valid at any time
             for task in (waits, lambda cancel: 3):
                 with pytest.raises(OutOfTime):
                     interruptible(task)
@@ -232,7 +232,7 @@ def test_work_ends_with_its_time(is_main):
 
 
 def test_parts_of_a_task_end_with_it():
-    """Python code in a task: its loops and kernels are cancelled together."""
+    """Python code in a task: its loops and kernels are canceled together."""
 
     def inner(cancel):
         while True:

@@ -196,7 +196,7 @@ def glass(seed):
 
 
 def test_roof_duality_labels_agree_with_a_best_assignment_and_improve_any():
-    labelled = set()
+    labeled = set()
     for seed in range(30):
         case = glass([seed, 6])
         found = ss.map_assignment(case.net, method=ss.QPBO())
@@ -206,8 +206,8 @@ def test_roof_duality_labels_agree_with_a_best_assignment_and_improve_any():
         for codes in itertools.product((0, 1), repeat=6):  # autarky
             assert case.logs[tuple(kept.get(v, c) for v, c in enumerate(codes))] >= case.logs[codes] - 1e-9
         assert found.bound == pytest.approx(relaxed(case.cards, case.parts), abs=1e-6)
-        labelled.add(len(kept))
-    assert {0, 6} <= labelled
+        labeled.add(len(kept))
+    assert {0, 6} <= labeled
 
 
 @pytest.mark.parametrize("states", [2, 3, 7, 16])

@@ -106,7 +106,10 @@ BRITISH = (
     Rule(r"\b(?:behavi|col|endeav|fav|flav|hon|lab|neighb|rum)our\w*", "-or: neighbor, behavior, color"),
     Rule(r"\bcent(?:re|red|res|ring)\b", "center"),
     Rule(r"\b(?:de|of|pre)fence\b|\blicences?\b|\bpretence\b", "-se: license, defense"),
-    Rule(r"\b(?:re|un)?(?:channel|label|level|model|signal|total|travel|tunnel)l(?:ed|ers?|ings?)\b", "one l: labeled"),
+    Rule(
+        r"\b(?:re|un)?(?:cancel|channel|label|level|model|signal|total|travel|tunnel)l(?:ed|ers?|ings?)\b",
+        "one l: labeled",
+    ),
     Rule(r"\bgrey\b", "gray"),
     Rule(r"\b(?:learnt|spelt)\b", "learned, spelled"),
     Rule(r"\b(?:amongst|whilst)\b", "among, while"),

@@ -194,8 +194,8 @@ def test_columns_may_be_few_or_strange():
     np.testing.assert_allclose(found, [model.cpd("c").values] * 2, atol=EXACT)
     assert classify.predict(Dataset.from_codes([Discrete("x")], {"x": [0, 1]})).probabilities.shape == (2, 2)
     rows = {"x": [0, 1], "y": [1, 1]}
-    labelled = classify.predict(rows | {"c": ["never", "seen"]}).probabilities
-    np.testing.assert_array_equal(labelled, classify.predict(rows).probabilities)
+    labeled = classify.predict(rows | {"c": ["never", "seen"]}).probabilities
+    np.testing.assert_array_equal(labeled, classify.predict(rows).probabilities)
     alone = Classifier(BayesNet(TableCPD(Discrete("c"), [0.25, 0.75])), "c")
     np.testing.assert_allclose(alone.predict({"other": ["p", "q"]}).probabilities, [[0.25, 0.75]] * 2, atol=EXACT)
     assert classify.features == (model.variables["x"], model.variables["y"])

@@ -148,7 +148,7 @@ def grid(side):
 
 def test_hopeless_questions_are_refused_soon_without_names_or_numbers(monkeypatch):
     monkeypatch.setattr(type(ss.MarkovNet().variables), "names", None)
-    monkeypatch.setattr(FactorStore, "_made", None)
+    monkeypatch.setattr(FactorStore, "settled", None)
     pixel, model = grid(150)
     before = time.process_time()
     for ask in (lambda: ss.query(model, pixel[3, 4]), lambda: ss.log_probability(model)):

@@ -62,7 +62,7 @@ def by_tangents(net, given, over=None):
     prepared = PreparedForms(net.problem(), ss.CliqueTree())
     evidence = resolve(given, net.variables)
     asked = [i for i in range(len(net.variables)) if i not in evidence.codes] if over is None else over
-    return prepared._best_by_tangents(evidence, asked)
+    return prepared.best_by_tangents(evidence, asked)
 
 
 def narrowed(monkeypatch):

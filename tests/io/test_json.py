@@ -166,7 +166,7 @@ def test_older_versions_are_upgraded(monkeypatch):
         ("{}", "expected the key 'format'"),
         (changed(format="other"), "expected the format 'sepset'"),
         (changed(kind="net"), "expected one of bayes_net, markov_net, chain_graph"),
-        (changed(colour="red"), "unknown key"),
+        (changed(color="red"), "unknown key"),
         (changed(name=3), "name: expected a string"),
         (changed(notes="x"), "expected a list"),
         (changed(cpds=[]), "found 0 conditional distributions of 3 variables"),

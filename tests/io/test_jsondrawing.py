@@ -37,7 +37,7 @@ def changed(item: object) -> str:
         ({"tag": "a b"}, "letters, digits"),
         ({"tag": 3}, "expected a string"),
         ({"text": "x"}, "expected the key 'tag'"),
-        ({"tag": "x", "colour": "red"}, "unknown key"),
+        ({"tag": "x", "color": "red"}, "unknown key"),
         ({"tag": "x", "attributes": {"<": "y"}}, "letters, digits"),
         ({"tag": "x", "items": [3]}, "expected an object"),
     ],

@@ -87,7 +87,7 @@ def test_counted_states_are_short():
         ({"name": "a", "kind": "array", "shape": [-1], "states": 2}, "at least 0"),
         ({"name": "a", "kind": "vector", "size": 0}, "at least 1"),
         ({"name": "a", "kind": "tensor"}, "expected discrete, array, real or vector"),
-        ({"name": "a", "states": 2, "colour": 1}, "unknown key"),
+        ({"name": "a", "states": 2, "color": 1}, "unknown key"),
         ({"name": "a", "states": 2, "lag": "1"}, "whole number"),
     ],
 )

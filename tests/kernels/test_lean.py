@@ -49,6 +49,43 @@ def test_only_what_python_calls_is_machine_code(functions):
     assert not inner.targetctx.codegen()._engine.is_symbol_defined(libraries[0].name)
 
 
+def test_bitcode_from_the_disk_is_parsed_when_a_caller_is_compiled(folder):
+    """A process that runs a kernel does not parse it; one that compiles another kernel around it does."""
+    start = f"import sys; sys.path.insert(0, {str(folder)!r}); import loops, numpy as np; x = np.ones(3)\n"
+    kept = "\n(made,) = loops.total.overloads.values(); print(len(made.library._bitcode) > 0)\n"
+
+    def printed(script: str) -> list[str]:
+        done = child(start + script, SEPSET_CACHE_DIR=str(folder / "cache"), SEPSET_WARM="0")
+        assert not done.returncode, done.stderr
+        return done.stdout.split()
+
+    assert printed("print(loops.total(x))") == ["3.0"]
+    assert printed(f"print(loops.total(x)){kept}") == ["3.0", "True"]
+    assert printed(f"loops.total(x){kept}print(loops.twice(x)){kept}") == ["True", "6.0", "False"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "loops.py").write_text(LOOPS, encoding="utf-8")
+    return tmp_path
+
+
+LOOPS = """
+from sepset.kernels.kernel import kernel
+
+@kernel
+def total(x):
+    s = 0.0
+    for v in x:
+        s += v
+    return s
+
+@kernel
+def twice(x):
+    return total(x) + total(x)
+"""
+
+
 def test_afterward_functions_are_compiled_as_usual_and_garbage_is_collected(functions):
     _, outer = functions
     with pytest.raises(ZeroDivisionError), lean(), lean():

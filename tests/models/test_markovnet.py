@@ -103,19 +103,19 @@ def test_triangle_n1():
     assert abs(p[0, 0].sum() + p[1, 1].sum() - 0.980583) < printed(6)
 
 
-def colours(scale: float = 1.0) -> MarkovNet:
+def colors(scale: float = 1.0) -> MarkovNet:
     a, b, c, d = (Discrete(n, ("red", "blue", "green")) for n in "ABCD")
     differ = 1 - np.eye(3)
     edges = [Table(pair, differ) for pair in ((a, b), (b, c), (c, d), (d, a))]
     return MarkovNet(*edges, Table(d, scale * np.array([0.6, 0.3, 0.1])), variables=(a, b, c, d))
 
 
-def test_hair_colours_n2_and_scale_invariance():
+def test_hair_colors_n2_and_scale_invariance():
     """temporal-and-learning-goals N2 and U3."""
-    net = colours()
+    net = colors()
     assert z(net) == pytest.approx(6)
-    assert z(colours(10)) == pytest.approx(60)
-    np.testing.assert_allclose(joint(net), joint(colours(10)), atol=EXACT)
+    assert z(colors(10)) == pytest.approx(60)
+    np.testing.assert_allclose(joint(net), joint(colors(10)), atol=EXACT)
     p = joint(net)
     assert int((p > 0).sum()) == 18
     np.testing.assert_allclose(p.sum((0, 1, 2)), [0.6, 0.3, 0.1])
@@ -486,8 +486,8 @@ def test_empty_isolated_and_pickled():
     lone = MarkovNet(variables=[Discrete("a", 3)])
     assert lone.conditional("a").values.tolist() == pytest.approx([1 / 3] * 3)
     assert lone.markov_blanket("a") == ()
-    net = pickle.loads(pickle.dumps(colours()))
-    np.testing.assert_allclose(joint(net), joint(colours()))
+    net = pickle.loads(pickle.dumps(colors()))
+    np.testing.assert_allclose(joint(net), joint(colors()))
     assert "factors" in net._repr_html_()
     assert net.to_networkx().number_of_edges() == 4
 

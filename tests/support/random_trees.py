@@ -12,6 +12,7 @@ import oracle
 import sepset as ss
 from sepset.graphs.clusters import ClusterTree
 from sepset.inference.exact.messages import Calibration
+from sepset.inference.treequery.orders import MergeOrder
 from sepset.variables.evidence import Evidence, resolve
 
 
@@ -29,6 +30,11 @@ def random_tree(rng, most=7, cards=(1, 2, 2, 3, 4), parts=True):
         clusters.append(fresh)
     tree = ClusterTree([sorted(c) for c in clusters], edges)
     return tree, {name: int(rng.choice(cards)) for name in tree.variables}
+
+
+def random_order(query, rng, *, absorb=True):
+    """A uniformly random merge order."""
+    return MergeOrder(query, tuple(rng.permutation(len(query.edges)).tolist()), name="random", absorb=absorb)
 
 
 def random_targets(rng, tree, most=5, least=0):

@@ -62,7 +62,7 @@ def test_values():
         array.shape = (3,)
 
 
-def neighbours(shape, connectivity):
+def neighbors(shape, connectivity):
     """Pairs of cells one step apart along one axis, or along two at once."""
     cells = list(np.ndindex(shape))
     pairs = set()
@@ -78,7 +78,7 @@ def test_grid_edges(shape, connectivity):
     pairs = grid_pairs(shape, connectivity)
     found = [tuple(sorted(pair)) for pair in pairs.tolist()]
     assert len(set(found)) == len(found)
-    assert set(found) == neighbours(shape, connectivity)
+    assert set(found) == neighbors(shape, connectivity)
     assert pairs.dtype == np.int32
     edges = Discrete.array("x", shape).grid_edges(connectivity)
     assert len(edges) == len(found)

@@ -21,7 +21,7 @@ from sepset.base.arraytypes import Bytes
 from sepset.base.checks import whole
 
 NEVER: Bytes = np.zeros(1, dtype=np.uint8)
-"""The flag of work that is never cancelled: kernels read it, and it is never written."""
+"""The flag of work that is never canceled: kernels read it, and it is never written."""
 
 
 class OutOfTime(Exception):
@@ -198,7 +198,7 @@ def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False) -> T:
     when the time of `ending_at` is over.
 
     Args:
-        is_partial: whether the result of a task that was cancelled is valid: it is then returned when the time is over.
+        is_partial: whether the result of a task that was canceled is valid: it is then returned when the time is over.
 
     >>> interruptible(lambda cancel: 3)
     3
@@ -263,7 +263,7 @@ def ending_at(end: float) -> Iterator[None]:
 
 
 def require_time() -> None:
-    """Raise `OutOfTime` if the time is over, or this work was cancelled: for long loops without kernels.
+    """Raise `OutOfTime` if the time is over, or this work was canceled: for long loops without kernels.
 
     >>> require_time()
     """

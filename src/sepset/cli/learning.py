@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sepset.data.dataset import Dataset
     from sepset.graphs.graph import DAG
-    from sepset.learning.evaluation.losses import Evaluation, Loss
+    from sepset.learning.evaluation.losses import EvaluationResult, Loss
     from sepset.learning.evaluation.splits import KFold
     from sepset.learning.evaluation.validation import Validation
     from sepset.learning.fit import FitResult, LearningMethod
@@ -438,7 +438,7 @@ def _losses(targets: list[str] | None) -> list[Loss]:
     return asked
 
 
-def _evaluated(model: Any, rows: Dataset, losses: list[Loss], progress: bool | None) -> Evaluation:
+def _evaluated(model: Any, rows: Dataset, losses: list[Loss], progress: bool | None) -> EvaluationResult:
     from sepset.learning.evaluation.losses import evaluate as evaluated
 
     return evaluated(model, rows, *losses, progress=progress)

@@ -101,6 +101,8 @@ class Bound:
 
     def positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
         """The positions of variables, each named at most once."""
+        if type(targets) is str:
+            return [self.model.variables.id(targets)]
         return positions_of(self.model, targets)
 
     def point(self, position: int, evidence: Evidence) -> Factor | Gaussian:

@@ -93,24 +93,17 @@ class Engine(RowQuestions, Worded):
     @takes_joints
     def query(self, targets: VariableLike | Iterable[VariableLike], *, given: Given = None) -> QueryResult:
         """The joint distribution of the targets given the evidence, axes in the order asked."""
-        evidence = self.evidence(given)
-        return self.answer(targets, evidence, ask=lambda free: self.prepared.query(free, evidence))
+        evidence, positions = self.evidence(given), self.positions(targets)
+        return self.answer(self.prepared.query(evidence.free(positions), evidence), positions, evidence=evidence)
 
-    def answer(
-        self,
-        targets: VariableLike | Iterable[VariableLike],
-        evidence: Evidence,
-        *,
-        ask: Callable[[Sequence[int]], Answer],
-    ) -> QueryResult:
-        """The answer of `ask` for the positions of unobserved targets, with the observed ones as point masses."""
-        positions = self.positions(targets)
-        observed = set(evidence.observed)
-        answer = ask([v for v in positions if v not in observed])
+    def answer(self, answer: Answer, positions: Sequence[int], *, evidence: Evidence) -> QueryResult:
+        """The result of an answer about the unobserved of these positions, the observed ones as point masses."""
         if answer.log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
         guarantees = {k: answer.guarantee or self.promises[k] for k in ("marginals", "log_partition")}
-        distribution = self._with_observed(dense(answer.distribution), positions, evidence)
+        distribution = dense(answer.distribution)
+        if not evidence.codes.keys().isdisjoint(positions) or not evidence.reals.keys().isdisjoint(positions):
+            distribution = self._with_observed(distribution, positions, evidence)
         about = self.about(guarantees, positions, evidence=evidence)
         findings = Findings(evidence, self.known)
         return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
@@ -126,8 +119,7 @@ class Engine(RowQuestions, Worded):
             return {"guarantees": known, "status": told.status, "info": {**info, **told.info}}
         if not can(prepared, MeasuresResiduals):
             return {"guarantees": guarantees, "info": info}
-        hidden = [v for v in targets if v not in evidence.reals and v not in evidence.codes]
-        residual = prepared.residual(hidden, evidence)
+        residual = prepared.residual(evidence.free(targets), evidence)
         if residual is None:
             return {"guarantees": guarantees, "info": info}
         if not residual <= LARGEST_RESIDUAL:
@@ -136,12 +128,10 @@ class Engine(RowQuestions, Worded):
 
     def _with_observed(self, free: Any, positions: Sequence[int], evidence: Evidence) -> Any:
         """The answer over the free targets with a point mass for each observed one."""
-        fixed = among(positions, evidence.observed)
-        if not fixed:
-            return free
         if len(positions) == 1:
             return self.point(positions[0], evidence)
         continuous = [self.model.variables[v].name for v in positions if not self.model.variables[v].is_discrete]
+        fixed = among(positions, evidence.observed)
         if continuous:
             seen = [self.model.variables[v].name for v in fixed]
             raise ScopeError(

@@ -99,7 +99,8 @@ class View(Frozen, Sketched, Tabulated):
         joints = self._joints
         if joints is None:
             return self.engine.query(targets, given=self.given)
-        return self.engine.answer(targets, self._evidence, ask=joints.query)
+        evidence, positions = self._evidence, self.engine.positions(targets)
+        return self.engine.answer(joints.query(evidence.free(positions)), positions, evidence=evidence)
 
     @lazy
     def _evidence(self) -> Evidence:

@@ -189,7 +189,7 @@ class PreparedForms:
                     raise
                 self._too_wide.add(key)
         summed = self._summed(evidence, over)
-        return best_by_cases(self, summed, evidence, over) if summed else self._best_by_tangents(evidence, over)
+        return best_by_cases(self, summed, evidence, over) if summed else self.best_by_tangents(evidence, over)
 
     def _summed(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Discrete]:
         """The variables of forms without factors for a maximum that are summed out; none if there are too many."""
@@ -218,7 +218,7 @@ class PreparedForms:
             return False
         return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in wide.values())
 
-    def _best_by_tangents(self, evidence: Evidence, over: Sequence[int]) -> Best:
+    def best_by_tangents(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The best assignment in each joint state of the hidden children of forms without factors for maxima."""
         places = [self.problem.conditionals[form.group].child for form in self._wide(evidence, over).values()]
         hidden: Any = {v: self.problem.variables[v] for v in places if v not in evidence.codes}

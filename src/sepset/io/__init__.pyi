@@ -7,6 +7,7 @@ from sepset.io.files import (
 from sepset.io.results import (
     read_evidence as read_evidence,
     read_result as read_result,
+    read_virtual_evidence as read_virtual_evidence,
     write_evidence as write_evidence,
     write_result as write_result,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "read",
     "read_evidence",
     "read_result",
+    "read_virtual_evidence",
     "write",
     "write_evidence",
     "write_result",

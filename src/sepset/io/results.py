@@ -159,8 +159,24 @@ def write_evidence(evidence: Mapping[str, State], path: PathLike, *, model: Mode
     write_bytes(os.fspath(path), (" ".join(parts) + "\n").encode())
 
 
+@translated
 def read_virtual_evidence(path: PathLike, model: Model | None = None) -> dict[str, Likelihood]:
-    """The virtual evidence in a `.virt` file: `n`, then each variable's number, number of states, and weights."""
+    """The virtual evidence in a `.virt` file: `n`, then each variable's number, number of states, and weights.
+
+    Args:
+        path: the file.
+        model: supplies names and numbers of states; both are checked against it.
+
+    Reference: UAI competition.
+    Guarantee: weights as written.
+    Tested by: io/test_uai.py::test_chest_clinic_with_evidence
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/a.virt", b"1\\n2 2 0.9 0.3")
+    ...     read_virtual_evidence(f"{folder}/a.virt")
+    {'x2': Likelihood(weights=(0.9, 0.3))}
+    """
     words = _words(path)
     found: dict[str, Likelihood] = {}
     for _ in range(words.integer("the number of variables with virtual evidence")):

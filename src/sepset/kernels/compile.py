@@ -27,7 +27,7 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 
 from sepset.base.threads import num_processors
-from sepset.kernels import vectorcode
+from sepset.kernels import lean as lean_code, vectorcode
 from sepset.kernels.diskcache import Lock, SealedFiles
 from sepset.kernels.forms import OneForm
 from sepset.kernels.kernel import Kernel, compiled_form
@@ -64,7 +64,8 @@ def _type_of_kernel(kernel: Kernel, context: Any) -> Any:
 def source_hash(path: Path) -> str:
     """A hash of a kernel file, of the kernel files it imports, and of the versions of Python and Numba."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
-    for source in sorted(_sources(path, {Path(__file__), Path(vectorcode.__file__)})):
+    own = Path(__file__), Path(lean_code.__file__), Path(vectorcode.__file__)
+    for source in sorted(_sources(path, set(own))):
         digest.update(source.name.encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
@@ -205,7 +206,7 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]  # numba is unt
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:
         """The kernel on disk; None if there is none or it cannot be used, whatever the reason."""
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception), lean():
             return super().load_overload(sig, target_context)
         return None
 

@@ -131,6 +131,10 @@ class Evidence:
         """The positions of all variables with evidence, in order."""
         return tuple(sorted({*self.codes, *self.reals, *self.weights, *self.soft}))
 
+    def free(self, positions: Iterable[int]) -> list[int]:
+        """The positions of variables without a known value, in the order given."""
+        return [v for v in positions if v not in self.codes and v not in self.reals]
+
     def with_codes(self, codes: Mapping[int, int]) -> tuple[Evidence, float]:
         """The evidence with some states known, and the log of the weight that likelihoods give these states."""
         weights = [float(row[codes[v]]) for v, row in self.weights.items() if v in codes]

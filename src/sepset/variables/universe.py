@@ -50,7 +50,7 @@ class Variables(Sequence[Discrete | Vector]):
         """The position of each name, where some parts are arrays or wrong."""
         self._single.clear()
         sizes = [len(p) if isinstance(p, VariableArray) else 1 for p in self.parts]
-        self._offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._offsets = np.array([0, *itertools.accumulate(sizes)], np.int64)
         self._length = int(self._offsets[-1])
         self._is_flat = not any(isinstance(p, VariableArray) for p in self.parts)
         for part, offset in zip(self.parts, self._offsets.tolist(), strict=False):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -134,31 +134,6 @@ def display_name(base: str, index: tuple[int, ...] = (), lag: int = 0, part: str
     moment = f"[t{-lag:+d}]" if lag else ""
     hidden = f"({part})" if part else ""
     return f"{base}{element}{hidden}{moment}"
-
-
-@runtime_checkable
-class Variable(Protocol):
-    """A named variable: `Discrete`, `Real` or `Vector`."""
-
-    @property
-    def name(self) -> str:
-        """How it prints, unique within a model."""
-
-    @property
-    def base(self) -> str:
-        """The name without index or slice."""
-
-    @property
-    def index(self) -> tuple[int, ...]:
-        """The index in its array; empty for a single variable."""
-
-    @property
-    def lag(self) -> int:
-        """The number of time slices before the current one."""
-
-    @property
-    def is_discrete(self) -> bool:
-        """Whether its domain is finite."""
 
 
 class _Named(Frozen):

@@ -117,7 +117,7 @@ def test_cases_that_a_factor_rules_out_are_not_asked():
     evidence = resolve({"a": ss.Likelihood([0.5, 1.0, 0.0])}, model.variables)
     plan = prepared.plan([], [])
     assert plan.num_cases >= 3
-    assert len(list(prepared._cases(plan, evidence))) < plan.num_cases
+    assert len(list(prepared.cases(plan, evidence))) < plan.num_cases
     plain = [(tuple(v.name for v in f.scope), f.values) for f in factors]
     truth = oracle.log_z(plain, dict.fromkeys("abc", 3), {"a": np.array([0.5, 1.0, 0.0])})
     assert prepared.log_partition(evidence) == pytest.approx(truth, abs=CLOSE)

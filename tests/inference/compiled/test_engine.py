@@ -94,7 +94,7 @@ def wide_model():
 
 def test_ranges_too_wide_for_linear_numbers_are_answered_in_logarithms():
     answers = prepared(wide_model())
-    assert not answers.tables.store.is_safe
+    assert not answers.store.is_safe
     evidence = ss.variables.Evidence()
     log_z = oracle.log_z(FACTORS, WIDE)
     assert answers.log_partition(evidence) == pytest.approx(log_z, rel=CLOSE)

@@ -20,7 +20,7 @@ from support.tolerances import CLOSE
 
 
 def engine_of(model, **settings):
-    return ss.CliqueTree(**settings).prepare(model.problem()).tables
+    return ss.CliqueTree(**settings).prepare(model.problem())
 
 
 def asked(tables, evidence, kind="joint", targets=(0,)):

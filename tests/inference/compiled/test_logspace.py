@@ -145,7 +145,7 @@ def test_impossible_findings_and_empty_problems():
 
 def test_linear_numbers_are_tried_first_and_both_agree():
     problem = ss.datasets.load("asia").problem()
-    tables = ss.CliqueTree().prepare(problem).tables
+    tables = ss.CliqueTree().prepare(problem)
     _, question = tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.variables.Evidence()))
     values = FactorValues(problem, tables.store)
     with run_tensors(question, values, ss.variables.Evidence()) as run:

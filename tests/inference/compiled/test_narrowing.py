@@ -29,7 +29,7 @@ def expensive(monkeypatch):
 
 def states_of(engine, evidence):
     """The number of states left, for the values that are asked; None if all are."""
-    states = engine.tables.compiler.narrowing.pattern(evidence).states
+    states = engine.compiler.narrowing.pattern(evidence).states
     return None if states is None else int(states.cards.sum())
 
 
@@ -44,7 +44,7 @@ def test_every_question_with_several_values(seed):
 @pytest.mark.parametrize("joint", [False, True])
 def test_the_first_values_get_the_states_they_leave_and_others_share_those_without_findings(joint):
     engine = ss.CliqueTree().prepare(chain().problem())
-    ask = (lambda given: engine.query((3,), given)) if joint else engine.tables.marginals
+    ask = (lambda given: engine.query((3,), given)) if joint else engine.marginals
     first, second, third, never = (Evidence({0: code}) for code in (0, 2, 3, 1))
     for evidence in (first, second, third, never):
         ask(evidence)
@@ -59,7 +59,7 @@ def test_states_stay_where_they_are_hardly_cheaper(monkeypatch):
     monkeypatch.setattr(costs, "SHARE_OF_FEWER_STATES", 0.0)
     engine = ss.CliqueTree().prepare(chain().problem())
     for code in (0, 2):
-        engine.tables.marginals(Evidence({0: code}))
+        engine.marginals(Evidence({0: code}))
         assert states_of(engine, Evidence({0: code})) is None
 
 
@@ -67,7 +67,7 @@ def test_states_stay_where_they_are_hardly_cheaper(monkeypatch):
 def test_only_auto_decides(zeros, monkeypatch):
     monkeypatch.setattr(costs, "ENTRIES_FOR_SMALLER_DOMAINS", 10**9)
     engine = ss.CliqueTree(zeros=zeros).prepare(chain().problem())
-    engine.tables.marginals(Evidence({0: 0}))
+    engine.marginals(Evidence({0: 0}))
     assert states_of(engine, Evidence({0: 0})) is None
 
 
@@ -86,26 +86,26 @@ def test_values_without_these_zeros_are_never_answered_over_fewer_states(seed, i
     rng = np.random.default_rng(seed)
     scaled = [(scope, table * rng.uniform(0.5, 2.0, table.shape)) for scope, table in factors]
     third = engine.with_values([table for _, table in scaled])
-    assert third.tables.compiler is engine.tables.compiler
+    assert third.compiler is engine.compiler
     check(third, scaled, {"c": 1})
 
 
 def test_pickled_engines_keep_what_was_chosen():
     engine = ss.CliqueTree().prepare(chain().problem())
-    engine.tables.marginals(Evidence({0: 0}))
+    engine.marginals(Evidence({0: 0}))
     again = pickle.loads(pickle.dumps(engine))
     assert states_of(again, Evidence({0: 0})) == 6
-    assert again.tables.marginals(Evidence({0: 0}))[0](5).values.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert again.marginals(Evidence({0: 0}))[0](5).values.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_a_look_is_worth_it_for_large_tables_only(monkeypatch):
     engine = ss.CliqueTree().prepare(chain().problem())
     monkeypatch.setattr(costs, "ENTRIES_BEFORE_NARROWING", 1000)
     monkeypatch.setattr(costs, "TABLES_PER_LOOK_AT_ZEROS", 20)
-    num = len(engine.tables.store.values)
-    assert not is_worth_a_look(999, engine.tables.store)
-    assert not is_worth_a_look(20 * num - 1, engine.tables.store)
-    assert is_worth_a_look(20 * num, engine.tables.store)
+    num = len(engine.store.values)
+    assert not is_worth_a_look(999, engine.store)
+    assert not is_worth_a_look(20 * num - 1, engine.store)
+    assert is_worth_a_look(20 * num, engine.store)
 
 
 def chain(n=6):

@@ -167,9 +167,9 @@ def test_loops_and_arrays_choose_the_same_states(monkeypatch, most):
         scopes = [[variables[i] for i in rng.permutation(6)[: rng.integers(1, 4)]] for _ in range(8)]
         entries = [rng.choice([0.0, 1.0, 1.0, 2.0], [v.num_states for v in scope]) for scope in scopes]
         model = ss.MarkovNet(*map(ss.Table, scopes, entries), variables=variables)
-        tables = ss.CliqueTree().prepare(model.problem()).tables
-        question = tables._question("mode", (), Evidence())
-        with run_tensors(question, *tables._within(question.states, Evidence())) as done:
+        tables = ss.CliqueTree().prepare(model.problem())
+        question = tables.question("mode", (), Evidence())
+        with run_tensors(question, *tables.within(question.states, Evidence())) as done:
             if done.log_partition == -math.inf:
                 continue
             loops, value = most_probable(done), done.log_partition
@@ -219,7 +219,7 @@ def test_ties_follow_one_rule(seed):
             few.setattr(costs, "STATES_READ_BY_CLIQUE", most)
             engine = ss.prepare(model)
             found.append(dict(engine.map_assignment().assignment))
-    question = engine.prepared.tables.compiler.best(Evidence())
+    question = engine.prepared.compiler.best(Evidence())
     order = [model.variables[v].name for v in question.ids]
     expected = lowest_of_the_best(model, parts, order)
     assert found == [expected] * 3

@@ -30,7 +30,7 @@ def case_of(seed):
     seen = rng.permutation(len(case.variables))[:1].tolist()
     evidence = Evidence({v: int(rng.integers(case.variables[v].num_states)) for v in seen})
     given = {case.variables[v].name: code for v, code in evidence.codes.items()}
-    tables = ss.CliqueTree(zeros="dense").prepare(case.model.problem()).tables
+    tables = ss.CliqueTree(zeros="dense").prepare(case.model.problem())
     return case, tables, evidence, given
 
 

@@ -55,7 +55,7 @@ def test_groups_asked_often_answer_as_enumeration_does(seed, monkeypatch):
 
 
 def questions(net, groups, given=None):
-    tables = ss.CliqueTree().prepare(net.problem()).tables
+    tables = ss.CliqueTree().prepare(net.problem())
     pattern = tables.compiler.planner.pattern(resolve(given, net.variables))
     first = tables.compiler.question("joint", (), pattern)
     return tables.store, first, [tables.compiler.question("group", group, pattern) for group in groups]

@@ -64,7 +64,7 @@ def enumerated(model, variables, codes):
 
 def programs(engine, observed):
     """The program of all marginals with these variables observed."""
-    tables = engine.prepared.tables
+    tables = engine.prepared
     pattern = tables.compiler.planner.pattern(Evidence(codes=dict.fromkeys(observed, 0)))
     return tables.compiler.all_marginals(pattern)[1].program
 

@@ -104,7 +104,7 @@ def test_auto_goes_over_after_some_uses_where_that_is_cheaper(runs, monkeypatch)
 
 
 def test_a_program_with_too_many_triples_is_not_made():
-    tables = ss.CliqueTree().prepare(counter().problem()).tables
+    tables = ss.CliqueTree().prepare(counter().problem())
     question = tables.compiler.question("joint", (11,), tables.compiler.planner.pattern(ss.variables.Evidence()))
     store = tables.store if question.states is None else question.states.store(tables.store)
     made = support_program(question, store)

@@ -103,7 +103,7 @@ def test_many_small_trees_instead_of_a_wide_one(monkeypatch):
     whole = ss.prepare(net, method=ss.CliqueTree()).marginals()
     monkeypatch.setattr(constants, "ENTRIES_PER_SINK_FOR_GROUPS", 0)
     engine = ss.prepare(net, method=ss.CliqueTree())
-    compiler = engine.prepared.tables.compiler
+    compiler = engine.prepared.compiler
     groups, _ = compiler.all_marginals(compiler.planner.pattern(ss.variables.Evidence()))
     assert len(groups) > 1
     found = engine.marginals()

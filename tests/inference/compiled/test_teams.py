@@ -116,7 +116,7 @@ def test_helpers_are_at_most_the_processors_but_those_asked_for(monkeypatch):
 
 def test_small_steps_are_not_shared(every_step_is_large, monkeypatch):
     model, _ = random_model(0)
-    engine = ss.prepare(model, method=ss.CliqueTree(threads=2)).prepared.tables
+    engine = ss.prepare(model, method=ss.CliqueTree(threads=2)).prepared
     question = engine.compiler.all_marginals(engine.compiler.planner.pattern(Evidence()))[1]
     assert len(large_steps(question.program, maximize=False))
     monkeypatch.setattr(costs, "NANOSECONDS_FOR_THREADS", 1e9)

@@ -207,7 +207,7 @@ def grid(side, card, seed=0):
 
 def compiled(model, memory):
     engine = ss.prepare(model, method=ss.CliqueTree(memory=memory))
-    tables = engine.prepared.tables
+    tables = engine.prepared
     pattern = tables.compiler.planner.pattern(ss.variables.Evidence())
     return tables.compiler.question("marginals", tables.compiler.planner.hidden(pattern), pattern)
 
@@ -273,7 +273,7 @@ def test_a_search_ends_when_it_is_interrupted(monkeypatch):
 
 
 def question_of(engine):
-    tables = engine.prepared.tables
+    tables = engine.prepared
     return tables.compiler.all_marginals(tables.compiler.planner.pattern(ss.variables.Evidence()))[1]
 
 

@@ -57,7 +57,7 @@ def test_log_partitions_need_not_enumerate_what_nobody_asks_for(seed):
     """Without real targets, missing numbers below what was found leave the question, and their contexts with them."""
     net, plain, rows = random_case(seed)
     evidence, prepared = evidence_of(net, rows), prepared_for(net)
-    alone, all_ = (prepared._rows.num_choices(evidence, t) for t in ((), range(len(net.variables))))
+    alone, all_ = (prepared.rows.num_choices(evidence, t) for t in ((), range(len(net.variables))))
     assert (alone <= all_).all()
     found = prepared.answer_rows(evidence, (), ONE).log_partition
     np.testing.assert_allclose(found, [mixture_of(plain, row).log_evidence for row in rows], rtol=0, atol=CLOSE)

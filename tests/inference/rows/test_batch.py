@@ -28,9 +28,9 @@ from support.tolerances import CLOSE
 def programs(request, monkeypatch):
     """Every row by masks, every observed set by a program of its own, or as the costs say."""
     if request.param == "masks":
-        monkeypatch.setattr(batch, "_deserving", lambda *_: np.zeros(0, np.int64))
+        monkeypatch.setattr(batch, "deserving", lambda *_: np.zeros(0, np.int64))
     if request.param == "patterns":
-        monkeypatch.setattr(batch, "_deserving", lambda plan, counts, *_: np.arange(len(counts)))
+        monkeypatch.setattr(batch, "deserving", lambda plan, counts, *_: np.arange(len(counts)))
     return request.param
 
 
@@ -147,7 +147,7 @@ def test_row_by_row_agrees_on_a_published_network(programs):
 def test_tasks_take_every_row_once_and_fewer_and_fewer(num_rows, counted):
     seconds = 100 * costs.ROW_SECONDS_PER_MULTIPLICATION + 21 * costs.BLOCK_SECONDS_PER_INSTRUCTION / 32
     program = SimpleNamespace(seconds=seconds, lanes=32)
-    parts = list(batch._chunks_of(program, np.arange(num_rows), counted=counted))
+    parts = list(batch.chunks_of(program, np.arange(num_rows), counted=counted))
     np.testing.assert_array_equal(np.concatenate(parts), np.arange(num_rows))
     sizes = [len(part) for part in parts]
     assert all(size % 32 == 0 for size in sizes[:-1])

@@ -33,7 +33,7 @@ def test_reduced_factors_move_instead_of_masks():
     assert not len(own.likelihoods)
     assert len(own.moving) == 2
     assert own.work < program_of(net, (2, 3), (0,))[1].work
-    loaded = LoadedRows.of(own, prepared.tables.store)
+    loaded = LoadedRows.of(own, prepared.store)
     codes = np.array([[0, 1], [2, 0]], np.int32)
     log_partition, flat, totals, wide = loaded.run(codes, np.ones(2), np.zeros(1, np.uint8))
     engine = ss.prepare(net)
@@ -59,12 +59,12 @@ def test_checks_only_where_numbers_may_leave_the_range():
     steep = ss.MarkovNet(*(ss.Table([a, b], [[1.0, 1e-9], [1e-9, 1.0]]) for a, b in pairs))
     for net, some in ((mild, False), (steep, True)):
         prepared, program = program_of(net, (0, 30), (59,))
-        assert LoadedRows.of(program, prepared.tables.store).checks.any() == some
+        assert LoadedRows.of(program, prepared.store).checks.any() == some
 
 
-def test_cancelled_runs_stop_at_once():
+def test_canceled_runs_stop_at_once():
     net = ss.datasets.load("student")
     prepared, program = program_of(net, (2, 3), (0,))
     codes = np.zeros((100, 2), np.int32)
-    _, flat, _, _ = LoadedRows.of(program, prepared.tables.store).run(codes, np.ones(100), np.ones(1, np.uint8))
+    _, flat, _, _ = LoadedRows.of(program, prepared.store).run(codes, np.ones(100), np.ones(1, np.uint8))
     assert np.isnan(flat).all()

@@ -13,11 +13,11 @@ from sepset.factors.table import Table
 from sepset.graphs.clusters import ClusterTree
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.treequery.merge import merged
-from sepset.inference.treequery.orders import MergeOrder, random_order
+from sepset.inference.treequery.orders import MergeOrder
 from sepset.inference.treequery.query import tree_query
 from sepset.inference.treequery.search import choose_merge_order
 from support.blocks import in_blocks
-from support.random_trees import calibrated
+from support.random_trees import calibrated, random_order
 from support.tolerances import CLOSE
 
 

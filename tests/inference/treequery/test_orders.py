@@ -18,13 +18,12 @@ from sepset.inference.treequery.orders import (
     eliminated,
     greedy_estimate,
     greedy_orders,
-    random_order,
     widest_last,
 )
 from sepset.inference.treequery.query import bits, tree_query
 from sepset.inference.treequery.search import optimal_merge_order
 from support.blocks import in_blocks
-from support.random_trees import Plain, entries, random_targets, random_tree
+from support.random_trees import Plain, entries, random_order, random_targets, random_tree
 
 
 def drawn(seed, most=8):

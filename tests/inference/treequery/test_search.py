@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sepset.graphs.clusters import ClusterTree
-from sepset.inference.treequery.orders import divided, greedy_estimate, greedy_orders, random_order
+from sepset.inference.treequery.orders import divided, greedy_estimate, greedy_orders
 from sepset.inference.treequery.query import bits, tree_query
 from sepset.inference.treequery.search import (
     best_first_merge_order,
@@ -16,7 +16,7 @@ from sepset.inference.treequery.search import (
     refined,
 )
 from support.blocks import in_blocks
-from support.random_trees import Plain, random_targets, random_tree
+from support.random_trees import Plain, random_order, random_targets, random_tree
 
 
 def drawn(seed, most=6):

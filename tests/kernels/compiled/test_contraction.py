@@ -1,4 +1,4 @@
-"""The executor: exponents carry ranges, wide ones are flagged, cancelling stops it, and reads are normalized."""
+"""The executor: exponents carry ranges, wide ones are flagged, canceling stops it, and reads are normalized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The executor in logarithms beside einsum and the linear executor; zeros, huge ranges, and cancelling."""
+"""The executor in logarithms beside einsum and the linear executor; zeros, huge ranges, and canceling."""
 
 from __future__ import annotations
 

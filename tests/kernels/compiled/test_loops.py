@@ -57,7 +57,7 @@ def test_copies_are_transposes(shape, monkeypatch):
     np.testing.assert_array_equal(w[source.size :], np.ravel(source.T))
 
 
-def test_cancelled_loops_write_nothing(monkeypatch):
+def test_canceled_loops_write_nothing(monkeypatch):
     w = np.array([2.0, 3.0, 0.0])
     uncompile(monkeypatch, kernels, tiles)
     groups = np.array([[1, 0, 0, 0], [1, 1, 1, 1]], np.int64)

@@ -61,7 +61,7 @@ def test_bias_then_tie_then_number_decide():
     assert run(graph, [2, 2, 2], FILL, bias=[0, 1, 1], group=[1, 1, 0])[0] == ["C", "A", "B"]
 
 
-def test_it_stops_at_the_limit_and_when_cancelled():
+def test_it_stops_at_the_limit_and_when_canceled():
     square = UndirectedGraph.parse("A - B - C - D - A; A - E")
     assert run(square, [2] * 5, FILL, limit=-np.inf) == (["E"], np.inf)
     assert run(square, [2] * 5, FILL, cancel=np.ones(1, np.uint8)) == (["E"], np.inf)

@@ -30,7 +30,7 @@ def test_every_width_of_small_graphs(drawn):
         assert has_width(masks(nodes, edges), k, seen, NEVER) == int(k >= width)
 
 
-def test_cancelled():
+def test_canceled():
     nodes = [str(i) for i in range(8)]
     rows = masks(nodes, itertools.combinations(nodes, 2))
     assert has_width(rows, 3, np.zeros(33, np.uint8), np.ones(1, np.uint8)) == -1

@@ -1,4 +1,4 @@
-"""Interpreted kernels of regions answer like compiled ones, and cancelled ones change nothing."""
+"""Interpreted kernels of regions answer like compiled ones, and canceled ones change nothing."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from sepset.kernels.map import regions
 from support.wired import random_problem
 
 
-def test_cancelled_work_changes_nothing():
+def test_canceled_work_changes_nothing():
     rng = np.random.default_rng(3)
     wiring = Wiring.of(random_problem(rng))
     space = Workspace(wiring, 64)

@@ -8,7 +8,7 @@ from sepset.base.threads import NEVER
 from sepset.kernels.structure.baskettrees import grow, log_odds, probabilities
 
 
-def test_a_cancelled_tree_is_a_leaf() -> None:
+def test_a_canceled_tree_is_a_leaf() -> None:
     bits = np.array([[0b0011], [0b0011]], np.uint64)
     logs = np.array([np.linspace(0, -3, 5), np.linspace(0, -6, 5)])
     for flag, expected in ((NEVER, 3), (np.ones(1, np.uint8), 1)):

@@ -46,7 +46,7 @@ def test_against_counts(alpha, is_divided, max_size, part, first):
         assert value == pytest.approx(sum(terms), abs=1e-9)
 
 
-def test_cancelled_before_it_is_done():
+def test_canceled_before_it_is_done():
     codes = np.array([[0, 1], [1, 0]], np.int8)
     masks, values = np.full(4, -1, np.int64), np.zeros(4)
     ones = np.ones(2)

@@ -48,12 +48,12 @@ def test_the_parts_add_up_to_the_expected_loss():
         parts = bias_variance(remember, TRUTH, target="y", test=test, num_rows=40, loss=loss, repeats=12, seed=3)
         expected = 0.0
         for code, state in enumerate(TRUTH["y"].states):
-            labelled = Dataset.from_codes(
+            labeled = Dataset.from_codes(
                 test.variables, {n: np.full(30, code) if n == "y" else test.codes(n) for n in test.variables.names}
             )
-            p = np.exp(-evaluate(TRUTH, labelled, ConditionalLogLoss("y")).risks.popitem()[1].rows)
+            p = np.exp(-evaluate(TRUTH, labeled, ConditionalLogLoss("y")).risks.popitem()[1].rows)
             for model in rng_models:
-                expected += float(evaluate(model, labelled, kind).risks.popitem()[1].rows @ p) / (30 * 12)
+                expected += float(evaluate(model, labeled, kind).risks.popitem()[1].rows @ p) / (30 * 12)
             assert state in TRUTH["y"].states
         assert parts.total == pytest.approx(expected)
         assert min(parts.noise, parts.bias, parts.variance) >= 0

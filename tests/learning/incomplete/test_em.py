@@ -19,7 +19,7 @@ from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.iterate import Until
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM
+from sepset.learning.incomplete.em import EM, HardEM, IncrementalEM, dealt, one_pass
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.incomplete.run import SHORT_RUN, EMTask
 from sepset.learning.incomplete.stepwise import StepwiseEM
@@ -389,3 +389,25 @@ def test_any_exact_method_of_inference_gives_the_same_fit(method):
 def test_inference_is_a_method():
     with pytest.raises(ArgumentError, match=r"inference= takes a method such as CliqueTree\(\); found 3"):
         fit(DAG.parse("x"), {"x": [0, 1, None]}, EM(inference=3))
+
+
+@given(incomplete(num_rows=8), st.integers(1, 5))
+@settings(max_examples=25)
+def test_parts_add_up_to_all_rows(case, parts):
+    net, rows = case
+    task = EMTask.of(Task(net, rows), threads=1)
+    found = dealt(task, net, parts)
+    whole = task.expectation.expect(net)
+    for one, other in zip(found.statistics, whole.statistics, strict=True):
+        assert_allclose(one, other, rtol=1e-11, atol=1e-12)
+    assert len(found.memory) == parts
+
+
+@given(incomplete(num_rows=8))
+@settings(max_examples=25)
+def test_one_part_is_ordinary_em(case):
+    net, rows = case
+    task = EMTask.of(Task(net, rows), threads=1)
+    one = one_pass(task, dealt(task, net, 1))
+    plain, _ = EM().step(task, task.evaluate(net), np.random.default_rng(0))
+    assert_allclose(one.objective, plain.objective, rtol=1e-10, atol=1e-10)

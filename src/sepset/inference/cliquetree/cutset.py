@@ -164,7 +164,7 @@ class PreparedCutset:
         """The joint of `targets` given the evidence, in the order asked: the sum over all cases."""
         variables = [self.problem.variables[v] for v in targets]
         total = _LogSum()
-        for case in self._cases(self._plan(targets, evidence, last=targets), evidence):
+        for case in self.cases(self._plan(targets, evidence, last=targets), evidence):
             answer = self._cases_engine.query(targets, case.evidence)
             if answer.log_partition > -np.inf:
                 logs = np.asarray(dense(answer.distribution).align(variables).log_values)
@@ -183,7 +183,7 @@ class PreparedCutset:
         hidden = self._hidden(evidence)
         totals = {v: _LogSum() for v in hidden}
         whole = _LogSum()
-        for case in self._cases(self._plan(hidden, evidence, joint=False, shown=()), evidence):
+        for case in self.cases(self._plan(hidden, evidence, joint=False, shown=()), evidence):
             read, log_partition = self._cases_engine.marginals(case.evidence)
             if log_partition == -np.inf:
                 continue
@@ -208,7 +208,7 @@ class PreparedCutset:
         over = self.problem.with_determined(over, evidence.observed, touched=evidence.weights)
         plan = self._plan(over, evidence, last=over, joint=False, candidates=over)
         found = Best({}, -np.inf)
-        for case in self._cases(plan, evidence):
+        for case in self.cases(plan, evidence):
             one = self._cases_engine.best(case.evidence, [v for v in over if v not in case.codes])
             if one.log_value + case.log_weight > found.log_value:
                 values = {**one.values, **case.codes}
@@ -218,7 +218,7 @@ class PreparedCutset:
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable: first the case of each row, then the other variables."""
         hidden = self._hidden(evidence)
-        cases = list(self._cases(self._plan(hidden, evidence, joint=False, shown=()), evidence))
+        cases = list(self.cases(self._plan(hidden, evidence, joint=False, shown=()), evidence))
         logs = np.array([self._cases_engine.log_partition(case.evidence) + case.log_weight for case in cases])
         weights = np.exp(logs - logs.max())
         which = rng.choice(len(cases), size=num_rows, p=weights / weights.sum())
@@ -335,7 +335,7 @@ class PreparedCutset:
             "method, ask for fewer targets, or use RecursiveConditioning(memory=...)."
         )
 
-    def _cases(self, plan: CutsetPlan, evidence: Evidence) -> Iterator[Case]:
+    def cases(self, plan: CutsetPlan, evidence: Evidence) -> Iterator[Case]:
         """The cases that no single factor rules out."""
         plan.check_cost(self.method.steps)
         cutset = [self.problem.variables.id(name) for name in plan.cutset]

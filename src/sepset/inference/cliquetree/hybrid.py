@@ -39,7 +39,8 @@ class RowTree(PreparedTree):
         self._make_rows = rows
 
     @lazy
-    def _rows(self) -> HybridRows:
+    def rows(self) -> HybridRows:
+        """The engine for rows of findings."""
         return self._make_rows(self)
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
@@ -47,7 +48,7 @@ class RowTree(PreparedTree):
         return self._enumerated(
             rows,
             targets,
-            lambda some: self._rows.answers(some, targets, workers),
+            lambda some: self.rows.answers(some, targets, workers),
             lambda some: row_by_row(self, some, targets, workers),
         )
 
@@ -63,7 +64,7 @@ class RowTree(PreparedTree):
     def _modes(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         found = by_posteriors(self, rows, targets, workers)
         for column, target in enumerate(found.rows.real_positions):
-            found.rows.reals[:, column] = self._rows.modes(rows, target, workers)
+            found.rows.reals[:, column] = self.rows.modes(rows, target, workers)
         return found
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
@@ -71,7 +72,7 @@ class RowTree(PreparedTree):
         return self._enumerated(
             rows,
             self._everyone,
-            lambda some: self._rows.best(some, workers),
+            lambda some: self.rows.best(some, workers),
             lambda some: complete_one_by_one(self, some, workers),
         )
 
@@ -82,7 +83,7 @@ class RowTree(PreparedTree):
         return self._enumerated(
             rows,
             self._everyone,
-            lambda some: self._rows.draws(some, targets, rng, workers),
+            lambda some: self.rows.draws(some, targets, rng, workers),
             lambda some: draw_one_by_one(self, some, targets, rng, workers),
         )
 
@@ -98,7 +99,7 @@ class RowTree(PreparedTree):
         alone: Callable[[EvidenceRows], T],
     ) -> T:
         """The results of all rows: those with few joint contexts in a batch, those with many one by one."""
-        many = self._rows.num_choices(rows, targets) > costs.CONTEXTS_ENUMERATED_PER_ROW
+        many = self.rows.num_choices(rows, targets) > costs.CONTEXTS_ENUMERATED_PER_ROW
         if not many.any():
             return together(rows)
         some, others = np.flatnonzero(~many), np.flatnonzero(many)
@@ -126,7 +127,7 @@ class RegressionTree(RowTree):
             for g in problem.conditionals
             if g.child in problem.regressions
         }
-        return RegressionTree(made, self.method, part, self._rows.with_values(tables, own))
+        return RegressionTree(made, self.method, part, self.rows.with_values(tables, own))
 
     def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
         """The moments of real variables in each joint state of discrete ones, in C order."""
@@ -134,7 +135,7 @@ class RegressionTree(RowTree):
 
     @lazy
     def _moments(self) -> RegressionMoments:
-        return RegressionMoments(self.problem, self._rows.discrete, self._part.positions)
+        return RegressionMoments(self.problem, self.rows.discrete, self._part.positions)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         """One array per factor: the marginal over a table's scope, the expected products of a regression."""
@@ -151,7 +152,7 @@ class RegressionTree(RowTree):
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sum over the rows of their factor marginals, and the log partition of every row."""
-        found = self._rows.counts(rows, weights, workers)
+        found = self.rows.counts(rows, weights, workers)
         factors = dict(zip(self._part.factors, found.tables, strict=True))
         factors |= {g.factors[0]: found.moments[g.child] for g in self.problem.conditionals if g.child in found.moments}
         return RowCounts(tuple(factors[i] for i in range(self.problem.num_factors)), found.log_partition)

@@ -124,7 +124,7 @@ class SummedOut(NamedTuple):
                 if joint.space == "log" or values[number].ndim != len(part.outer):
                     return None
         prepared = self.rest.prepared.with_values(values) if values else self.rest.prepared
-        best = prepared.tables.best(self.rest.evidence(evidence, evidence.weights))
+        best = prepared.best_of_all(self.rest.evidence(evidence, evidence.weights))
         if best.log_value == -np.inf:
             return Best({}, -np.inf)
         own = self.rest.place

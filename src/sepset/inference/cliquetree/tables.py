@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, Floats
+from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
-from sepset.inference.compiled.planner import Settings
+from sepset.inference.compiled.planner import Planner, Settings
+from sepset.inference.compiled.store import FactorStore
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Answer, Best, Calibrated, EliminationMethod
 from sepset.inference.plan import EliminationPlan, JointPlan
@@ -44,68 +46,61 @@ class TableMethod(EliminationMethod, Protocol):
         """The number of threads of a large step; None for one per processor."""
 
 
-class PreparedTables:
+class PreparedTables(TableEngine):
     """Clique-tree inference bound to a discrete problem; it has every capability.
 
     Attributes:
-        problem: the problem.
         method: its settings.
-        tables: the engine for single questions.
     """
 
-    def __init__(self, method: TableMethod, tables: TableEngine, compiler: RowCompiler | None = None) -> None:
-        self.problem = tables.problem
+    def __init__(
+        self,
+        method: TableMethod,
+        problem: Problem,
+        compiler: Compiler,
+        *,
+        store: FactorStore | None = None,
+        row_compiler: RowCompiler | None = None,
+    ) -> None:
+        super().__init__(problem, compiler, store)
         self.method = method
-        self.tables = tables
-        if compiler is not None:
-            self.row_compiler = compiler
+        if row_compiler is not None:
+            self.row_compiler = row_compiler
 
     @classmethod
     def of(cls, problem: Problem, method: TableMethod) -> PreparedTables:
         """The method bound to a problem, with nothing planned yet."""
         settings = Settings(method.order, method.memory, method.zeros, method.threads)
-        return cls(method, TableEngine.of(problem, settings))
+        return cls(method, problem, Compiler(Planner(problem, settings)))
 
     @lazy
     def rows(self) -> RowTables:
         """The engine for batches of rows."""
         from sepset.inference.rows.batch import RowTables
 
-        return RowTables(self.tables, self.row_compiler)
+        return RowTables(self, self.row_compiler)
 
     @lazy
     def row_compiler(self) -> RowCompiler:
         """The compiler of programs for batches, which are shared by all values of the factors."""
         from sepset.inference.rows.batch import RowCompiler
 
-        return RowCompiler(self.tables.compiler.planner)
+        return RowCompiler(self.compiler.planner)
 
     def portable(self) -> PreparedTables:
         """Itself: what it holds can be pickled, workspaces are left out."""
         return self
 
-    def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
-        """The joint of `targets` given the evidence, in the order asked."""
-        return self.tables.query(targets, evidence)
-
-    def marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
-        """A reader of single marginals, and the log partition."""
-        return self.tables.marginals(evidence)
-
     def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
         """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
-        return self.tables.marginals(evidence)
-
-    def log_partition(self, evidence: Evidence) -> float:
-        """The logarithm of the total weight consistent with the evidence."""
-        return self.tables.log_partition(evidence)
+        return self.marginals(evidence)
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other unobserved variables summed out first."""
         if len(over) + len(evidence.observed) >= len(self.problem.variables):
-            return self.tables.best(evidence)
+            return self.best_of_all(evidence)
         if self.problem.functions and self._is_everything(over, evidence.observed):
-            return self.tables.best(evidence)
+            return self.best_of_all(evidence)
         summed = None if self.problem.functions or self.problem.forms else self._summed_out(evidence, over)
         found = None if summed is None else summed.best(evidence)
         return self._tree.best(evidence, over) if found is None else found
@@ -131,22 +126,10 @@ class PreparedTables:
     def _sums(self) -> Cache[SummedOut | None]:
         return Cache(16)
 
-    def best_seconds(self, evidence: Evidence) -> float:
-        """The estimated seconds of the best assignment of all unobserved variables, after planning."""
-        return self.tables.best_seconds(evidence)
-
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
-        """Independent draws of every unobserved variable from the posterior."""
-        return {**self.tables.sample(num_rows, evidence, rng)}
-
-    def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
-        """The plan of a query; without targets, of all marginals."""
-        return self.tables.plan(targets, observed)
-
     def best_plan(self, over: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
         if self._is_everything(over, observed):
-            return self.tables.plan((), observed)
+            return self.plan((), observed)
         return self._tree.best_plan(over, observed)
 
     def _is_everything(self, over: Sequence[int], observed: Sequence[int]) -> bool:
@@ -160,7 +143,12 @@ class PreparedTables:
         Guarantee: as if prepared from scratch.
         Tested by: inference/test_values.py::test_as_if_prepared_anew
         """
-        return PreparedTables(self.method, self.tables.with_values(values), self.row_compiler)
+        from sepset.inference.values import checked_values
+
+        problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
+        if self.compiler.is_valid_for(store):
+            return PreparedTables(self.method, problem, self.compiler, store=store, row_compiler=self.row_compiler)
+        return PreparedTables.of(problem, self.method)
 
     def factor_marginals(self, evidence: Evidence) -> tuple[Floats, ...]:
         r"""The marginal over every factor's scope: the gradient $\partial \log Z / \partial \log \phi$.
@@ -169,10 +157,10 @@ class PreparedTables:
         Guarantee: exact.
         Tested by: inference/compiled/test_gradients.py::test_factor_marginals_are_those_of_enumeration
         """
-        flat = self.tables.factor_marginals(evidence)
+        flat = self.flat_factor_marginals(evidence)
         if flat is None:
             raise impossible(self, evidence)
-        return self.tables.store.split(self.problem, flat)
+        return self.store.split(self.problem, flat)
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row of findings."""
@@ -183,7 +171,7 @@ class PreparedTables:
         from sepset.inference.evidencerows import RowCounts
 
         totals, log_partition = self.rows.summed(rows, weights, workers)
-        return RowCounts(self.tables.store.split(self.problem, totals), log_partition)
+        return RowCounts(self.store.split(self.problem, totals), log_partition)
 
     def plan_rows(self, rows: EvidenceRows) -> None:
         """Plan the sums of factor marginals over these rows; raises if a row is too large."""

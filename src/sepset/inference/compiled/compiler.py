@@ -110,6 +110,11 @@ class Compiler:
         domains = self.planner.zeros if zeros == "auto" else self.planner.domains
         return None if domains is None else Supports(domains, self.narrowing.claim, at_once=zeros == "sparse")
 
+    def is_valid_for(self, store: FactorStore) -> bool:
+        """Whether its questions can be asked of other factor values: these have all zeros that tables leave out."""
+        domains = self.planner.domains
+        return (domains is None or domains.hold(store)) and self.narrowing.allows(store)
+
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The compiled question, made on first use."""
         return self._questions.get(_key(kind, targets, pattern), lambda: self._compiled(kind, targets, pattern))

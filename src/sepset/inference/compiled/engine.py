@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import AnyArray, Floats
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
@@ -18,19 +17,16 @@ from sepset.inference import costs
 from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.execution import is_linear, run, run_tensors
-from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions, Settings
+from sepset.inference.compiled.planner import Kind, Pattern, Positions
 from sepset.inference.compiled.question import Question
-from sepset.inference.compiled.readback import Choose, drawer, most_probable, read_back
-from sepset.inference.compiled.run import Run
+from sepset.inference.compiled.readback import drawer, most_probable, read_back
+from sepset.inference.compiled.run import Run, TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
-
-if TYPE_CHECKING:
-    from sepset.inference.values import Values
 
 NO_FINDINGS = Evidence()
 
@@ -56,14 +52,9 @@ class TableEngine:
         if store is not None:
             self.store = store
 
-    @classmethod
-    def of(cls, problem: Problem, settings: Settings) -> TableEngine:
-        """The engine of a problem, with nothing planned yet."""
-        return cls(problem, Compiler(Planner(problem, settings)))
-
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
-        question = self._question("joint", tuple(targets), evidence)
+        question = self.question("joint", tuple(targets), evidence)
         kept, scopes = question.joint_positions, self._scopes
         scope = tuple([scopes[v][0] for v in kept])
         with self._run(question, evidence) as done:
@@ -84,7 +75,7 @@ class TableEngine:
 
     def log_partition(self, evidence: Evidence) -> float:
         """The logarithm of the total weight consistent with the evidence."""
-        with self._run(self._question("joint", (), evidence), evidence) as done:
+        with self._run(self.question("joint", (), evidence), evidence) as done:
             return done.log_partition
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
@@ -141,7 +132,7 @@ class TableEngine:
                 variable = self._scopes[target][0]
                 return Table.indicator(variable, variable.states[evidence.codes[target]])
             if group not in known:
-                known[group] = self._read_singles(self._question("group", group, evidence), evidence)[0]
+                known[group] = self._read_singles(self.question("group", group, evidence), evidence)[0]
             return known[group](target)
 
         return read
@@ -150,11 +141,10 @@ class TableEngine:
     def _scopes(self) -> tuple[tuple[Discrete], ...]:
         return self.problem.variables.singles  # type: ignore[return-value]  # all are discrete here
 
-    def best(self, evidence: Evidence) -> Best:
+    def best_of_all(self, evidence: Evidence) -> Best:
         """The most probable values of every unobserved variable, by max-product."""
         question = self.compiler.best(evidence)
-        values, found = self._within(question.states, evidence)
-        with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
+        with self._run_tensors(question, evidence) as done:
             log_value = done.log_partition
             codes = [] if log_value == -np.inf else most_probable(done)
         pairs, states = zip(question.ids, codes, strict=False), question.states
@@ -163,36 +153,28 @@ class TableEngine:
         return Best({v: int(states.codes(v)[code]) for v, code in pairs}, log_value)
 
     def best_seconds(self, evidence: Evidence) -> float:
-        """The estimated seconds of `best`, whose plan is made."""
+        """The estimated seconds of `best_of_all`, whose plan is made."""
         return 1e-9 * self.compiler.best(evidence).nanoseconds
 
-    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, Ints]:
+    def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable from the posterior."""
-        return self._read_back(self._question("draws", (), evidence), evidence, num_rows, drawer(rng))[1]
-
-    def _read_back(
-        self, question: Question, evidence: Evidence, num_rows: int, choose: Choose
-    ) -> tuple[float, dict[int, Ints]]:
-        """The log partition and, if it is finite, a column of codes for every eliminated variable."""
-        values, found = self._within(question.states, evidence)
-        with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
+        question = self.question("draws", (), evidence)
+        with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
-                return -np.inf, {}
-            columns = read_back(done, num_rows, choose, maximize=question.maximize)
-            log_partition = done.log_partition
-        named = {question.ids[r]: column for r, column in columns.items()}
-        states = question.states
-        return log_partition, named if states is None else {v: states.codes(v)[c] for v, c in named.items()}
+                return {}
+            columns = read_back(done, num_rows, drawer(rng), maximize=question.maximize)
+        named, states = {question.ids[r]: column for r, column in columns.items()}, question.states
+        return {v: column if states is None else states.codes(v)[column] for v, column in named.items()}
 
-    def factor_marginals(self, evidence: Evidence) -> Floats | None:
+    def flat_factor_marginals(self, evidence: Evidence) -> Floats | None:
         """The marginal over every factor's scope, in the layout of the store; None if the evidence is impossible."""
         from sepset.inference.compiled.gradients import factor_marginals
 
-        question = self._question("factors", (), evidence)
-        values, found = self._within(question.states, evidence)
-        with run_tensors(question, values, found, threads=self.compiler.planner.settings.threads) as done:
+        question = self.question("factors", (), evidence)
+        with self._run_tensors(question, evidence) as done:
             if done.log_partition == -np.inf:
                 return None
+            values, found = self.within(question.states, evidence)
             flat = factor_marginals(done, values.store, found)
         return flat if question.states is None else question.states.entries(flat)
 
@@ -210,37 +192,31 @@ class TableEngine:
             return plan
         return replace(plan, need=question.need)
 
-    def with_values(self, values: Values) -> TableEngine:
-        """The same plans and programs with new values, one array per factor over its scope."""
-        from sepset.inference.values import checked_values
-
-        problem, store = self.store.with_values(self.problem, checked_values(self.problem, values))
-        planner = self.compiler.planner
-        is_valid = planner.domains is None or planner.domains.hold(store)
-        if is_valid and self.compiler.narrowing.allows(store):
-            return TableEngine(problem, self.compiler, store)
-        return TableEngine.of(problem, planner.settings)
-
     @lazy
     def store(self) -> FactorStore:
         """The values of all factors, laid out on first use: a question that is too large never needs them."""
         planner = self.compiler.planner
         return planner.store if planner.problem is self.problem else FactorStore.of(self.problem)
 
-    def _question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
+    def question(self, kind: Kind, targets: Positions, evidence: Evidence) -> Question:
+        """The compiled question of a kind about these targets, for the findings of this evidence."""
         compiler = self.compiler
         if kind in SUMS:
             return compiler.asked(kind, targets, compiler.narrowing.pattern(evidence), evidence)
         return compiler.asked(kind, targets, compiler.planner.pattern(evidence))
 
     def _run(self, question: Question, evidence: Evidence) -> Run:
-        values, found = self._within(question.states, evidence)
+        values, found = self.within(question.states, evidence)
         settings = self.compiler.planner.settings
         is_long = question.program.work >= costs.WORK_FOR_SUPPORTS or settings.zeros == "sparse"
         supports = self.compiler.supports if is_long else None
         return run(question, values, found, supports, threads=settings.threads)
 
-    def _within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:
+    def _run_tensors(self, question: Question, evidence: Evidence) -> TensorRun:
+        values, found = self.within(question.states, evidence)
+        return run_tensors(question, values, found, threads=self.compiler.planner.settings.threads)
+
+    def within(self, states: States | None, evidence: Evidence) -> tuple[FactorValues, Evidence]:
         """The factor values and the findings over these states."""
         if states is None:
             return self._all_values, evidence

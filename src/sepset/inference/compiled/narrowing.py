@@ -58,7 +58,7 @@ class Narrowing:
 
     def pattern(self, evidence: Evidence) -> Pattern:
         """The pattern of these findings, over the states chosen for them."""
-        states = self._states(evidence) if len(self._chosen) else None
+        states = self._states(evidence) if self._is_used else None
         if states is None:
             return self._planner.pattern(evidence)
         return Pattern(evidence.observed, evidence.weighted, states)

@@ -211,7 +211,7 @@ class Workspace:
         exponents: the power of two of each tensor.
         dirty: by tensor, whether it has to be computed again.
         codes: the findings of the last run.
-        flags: whether some range was too wide, whether the run was cancelled, and whether some range is wide.
+        flags: whether some range was too wide, whether the run was canceled, and whether some range is wide.
         spans: by tensor the exponents of its smallest positive and of its largest entry.
     """
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER
@@ -400,7 +399,7 @@ def limits(
     """
     limit = memory / ENTRY_BYTES
     hopeless = math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS
-    return read_only(np.array([most, per_sink, limit, hopeless, free_from, effort, run, *times], np.float64))
+    return np.array([most, per_sink, limit, hopeless, free_from, effort, run, *times], np.float64)
 
 
 def compile_greedily(

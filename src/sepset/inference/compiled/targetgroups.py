@@ -52,11 +52,6 @@ class Ancestry:
                 masks[v] |= own
         return cls(tuple(masks), tuple(children))
 
-    @property
-    def num_sinks(self) -> int:
-        """The number of variables without children."""
-        return sum(not mask for mask in self.children)
-
     def closure(self, positions: Iterable[int]) -> int:
         """The union of the ancestors of several variables."""
         mask = 0

@@ -103,7 +103,7 @@ class RowTables:
         program = self.compiler.modes(rows.positions)
         loaded = None if program is None else LoadedModes.of(program, self._tables.store)
         if loaded is not None and loaded.rows.is_safe:
-            parts = list(_chunks_of(loaded.modes.program, np.arange(len(rows)), counted=False))
+            parts = list(chunks_of(loaded.modes.program, np.arange(len(rows)), counted=False))
             tasks = (partial(loaded.run, rows.codes[_span(part)]) for part in parts)
             for part, found in zip(parts, in_order(tasks, num_threads(workers.threads)), strict=True):
                 codes[part], log_value[part], wide[part] = found
@@ -128,7 +128,7 @@ class RowTables:
             if loaded is None or not loaded.is_safe:
                 yield partial(_left, self._tables.problem, targets, members)
                 continue
-            for part in _chunks_of(loaded.program, members, counted=weights is not None):
+            for part in chunks_of(loaded.program, members, counted=weights is not None):
                 yield partial(_run, loaded, rows, targets, weights, part)
 
     def _load(self, program: RowProgram) -> LoadedRows:
@@ -145,7 +145,7 @@ class RowTables:
         common = make() if len(first) > 1 else None
         if common is not None:
             plan = costs.ROW_PLAN_SECONDS_PER_VARIABLE * len(self._tables.problem.variables)
-            own = _deserving(plan, counts, common, lambda i: make(observed=rows.observed(first[i])))
+            own = deserving(plan, counts, common, lambda i: make(observed=rows.observed(first[i])))
             is_own = np.zeros(len(first), dtype=np.bool_)
             is_own[own] = True
             yield common, np.flatnonzero(~is_own[which])
@@ -177,7 +177,7 @@ def _run(
 
 def _marginals_of(tables: TableEngine, evidence: Evidence) -> Floats:
     """The factor marginals of one row, flat; zeros if it is impossible."""
-    flat = tables.factor_marginals(evidence)
+    flat = tables.flat_factor_marginals(evidence)
     return np.zeros(len(tables.store.values)) if flat is None else flat
 
 
@@ -192,7 +192,7 @@ def _left(problem: Problem, targets: Sequence[int], part: Ints, cancel: Bytes) -
     return Chunk(part, np.full(len(part), -np.inf), nothing, 0.0, np.ones(len(part), np.uint8))
 
 
-def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator[Ints]:
+def chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator[Ints]:
     """The rows in tasks of decreasing size, so that no thread waits long for the last; each large enough for a thread
     (for counts, large enough that few totals are summed), and small enough to report progress.
 
@@ -207,7 +207,7 @@ def _chunks_of(program: RowProgram, members: Ints, *, counted: bool) -> Iterator
         start += size
 
 
-def _deserving(plan: float, counts: Ints, common: RowProgram, make: Callable[[int], RowProgram | None]) -> Ints:
+def deserving(plan: float, counts: Ints, common: RowProgram, make: Callable[[int], RowProgram | None]) -> Ints:
     """The patterns whose rows save more with a program of their own than planning it costs.
 
     The program of the pattern with the most rows gives the cost relative to the common one.

@@ -32,7 +32,6 @@ __all__ = [
     "eliminated",
     "greedy_estimate",
     "greedy_orders",
-    "random_order",
     "widest_last",
 ]
 
@@ -263,11 +262,6 @@ def widest_last(query: CliqueSubtree, *, absorb: bool = True) -> MergeOrder:
     """
     edges = sorted(range(len(query.edges)), key=lambda e: (query.size(query.sepsets[e]), e))
     return MergeOrder(query, tuple(edges), name="widest last", absorb=absorb)
-
-
-def random_order(query: CliqueSubtree, rng: np.random.Generator, *, absorb: bool = True) -> MergeOrder:
-    """A uniformly random order."""
-    return MergeOrder(query, tuple(rng.permutation(len(query.edges)).tolist()), name="random", absorb=absorb)
 
 
 def eliminated(query: CliqueSubtree, method: OrderingMethod | None = None, *, absorb: bool = True) -> MergeOrder:

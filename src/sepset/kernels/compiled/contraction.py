@@ -322,7 +322,7 @@ def _execute(
     counter: Any,
 ) -> bool:
     """Run the instructions whose operands have changed, or those before one with too wide a range; True unless
-    cancelled."""
+    canceled."""
     for r in range(ops.shape[0]):
         if cancel[0] != 0:
             return False
@@ -449,7 +449,7 @@ def run(
     """Copy factors, run the instructions in order, and read the marginals; the logarithm of the total.
 
     Only what depends on changed findings is copied and computed: a workspace keeps the results of its last run.
-    `flags[0]` is set if a range is too wide for linear arithmetic, `flags[1]` if the run was cancelled, and `flags[2]`
+    `flags[0]` is set if a range is too wide for linear arithmetic, `flags[1]` if the run was canceled, and `flags[2]`
     if a range is wider than RANGE.
 
     Args:

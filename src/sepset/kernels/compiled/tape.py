@@ -44,7 +44,7 @@ class Tape(NamedTuple):
 
 @kernel(borrows=True)
 def is_over(tape: Tape) -> bool:
-    """Whether the work is in vain: more entries than there may be, or cancelled."""
+    """Whether the work is in vain: more entries than there may be, or canceled."""
     return bool(tape.spent[0] > tape.spent[1] or tape.cancel[0])
 
 

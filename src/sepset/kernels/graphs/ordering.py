@@ -53,7 +53,7 @@ def greedy_order(
 
     The next node has the smallest group, then the smallest mix[0] log2(1 + fill) + mix[1] log2(message size) + bias,
     then the smallest `tie`. An order whose tables exceed 2^`limit` entries once `patience` places were read, or that is
-    cancelled, is returned unfinished with an infinite total; with a limit of minus infinity it stops before the first
+    canceled, is returned unfinished with an infinite total; with a limit of minus infinity it stops before the first
     fill edge. A node whose neighbors are all adjacent costs its degree; otherwise rows are read.
     """
     n = len(indptr) - 1

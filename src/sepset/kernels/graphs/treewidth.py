@@ -10,7 +10,7 @@ from sepset.kernels.kernel import kernel
 
 @kernel
 def has_width(neighbors: Ints, k: int, seen: Bytes, cancel: Bytes) -> int:
-    """1 if some elimination order has width at most k, 0 if none has, -1 if the search was cancelled.
+    """1 if some elimination order has width at most k, 0 if none has, -1 if the search was canceled.
 
     The graph that remains depends only on the set eliminated, so every set is tried once; `seen` has a bit for each.
     """

@@ -28,12 +28,6 @@ def without(mask: int, child: int) -> int:
 
 
 @kernel(inline=True)
-def including(number: int, child: int) -> int:
-    """The mask of the parent set with this number."""
-    return (number & ((1 << child) - 1)) | ((number >> child) << (child + 1))
-
-
-@kernel(inline=True)
 def log_add(a: float, b: float) -> float:
     """log(exp a + exp b)."""
     if a < b:

@@ -364,7 +364,7 @@ class Risks(Answers[Loss, R]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Risks[Risk], Assessment):
+class EvaluationResult(Risks[Risk], Assessment):
     """The risk of one model under several losses, by loss.
 
     >>> from sepset.cpds.table import TableCPD
@@ -402,7 +402,7 @@ def evaluate(
     *losses: Loss,
     method: Method | None = None,
     progress: bool | None = False,
-) -> Evaluation:
+) -> EvaluationResult:
     r"""The empirical risk of a model on rows under each loss; the log-loss where none is named.
 
     $$\hat R = \frac1M \sum_m L(\xi[m] : \tilde P)$$
@@ -435,7 +435,7 @@ def evaluate(
             _check_loss(loss, found)
             values = np.asarray(loss.rows(engine.reporting(bar.report), rows), np.float64)
             found[loss] = Risk(loss.name, read_only(values), weights=weights_of(rows))
-    return Evaluation(found, method=engine.method, guarantees={"risk": computed(engine)})
+    return EvaluationResult(found, method=engine.method, guarantees={"risk": computed(engine)})
 
 
 def _check_loss(loss: Loss, known: Iterable[Loss]) -> None:

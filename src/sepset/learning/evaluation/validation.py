@@ -25,7 +25,7 @@ from sepset.inference.method import Method
 from sepset.inference.result import Guarantee, Guarantees, Result, Status
 from sepset.learning.assessment import Assessment
 from sepset.learning.estimation.estimators import MLE
-from sepset.learning.evaluation.losses import Evaluation, LogLoss, Loss, Risk, Risks, evaluate, weighted_mean
+from sepset.learning.evaluation.losses import EvaluationResult, LogLoss, Loss, Risk, Risks, evaluate, weighted_mean
 from sepset.learning.evaluation.splits import KFold, Splitter
 from sepset.learning.fit import LearningMethod, fit
 from sepset.models.bayesnet import BayesNet
@@ -225,8 +225,8 @@ def cross_validate(
     rows = as_dataset(data)
     rng = generator(seed)
     asked = losses or (LogLoss(),)
-    tested: list[Evaluation] = []
-    trained: list[Evaluation] = []
+    tested: list[EvaluationResult] = []
+    trained: list[EvaluationResult] = []
     places: list[Ints] = []
     chosen = KFold() if split is None else _checked(split)
     with Bar(progress, "rounds") as bar:
@@ -242,7 +242,7 @@ def cross_validate(
     return Validation(risks, tuple(places), method=tested[0].method, guarantees=_weakest([*tested, *trained]))
 
 
-def _over_rounds(loss: Loss, tested: Sequence[Evaluation], trained: Sequence[Evaluation]) -> ValidatedRisk:
+def _over_rounds(loss: Loss, tested: Sequence[EvaluationResult], trained: Sequence[EvaluationResult]) -> ValidatedRisk:
     return ValidatedRisk(loss.name, tuple(e[loss] for e in tested), trained=tuple(e[loss] for e in trained))
 
 
@@ -268,7 +268,7 @@ def named(procedures: Mapping[str, Procedure]) -> Mapping[str, Procedure]:
 @translated
 def train_and_test(
     procedure: Procedure, train: object, *losses: Loss, test: object, method: Method | None = None
-) -> Evaluation:
+) -> EvaluationResult:
     """The risk on `test` of the model that a procedure makes of `train`.
 
     Args:

@@ -7,7 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.hidden.grouping import latent_tree
+from sepset.learning.structure.hidden.grouping import latent_links
 from sepset.learning.structure.hidden.informationdistance import column_distances, information_distance
 from support.latent_trees import random_latent_tree, splits
 
@@ -59,7 +59,7 @@ def test_a_network_is_recovered_from_its_pairs(seed: int) -> None:
         for j in range(i):
             joint = engine.query([variables[i], variables[j]]).values
             apart[i, j] = apart[j, i] = information_distance(joint, 2)
-    number, edges = latent_tree(apart, threshold=1e-7)
+    number, edges = latent_links(apart).contracted(1e-7)
     assert number == truth.num_nodes
     assert splits(edges, range(size)) == splits(truth.edges, range(size))
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple
 
-import numpy as np
-
-from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
 from sepset.base.foreign import translated
 from sepset.base.threads import require_time
@@ -92,10 +89,3 @@ def _best_over(
         if j == 0 and i + 1 < len(smaller[s]):
             heapq.heappush(heap, (-smaller[s][i + 1][0] - families[s][0][1], s, i + 1, 0))
     return [(score, parents) for parents, score in found.items()]
-
-
-def log_weights(ranked: list[RankedDAG]) -> Floats:
-    """The logarithm of each one's share among them: scores minus the log of their summed exponentials."""
-    scores = np.array([r.score for r in ranked])
-    top = scores.max()
-    return np.asarray(scores - top - np.log(np.exp(scores - top).sum()))

@@ -64,22 +64,6 @@ class LatentLinks:
         return len(roots), sorted((a, b) for a, b in pairs if a != b)
 
 
-def latent_tree(distances: Floats, *, threshold: float = 1e-9) -> tuple[int, list[tuple[int, int]]]:
-    """The number of nodes and the edges of a tree (or forest) over observed nodes, which come first, and hidden ones.
-
-    Args:
-        distances: between observed nodes; infinite for those in different trees.
-        threshold: edges of hidden nodes up to this length are contracted.
-
-    Guarantee: exact for distances that add up along a tree whose hidden nodes have at least three neighbors.
-
-    >>> leaves = np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 2.0], [2.0, 2.0, 0.0]])
-    >>> latent_tree(leaves)
-    (4, [(0, 3), (1, 3), (2, 3)])
-    """
-    return latent_links(distances).contracted(threshold)
-
-
 def latent_links(distances: Floats, linked: Bools | None = None) -> LatentLinks:
     """The tree that distances suggest, every hidden node with three neighbors, before any edge is contracted.
 

@@ -10,7 +10,6 @@ $(|X| - 1)(|Y| - 1) |Z|$ ("full").
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,8 +17,6 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 
 Freedom: TypeAlias = Literal["observed", "full"]
-Statistic: TypeAlias = Callable[[Floats], Floats]
-
 FEW = 5.0
 """Cells that fewer rows are expected in make the chi-square limit doubtful."""
 

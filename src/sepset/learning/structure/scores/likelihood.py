@@ -19,7 +19,6 @@ from sepset.kernels.structure.familyscores import LIKELIHOOD
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.regressions import SINGULAR, added_residuals, determined, fitted
 
-DISCRETE = frozenset({"discrete"})
 EVERY_KIND = frozenset({"discrete", "real"})
 
 
