@@ -91,7 +91,7 @@ class TableEngine:
 
     def _first(self, pattern: Pattern, evidence: Evidence) -> tuple[Reader, float] | None:
         """A reader, and log Z, by the call that compiles the question; None if its program is not run at once."""
-        values, found = self._within(pattern.states, evidence)
+        values, found = self.within(pattern.states, evidence)
         if not is_linear(values.store, found):
             return None
         made = self.compiler.answered(pattern, values.store, found)

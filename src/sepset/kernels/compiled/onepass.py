@@ -91,16 +91,11 @@ def _findings(observed: Ints, cards: Ints) -> tuple[Ints, Ints]:
 def _laid_out(layout: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """The parts of a layout."""
     num, num_factors = layout[NUM_PLACES], layout[NUM_FACTORS]
-    members = LAYOUT + num_factors + 1
-    places = members + 2 * num
-    cards = places + num_factors + 1
-    return (
-        layout[LAYOUT:members],
-        layout[members : members + num],
-        layout[members + num : places],
-        layout[places:cards],
-        layout[cards:],
-    )
+    second = LAYOUT + num_factors + 1
+    fourth = second + 2 * num
+    start, members, strides = layout[LAYOUT:second], layout[second : second + num], layout[second + num : fourth]
+    places, cards = layout[fourth : fourth + num_factors + 1], layout[fourth + num_factors + 1 :]
+    return start, members, strides, places, cards
 
 
 @kernel(inline=True)
@@ -196,6 +191,37 @@ def _packed(floats: Any, ints: Any, numbers: Any) -> Ints:
     return parts
 
 
+@kernel(inline=True)
+def _ranks(hidden: Ints, order: Ints, num_variables: int) -> tuple[Ints, Ints]:
+    """The variable of each rank, and the rank of each variable, or -1."""
+    positions, rank = np.empty(len(order), np.int64), np.full(num_variables, -1)
+    for i in range(len(order)):
+        positions[i] = hidden[order[i]]
+        rank[positions[i]] = i
+    return positions, rank
+
+
+@kernel(inline=True)
+def _answer(
+    total: float,
+    values: Floats,
+    exponents: Ints,
+    numbers: Ints,
+    weights: Floats,
+    num_touched: int,
+    program: Any,
+    reads: Ints,
+    cancel: Bytes,
+) -> Floats:
+    """The answer of a run of a program, or the state without one if a range is too wide."""
+    answer = np.empty(SINGLES + (reads[-1, 1] + reads[-1, 2] if len(reads) > 0 else 0))
+    answer[LOG_TOTAL], is_wide = run_once(  # type: ignore[call-arg]  # the program is several of its arguments
+        values, exponents, numbers, weights, num_touched, *program, reads, answer[SINGLES:], cancel
+    )
+    answer[TOTAL], answer[STATE] = total, MADE if is_wide else ANSWERED
+    return answer
+
+
 @kernel(work=_question_work)
 def compile_greedily(
     layout: Ints, asked: Ints, limits: Floats, values: Floats, exponents: Ints, weights: Floats, cancel: Bytes
@@ -233,13 +259,9 @@ def compile_greedily(
     is_small = entries <= min(limits[LIMIT], max(limits[MOST], limits[PER_SINK] * _num_sinks(members, len(cards))))
     if not (is_ordered and is_small and (is_perfect or _is_enough(limits, total, work))):
         return np.empty(0, np.int64), out
-    positions, rank = np.empty(num, np.int64), np.full(len(cards), -1)
-    for i in range(num):
-        positions[i] = hidden[order[i]]
-        rank[positions[i]] = i
+    positions, rank = _ranks(hidden, order, len(cards))
     cliques = maximal_cliques(scope_start, scopes, absorbed, num - len(last))
-    kept = rank[last]
-    kept = kept[ascending(kept)]
+    kept = np.arange(num - len(last), num)  # those that are not eliminated come last
     inputs = start, members, numbers, rank, rank[touched], ranked
     no_tree = np.empty((0, 2), np.int64)
     traced = trace(*inputs, *cliques, kept, rank[targets], asked[NUM_READS], no_tree, 0, limits[LIMIT], cancel)
@@ -259,9 +281,5 @@ def compile_greedily(
     if not is_all or products > limits[RUN] or not has_only_loops(ops):
         out[STATE] = MADE
         return parts, out
-    answer = np.empty(SINGLES + (read[-1, 1] + read[-1, 2] if len(read) > 0 else 0))
-    given = values, exponents, numbers, weights, len(touched)
-    rest = rows, copies, fixed, codes, ops, groups, offsets, results, num_inputs, size, ends, read
-    answer[LOG_TOTAL], is_wide = run_once(*given, *rest, answer[SINGLES:], cancel)
-    answer[TOTAL], answer[STATE] = total, MADE if is_wide else ANSWERED
-    return parts, answer
+    rest = rows, copies, fixed, codes, ops, groups, offsets, results, num_inputs, size, ends
+    return parts, _answer(total, values, exponents, numbers, weights, len(touched), rest, read, cancel)
