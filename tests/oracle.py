@@ -44,42 +44,55 @@ def observed(factors: Iterable[Factor], cards: Cards, evidence: Mapping[Name, ob
 
 def cells(cards: Cards) -> Iterator[Cell]:
     """Every joint assignment as state numbers, in the order of `cards`, the last name fastest."""
+    return itertools.product(*(range(card) for card in shape_of(cards)))
+
+
+def shape_of(cards: Cards) -> tuple[int, ...]:
+    """The shape of a joint, which must not be too large to enumerate."""
     size = math.prod(cards.values())
     if size > LARGEST:
         raise ValueError(f"The oracle enumerates at most {LARGEST} assignments, not {size}.")
-    return itertools.product(*(range(card) for card in cards.values()))
+    return tuple(cards.values())
 
 
-def values_at(factors: list[Factor], cards: Cards) -> Iterator[tuple[Cell, list[float]]]:
-    """Each assignment with the value of every factor there."""
+def spread(scope: Sequence[Name], table: np.ndarray, cards: Cards) -> np.ndarray:
+    """The value of a factor at every joint assignment: a view with one axis per name of `cards`."""
+    assert table.shape == tuple(cards[name] for name in scope), f"the table of {scope} has shape {table.shape}"
+    assert len(set(scope)) == len(scope), f"a name is twice in {scope}"
     place = {name: axis for axis, name in enumerate(cards)}
-    readers = []
-    for scope, table in factors:
-        assert table.shape == tuple(cards[name] for name in scope), f"the table of {scope} has shape {table.shape}"
-        readers.append((table, [place[name] for name in scope]))
-    for cell in cells(cards):
-        yield cell, [float(table[tuple(cell[axis] for axis in axes)]) for table, axes in readers]
+    in_order = np.transpose(table, sorted(range(table.ndim), key=lambda axis: place[scope[axis]]))
+    own = tuple(card if name in scope else 1 for name, card in cards.items())
+    return np.broadcast_to(in_order.reshape(own), shape_of(cards))
 
 
 def joint(factors: Iterable[Factor], cards: Cards, evidence: Mapping[Name, object] | None = None) -> np.ndarray:
     """The unnormalized measure, one axis per name of `cards`."""
-    measure = np.empty(tuple(cards.values()))
-    for cell, values in values_at(observed(factors, cards, evidence), cards):
-        measure[cell] = math.prod(values)
+    measure = np.ones(shape_of(cards))
+    with np.errstate(all="ignore"):
+        for scope, table in observed(factors, cards, evidence):
+            measure *= spread(scope, table, cards)
     return measure
 
 
 def log_joint(factors: Iterable[Factor], cards: Cards, evidence: Mapping[Name, object] | None = None) -> np.ndarray:
     """The logarithm of the measure, summed from logarithms so that it never underflows; zeros are -inf."""
-    logs = np.empty(tuple(cards.values()))
-    for cell, values in values_at(observed(factors, cards, evidence), cards):
-        logs[cell] = -math.inf if 0.0 in values else math.fsum(math.log(value) for value in values)
-    return logs
+    logs = [spread(scope, logarithms(table), cards).ravel() for scope, table in observed(factors, cards, evidence)]
+    if not logs:
+        return np.zeros(shape_of(cards))
+    terms = zip(*(values.tolist() for values in logs), strict=True)
+    sums = [-math.inf if -math.inf in each else math.fsum(each) for each in terms]
+    return np.array(sums).reshape(shape_of(cards))
+
+
+def logarithms(table: np.ndarray) -> np.ndarray:
+    """The logarithm of each entry; of zeros, -inf."""
+    logs = [math.log(value) if value != 0.0 else -math.inf for value in np.ravel(table).tolist()]
+    return np.array(logs, dtype=float).reshape(table.shape)
 
 
 def log_sum(logs: np.ndarray) -> float:
     """The logarithm of the sum of exponentials; -inf where every entry is."""
-    flat = [float(value) for value in np.ravel(logs) if value > -math.inf]
+    flat = [value for value in np.ravel(logs).tolist() if value > -math.inf]
     if not flat:
         return -math.inf
     top = max(flat)
@@ -94,13 +107,12 @@ def log_z(factors: Iterable[Factor], cards: Cards, evidence: Mapping[Name, objec
 def project(array: np.ndarray, cards: Cards, names: Sequence[Name], fold: Callable[[list[float]], float]) -> np.ndarray:
     """The array with every axis outside `names` folded away, axes in the order of `names`."""
     place = {name: axis for axis, name in enumerate(cards)}
-    groups: dict[Cell, list[float]] = {}
-    for cell in cells(cards):
-        groups.setdefault(tuple(cell[place[name]] for name in names), []).append(float(array[cell]))
-    result = np.empty(tuple(cards[name] for name in names))
-    for cell, values in groups.items():
-        result[cell] = fold(values)
-    return result
+    kept = [place[name] for name in names]
+    rest = [axis for axis in range(len(cards)) if axis not in kept]
+    shape = shape_of(cards)
+    assert array.shape == shape, f"the array of {list(cards)} has shape {array.shape}"
+    groups = np.transpose(array, kept + rest).reshape(math.prod(shape[axis] for axis in kept), -1).tolist()
+    return np.array([fold(values) for values in groups], dtype=float).reshape([shape[axis] for axis in kept])
 
 
 def marginal(
@@ -138,10 +150,10 @@ def max_marginal(
 
 
 def maximizers(logs: np.ndarray, names: Sequence[Name], tie: float) -> tuple[list[dict[Name, int]], float]:
-    best = max((float(value) for value in np.ravel(logs)), default=-math.inf)
+    best = max(np.ravel(logs).tolist(), default=-math.inf)
     if best == -math.inf:
         return [], best
-    found = [cell for cell in np.ndindex(*logs.shape) if logs[cell] >= best - tie]
+    found = np.argwhere(logs >= best - tie).tolist()
     return [dict(zip(names, cell, strict=True)) for cell in found], best
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,6 +44,10 @@ def answer(model, factors, targets, given_):
     touched = {n for scope, _ in factors for n in scope} | set(plain) | {t.name for t in targets}
     used = {name: card for name, card in cards.items() if name in touched}
     return oracle.marginal(factors, used, [t.name for t in targets], plain)
+
+
+def subsets(positions):
+    return itertools.chain.from_iterable(itertools.combinations(positions, k) for k in range(len(positions) + 1))
 
 
 def resolved(model, given_):
@@ -187,3 +192,16 @@ def test_a_problem_of_factors_is_that_of_their_blocks():
     assert [b.scopes.tolist() for b in made.blocks] == [b.scopes.tolist() for b in blocks]
     assert all(made.factor(i) is known.factor(i) for i in range(known.num_factors))
     assert Problem.of_factors(Variables([]), (), scopes=()).num_factors == 0
+
+
+@pytest.mark.parametrize("text", ["a", "a -> b <- c; b -> d", "d -> a; a -> b; c -> b; d -> b"])
+def test_conditionals_that_are_one_factor_each_are_read_without_a_loop(text):
+    made = BayesNet.random(DAG.parse(text), seed=3).problem()
+    one_by_one = replace(made)  # which does not know that its factors are in the order of the variables
+    everyone = range(len(made.variables))
+    for targets, observed in itertools.product(subsets(everyone), subsets(everyone)):
+        for constants in (False, True):
+            asked = targets, set(observed).difference(targets)
+            assert made.relevant(*asked, constants=constants) == one_by_one.relevant(*asked, constants=constants)
+    assert [group.factors for group in made.conditionals] == [(i,) for i in range(made.num_factors)]
+    assert [(*g.parents, g.child) for g in made.conditionals] == [*map(made.scope, range(made.num_factors))]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -157,6 +157,9 @@ class Problem:
     functions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
 
+    _is_in_order: ClassVar[bool] = False
+    """Whether each variable has a conditional that is one factor, in order, over the parents and then itself."""
+
     def __post_init__(self) -> None:
         if self.num_visible < 0:
             fill(self, num_visible=len(self.variables))
@@ -178,6 +181,27 @@ class Problem:
             variables, single_blocks(factors, start, members), conditionals=tuple(conditionals), num_visible=num_visible
         )
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
+
+    @classmethod
+    def of_conditionals(cls, variables: Variables, factors: Sequence[Factor], *, start: Ints, members: Ints) -> Problem:
+        """The problem of one conditional for each variable, in order: a factor over the parents and then itself.
+
+        Args:
+            start, members: the scopes as compressed rows of positions, which are known to fit.
+
+        >>> from sepset.factors.table import Table
+        >>> from sepset.variables.variable import Discrete
+        >>> a, b = Discrete("a"), Discrete("b")
+        >>> tables = [Table([a], [0.5, 0.5]), Table([a, b], [[0.5, 0.5], [0.5, 0.5]])]
+        >>> rows = {"start": np.array([0, 1, 3]), "members": np.array([0, 0, 1])}
+        >>> Problem.of_conditionals(Variables([a, b]), tables, **rows).conditionals[1].parents
+        (0,)
+        """
+        flat, bounds = members.tolist(), start.tolist()
+        rows = zip(range(len(factors)), bounds, bounds[1:], strict=False)
+        groups = [ConditionalGroup(child, tuple(flat[i : j - 1]), (child,)) for child, i, j in rows]
+        made = cls(variables, single_blocks(factors, start, members), conditionals=tuple(groups))
+        return fill(made, scopes=(start, members), offsets=np.arange(len(start)), _is_in_order=True)
 
     @lazy
     def kept(self) -> Kept:
@@ -359,6 +383,8 @@ class Problem:
     @lazy
     def _families(self) -> tuple[Ints, Int32s, Ints]:
         """For each variable the members of its conditional, as compressed rows; and for each factor its child or -1."""
+        if self._is_in_order:
+            return _child_first(*self.scopes)
         rows: list[tuple[int, ...]] = [()] * len(self.variables)
         child = [-1] * int(self.offsets[-1])
         for own, parents, factors, hidden in self.conditionals:
@@ -386,3 +412,12 @@ class Problem:
     def __repr__(self) -> str:
         factors = f"{counted(self.num_factors, 'factor')} in {counted(len(self.blocks), 'block')}"
         return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
+
+
+def _child_first(start: Ints, members: Ints) -> tuple[Ints, Int32s, Ints]:
+    """Rows of parents and child, one for each child in order, with the child first; and the children."""
+    own, first = np.arange(len(start) - 1), np.ones(len(members), bool)
+    last, found = first.copy(), np.empty(len(members), np.int32)
+    first[start[:-1]], last[start[1:] - 1] = False, False
+    found[start[:-1]], found[first] = own, members[last]
+    return start, found, own

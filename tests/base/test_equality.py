@@ -31,6 +31,13 @@ class Loose:
         return len(self.parts)
 
 
+class Called(Loose):
+    """An object with attributes that can be called."""
+
+    def __call__(self):
+        return self.parts
+
+
 EQUAL = [
     (1, 1),
     (float("nan"), float("nan")),
@@ -42,6 +49,7 @@ EQUAL = [
     ({1, 2}, {2, 1}),
     (Held(np.ones(2), "x"), Held(np.ones(2), "x")),
     (Loose(Held(np.zeros(3)), [1]), Loose(Held(np.zeros(3)), [1])),
+    (Called(np.zeros(3), 1), Called(np.zeros(3), 1)),
     (len, len),
     (int, int),
 ]
@@ -58,6 +66,7 @@ DIFFERENT = [
     (Held(np.ones(2), "x"), Held(np.ones(2), "y")),
     (Held(np.ones(2)), Held(np.array([1.0, np.nextafter(1.0, 2.0)]))),
     (Loose(1), Held(np.ones(1))),
+    (Called(np.zeros(3), 1), Called(np.zeros(3), 2)),
     (len, max),
 ]
 

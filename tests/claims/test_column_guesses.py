@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pytest
 
@@ -39,7 +40,21 @@ READERS = {
     "pandas with Int64": lambda path: pd.read_csv(path, dtype={"a": "Int64"}),
     "pandas": lambda path: pd.DataFrame(CELLS),
     "pandas file": pd.read_csv,
+    "dask": lambda path: pytest.importorskip("dask.dataframe").from_pandas(pd.DataFrame(CELLS), npartitions=2),
+    "lazy polars": lambda path: pl.LazyFrame(CELLS),
+    "lazy polars of floats": lambda path: pl.LazyFrame({**CELLS, "a": [1.0, 0.0, np.nan, 1.0, 0.0, 1.0]}),
+    "arrow": lambda path: pl.DataFrame(CELLS).to_arrow(),
+    "relation": lambda path: duckdb.from_df(pd.DataFrame(CELLS)),
+    "parquet": lambda path: _parquet(path.with_suffix(".parquet")),
 }
+
+
+def _parquet(path):
+    """The cells as pandas writes them: floats, the missing one NaN."""
+    pd.DataFrame(CELLS).to_parquet(path)
+    return path
+
+
 each_reader = pytest.mark.parametrize(
     "reader",
     [pytest.param(read, id=name) for name, read in READERS.items()],

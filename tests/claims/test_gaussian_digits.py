@@ -174,3 +174,74 @@ def differences(seed: int) -> list[str]:
 
 def test_random_networks_with_noise_of_many_scales():
     assert [place for seed in range(200) for place in differences(seed)] == []
+
+
+def source_and_copies(prior: float, near: float, noise: float) -> ss.BayesNet:
+    """A source with this variance, and two copies of it with these noises."""
+    x, y, z = ss.Real("x"), ss.Real("y"), ss.Real("z")
+    return ss.BayesNet(
+        ss.LinearGaussian(x, 1.0, covariance=prior),
+        ss.LinearGaussian(y, -1e6, coefficients={x: 2.5}, covariance=near, given=x),
+        ss.LinearGaussian(z, 1000.0, coefficients={x: 1.0}, covariance=noise, given=x),
+    )
+
+
+@each_method
+@pytest.mark.parametrize("near", [1e-305, 1e-300, 1e-200, 1e-20])
+def test_next_to_no_noise_leaves_the_density_of_the_rest(method, near):
+    """Two findings: the first fixes the source, the second is four away from it, with a variance of 2.5."""
+    given = {"y": 2.5 * 100 - 1e6, "z": 100 + 1000.0 + 4.0}
+    first = -0.5 * (math.log(2 * math.pi * 6.25e4) + (2.5 * 99) ** 2 / 6.25e4)
+    second = -0.5 * (math.log(2 * math.pi * 2.5) + 16 / 2.5)
+    found = ss.log_probability(source_and_copies(1e4, near, 2.5), given=given, method=method)
+    assert float(found) == pytest.approx(first + second, rel=CLOSE)
+
+
+@pytest.mark.parametrize("noise", [1e-30, 1e-12, 1.0])
+@pytest.mark.parametrize("prior", [1e4, 1e150, 1e300])
+def test_a_variance_next_to_an_enormous_prior(prior, noise):
+    a, b, total, copy = map(ss.Real, ("a", "b", "total", "copy"))
+    net = ss.BayesNet(
+        ss.LinearGaussian(a, 0.0, covariance=prior),
+        ss.LinearGaussian(b, 0.0, covariance=1e4 * noise),
+        ss.LinearGaussian(total, 0.0, coefficients={a: 1.0, b: 1.0}, covariance=noise, given=[a, b]),
+        ss.LinearGaussian(copy, 0.0, coefficients={a: 1.0}, covariance=1e-300, given=a),
+    )
+    exact = [Fraction(v) for v in (prior, 1e4 * noise, noise)]
+    expected = exact[0] - exact[0] ** 2 / sum(exact)
+    for target in ("a", "copy"):
+        assert ss.query(net, target, given={"total": 1.0}).variance() == pytest.approx(float(expected), rel=CLOSE)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_leaves_the_range_of_floats_is_refused_and_nothing_else():
+    x, y, z = map(ss.Real, "xyz")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, 0.0, covariance=1e300),
+        ss.LinearGaussian(y, 0.0, coefficients={x: 1e8}, covariance=2.5, given=x),
+        ss.LinearGaussian(z, 0.0, coefficients={x: 1.0}, covariance=1.0, given=x),
+    )
+    asked = (
+        lambda: ss.query(net, "y"),
+        lambda: ss.query(net, ["x", "y"]),
+        lambda: ss.marginals(net)["y"],
+        lambda: ss.predict(net, {"z": [1.0, None]}, targets="y"),
+    )
+    for ask in asked:
+        with pytest.raises(ss.errors.NotClosed, match="leave the range of floating-point numbers"):
+            ask()
+    assert ss.query(net, "y", given={"z": 1.0}).variance() == pytest.approx(1e16, rel=CLOSE)
+    assert ss.query(net, "x").variance() == ss.marginals(net)["x"].variance() == 1e300
+    assert ss.predict(net, {"z": [None]}, targets="x").variance("x")[0] == 1e300
+
+
+def test_a_density_that_no_digits_are_left_of_is_an_estimate():
+    """Observed numbers of 1e50 that differ by noise of 1e-6: sixty digits would be needed."""
+    x, y, z = map(ss.Real, "xyz")
+    net = ss.BayesNet(
+        ss.LinearGaussian(x, -1e6, covariance=1e100),
+        ss.LinearGaussian(y, 1e-7, coefficients={x: 2.5}, covariance=1e-12, given=x),
+        ss.LinearGaussian(z, 0.392, coefficients={x: -1.0}, covariance=0.0, given=x),
+    )
+    found = ss.log_probability(net, given={"z": 1.6926533508358682e50, "y": -4.2316333770896704e50})
+    assert found.guarantees["log_partition"] is ss.Guarantee.ESTIMATE

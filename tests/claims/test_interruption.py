@@ -35,7 +35,9 @@ def test_a_signal_ends_a_fit_with_the_best_so_far(method, tmp_path):
     text = textwrap.dedent(PROGRAM).format(method=method, file=str(tmp_path / "run.bin"))
     with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+        while not (tmp_path / "run.bin").exists():  # until the first steps are done
+            assert process.poll() is None
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 0

@@ -16,6 +16,9 @@ import pytest
 
 import sepset as ss
 from sepset.graphs.ordering import Portfolio
+from sepset.inference import costs
+from sepset.inference.compiled.store import FactorStore
+from sepset.inference.evidencerows import RowAnswers
 from sepset.learning.missing import identifiability
 from support.bounded import child, ended_by_limit, within
 from support.tolerances import EXACT
@@ -128,6 +131,8 @@ def rows_of(net: ss.BayesNet) -> ss.Dataset:
 
 LONG_WORK = {
     "EM": lambda net, rows: ss.fit(net, rows, ss.EM()),
+    "EM of a graph": lambda net, rows: ss.fit(net.dag, rows, ss.EM()),
+    "expected counts": lambda net, rows: ss.prepare(net).expected_counts(rows),
     "hard EM": lambda net, rows: ss.fit(net, rows, ss.HardEM()),
     "gradient ascent": lambda net, rows: ss.fit(net, rows, ss.GradientAscent()),
     "k best": lambda net, rows: ss.map_assignment(net, k=3, method=ss.CliqueTree()),
@@ -151,6 +156,21 @@ def test_long_work_is_refused_after_at_most_two_searches_for_an_order(work, monk
     with pytest.raises(ss.TooLarge):
         work(net, rows_of(net))
     assert len(searches) <= 2
+
+
+ABOUT_ROWS = {name: work for name, work in LONG_WORK.items() if name != "divergence"}  # it compares tables
+
+
+@pytest.mark.parametrize("work", ABOUT_ROWS.values(), ids=ABOUT_ROWS.keys())
+def test_long_work_is_refused_before_a_table_is_read_or_an_answer_made(work, monkeypatch):
+    net = tangle(2000)
+    rows = rows_of(net)
+    for limit in ("VARIABLES_ALWAYS_PLANNED", "FACTORS_AT_ONCE"):
+        monkeypatch.setattr(costs, limit, 100)  # as if the network were larger: zeros of small ones are looked at
+    monkeypatch.setattr(FactorStore, "of", None)
+    monkeypatch.setattr(RowAnswers, "empty", None)
+    with pytest.raises(ss.TooLarge):
+        work(net, rows)
 
 
 def test_a_refused_question_is_refused_again_without_a_search(monkeypatch):

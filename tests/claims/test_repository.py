@@ -356,6 +356,13 @@ def test_every_room_says_what_is_in_it():
     assert not silent
 
 
+def test_no_merge_is_half_done():
+    """Documents, which nothing parses, have no marks of a conflict."""
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")]
+    marked = [path.name for path in documents if re.search(r"(?m)^[<>]{7} ", path.read_text(encoding="utf-8"))]
+    assert not marked
+
+
 def test_modules_are_short():
     lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     long = {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > LARGEST_MODULE}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -10,12 +12,16 @@ import sepset as ss
 structure_claims = pytest.importorskip("benchmarks.structure_claims")
 
 NET = ss.datasets.load("alarm")
-FRESH = NET.sample(5_000, seed=4)
+
+
+@cache
+def fresh():
+    return NET.sample(5_000, seed=4)
 
 
 def loss(graph, rows):
     """Minus the log-probability of a fresh row, with posterior means."""
-    return -float(np.mean(ss.fit(graph, rows, ss.Bayes(ss.BDeu(5.0))).model.log_probability(FRESH)))
+    return -float(np.mean(ss.fit(graph, rows, ss.Bayes(ss.BDeu(5.0))).model.log_probability(fresh())))
 
 
 def test_few_rows_favor_simple_structures_under_bic_and_not_under_bdeu():
@@ -33,7 +39,7 @@ def test_few_rows_favor_simple_structures_under_bic_and_not_under_bdeu():
 def test_a_learned_structure_costs_less_than_a_penalty_does(size):
     """With BDeu the divergence is at most 1.7 times that with the true graph; BIC finds fewer edges, and costs more."""
     rows = NET.sample(size, seed=5)
-    entropy = -float(np.mean(NET.log_probability(FRESH)))
+    entropy = -float(np.mean(NET.log_probability(fresh())))
     search = ss.HillClimb(tabu=20, restarts=4)
     bayesian, simple = (ss.learn_structure(rows, method=search, score=s).dag for s in (ss.BDeu(1.0), ss.BIC()))
     true, by_bdeu, by_bic = (loss(graph, rows) - entropy for graph in (NET.dag, bayesian, simple))

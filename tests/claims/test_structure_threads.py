@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.learning.structure import familyscores
-from sepset.learning.structure.exact import families
+from sepset.learning.structure import costs
 
 METHODS = {
     "restarts": ss.HillClimb(tabu=3, restarts=2),
@@ -30,8 +29,8 @@ AVERAGES = {
 
 @pytest.fixture(autouse=True)
 def _few_rows_are_divided(monkeypatch):
-    monkeypatch.setattr(familyscores, "ROWS_UNINTERRUPTED", 0)
-    monkeypatch.setattr(families, "MANY", 4)
+    monkeypatch.setattr(costs, "ROWS_UNINTERRUPTED", 0)
+    monkeypatch.setattr(costs, "COLUMNS_FOR_PARTS", 4)
 
 
 def _rows(num_rows: int = 300, num_columns: int = 7) -> dict[str, list[int]]:

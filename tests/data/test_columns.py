@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.data.columns import (
+    WIDE_ROWS,
     Cells,
     Levels,
+    absent,
+    absent_cells,
     code_dtype,
+    counts_absent,
     drop_missing,
     first_row,
     from_array,
@@ -18,6 +22,7 @@ from sepset.data.columns import (
     is_number,
     levels_of,
     numbers_of,
+    whole_numbers,
 )
 from sepset.errors import DataError
 
@@ -193,3 +198,18 @@ def test_fixed_width_text(num_rows):
     masked = from_array(np.ma.array(cells, mask=np.arange(num_rows) % 5 == 1))
     assert set(masked.values) == {"", "abc", "défg", "longer than that"}
     assert ((masked.codes == -1) == (np.arange(num_rows) % 5 == 1)).all()
+
+
+@pytest.mark.parametrize("num_rows", [0, 1, 5, WIDE_ROWS, WIDE_ROWS + 1])
+def test_missing_cells_of_all_columns_are_those_of_each(num_rows):
+    rng = np.random.default_rng(num_rows)
+    codes = [rng.integers(-1, 3, num_rows).astype(dtype) for dtype in (np.int8, np.int16, np.int8)]
+    columns = [*codes, np.where(rng.random(num_rows) < 0.3, np.nan, 1.5)]
+    assert absent_cells(columns, num_rows).tolist() == [absent(column).tolist() for column in columns]
+    assert counts_absent(columns, num_rows).tolist() == [int(absent(column).sum()) for column in columns]
+
+
+@pytest.mark.filterwarnings("error")
+def test_half_floats_are_compared_in_full():
+    assert whole_numbers(Cells(np.array([1.0, 2.0], np.float16))) == [1, 2]
+    assert whole_numbers(Cells(np.array([1.5, 2.0], np.float16))) is None

@@ -240,6 +240,9 @@ def test_errors_of_asking():
         Counts([(A,)], [[1, 2, 1], [1]], num_rows=3)
     with pytest.raises(ScopeError, match="Give the variable"):
         Counts(["a"], [[1]], num_rows=1)
+    for key in (("a", "b"), ("a",), 3, None):
+        with pytest.raises(ScopeError, match=r"Several variables together are table"):
+            counts[key]
 
 
 def test_nothing_to_count():

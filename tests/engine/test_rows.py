@@ -24,7 +24,8 @@ A, B, X = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x")
 def test_rows_over_variables_miss_what_has_no_column():
     rows = rows_over({"a": [0, None], "other": [1, 2]}, [A, B])
     assert rows.num_missing == {"a": 1, "b": 2}
-    assert not is_observed(rows, [A])
+    assert not is_observed(rows, Variables([A]))
+    assert is_observed(rows_over({"a": [0, 1], "b": [None, 2]}, [A, B]), Variables([B, A]), but=B)
     assert rows_over(rows, [B]) is rows
     with pytest.raises(ss.errors.DataError, match=r"columns are 'A', variables 'a', 'b'"):
         rows_over({"A": [0]}, [A, B])

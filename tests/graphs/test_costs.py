@@ -13,8 +13,9 @@ def test_every_constant_is_positive_and_says_what_it_decides():
 
 
 def test_a_part_of_a_large_graph_is_smaller_than_it():
-    assert costs.PART_OF_LARGE_GRAPH < costs.LARGE_GRAPH
-    assert costs.SMALL_GRAPH < costs.LARGE_GRAPH
+    assert costs.TIMES_OF_PART > 1
+    assert [*costs.PARTS_OF_LARGE_GRAPH] == sorted(costs.PARTS_OF_LARGE_GRAPH)
+    assert costs.PARTS_OF_LARGE_GRAPH[0] > costs.SMALL_GRAPH
 
 
 def test_one_try_is_an_order_too(monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
+from sepset.graphs import costs
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import (
@@ -25,6 +26,7 @@ from sepset.graphs.ordering import (
     elimination_order,
 )
 from sepset.graphs.symbolic import symbolic_elimination
+from sepset.kernels.graphs import ordering as kernels
 from support import plain_elimination as plain
 from support.bounded import within
 from support.small_graphs import undirected
@@ -234,6 +236,15 @@ def test_a_given_order_is_not_refused():
 def test_a_part_of_a_large_graph_is_enough_to_refuse_it():
     with pytest.raises(TooLarge, match="The greedy elimination order needs"):
         Portfolio().arrange(grid_task(300, 20.0))
+
+
+@pytest.mark.parametrize("side", [130, 300])
+def test_only_a_part_of_a_large_graph_is_ordered_before_it_is_refused(side, monkeypatch):
+    ordered, greedy_order = [], kernels.greedy_order
+    monkeypatch.setattr(kernels, "greedy_order", lambda *a: ordered.append(len(a[0]) - 1) or greedy_order(*a))
+    with pytest.raises(TooLarge):
+        Portfolio().arrange(grid_task(side, 20.0))
+    assert ordered == [costs.PARTS_OF_LARGE_GRAPH[0]]
 
 
 def test_a_large_graph_with_small_tables_is_not_refused():

@@ -7,6 +7,8 @@ import gc
 import numba
 import numpy as np
 import pytest
+from numba.core.registry import cpu_target
+from numba.core.types.functions import BaseFunction
 
 from sepset.kernels.lean import LeanLibrary, is_known, lean
 from support.bounded import child
@@ -37,6 +39,42 @@ def test_numbers_and_errors_are_those_of_python(functions):
     assert outer(x, 1) == 1.0 - 3.0
     with pytest.raises(ValueError, match="a negative number"):
         outer(x, -1)
+
+
+@numba.njit(no_cfunc_wrapper=True)
+def mixed(whole, real, pair):
+    """The same operators with arguments of other types, constants among them."""
+    sums = (whole + whole, whole + real, real + whole, real + 1, 1 + whole, pair[0] + pair[1])
+    return sums, max(whole, 2), max(real, 2.0), len(pair), len("abc") + whole
+
+
+@numba.njit(no_cfunc_wrapper=True)
+def wrong(x):
+    return x + "a"
+
+
+def test_operators_are_those_of_their_types():
+    arguments = (3, 0.5, (1, 2.5))
+    with lean():
+        assert mixed(*arguments) == mixed.py_func(*arguments)
+        found = mixed.nopython_signatures[0].return_type.types[0]
+    assert [str(t) for t in found] == ["int64", "float64", "float64", "float64", "int64", "float64"]
+
+
+def test_what_cannot_be_compiled_is_said_as_numba_says_it():
+    with lean(), pytest.raises(numba.core.errors.TypingError, match="No implementation of function"):
+        wrong(1.0)
+
+
+def test_what_is_replaced_in_numba_is_put_back(functions):
+    _, outer = functions
+    parts = [cpu_target.target_context, cpu_target.target_context.typing_context]
+    before = BaseFunction.get_call_type
+    with lean():
+        assert BaseFunction.get_call_type is not before
+        outer(np.ones(3), 2)
+    assert BaseFunction.get_call_type is before
+    assert not any("load_additional_registries" in vars(part) for part in parts)
 
 
 def test_only_what_python_calls_is_machine_code(functions):

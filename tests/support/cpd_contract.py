@@ -19,6 +19,7 @@ from scipy import stats
 
 import oracle
 from sepset.api.learning import fit
+from sepset.base.equality import same_value
 from sepset.cpds.cpd import CPD
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.priors.dirichlet import Dirichlet
@@ -230,6 +231,7 @@ def check_values(cpd, path):
     assert same_bits(cpd, own.from_arrays({name: array.copy() for name, array in own.arrays.items()}), rows)
     assert same_bits(cpd, own.like(cpd), rows)
     assert same_bits(cpd, pickle.loads(pickle.dumps(cpd)), rows)
+    assert same_value(cpd, pickle.loads(pickle.dumps(cpd)))
     for name, array in own.arrays.items():
         assert not array.flags.writeable or array.base is not None or array is not own.arrays[name]
         if array.size:
@@ -247,6 +249,7 @@ def check_json(cpd, path):
     root = JsonSource(json.dumps(document), "f.json").root()
     again = read_cpd(root, Variables(cpd.scope), Misses())
     assert same_bits(cpd, again, columns_of(cpd, 50))
+    assert same_value(cpd, again)
     assert cpd_document(again) == cpd_document(cpd)
     more = JsonSource(json.dumps({**document, "no such key": 1}), "f.json").root()
     with pytest.raises(Exception, match="no such key"):

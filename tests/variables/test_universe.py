@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.errors import ScopeError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import MANY, Variables
 from sepset.variables.variable import Discrete, Real, Vector
 
 a, b, r = Discrete("a", 3), Discrete("b/c d", ("x", "y")), Real("r")
@@ -139,3 +139,14 @@ def test_names_of_states_are_found_or_left_to_a_longer_look():
     with_array = Variables([Discrete("h", ("A", "B")), Discrete.array("x", (2,), states=("A", "B"))])
     assert with_array.find_state("h", "B") is None
     assert with_array.find_state("x[0]", "B") is None
+
+
+def test_many_variables_are_found_by_identity_and_others_by_name():
+    known = Variables([Discrete(f"v{i}") for i in range(MANY)])
+    asked = [known[i] for i in np.random.default_rng(0).permutation(MANY).tolist()]
+    asked[7] = Discrete(asked[7].name)  # equal, and another object
+    assert known.found_places(asked).tolist() == known.places(asked)
+    with pytest.raises(ScopeError, match="Unknown variable 'w'"):
+        known.found_places([*asked, Discrete("w")])
+    some = Variables([Discrete.array("x", (2, 2)), Discrete("y")])
+    assert some.found_places([some[4], some[1]]).tolist() == [4, 1]

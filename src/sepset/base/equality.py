@@ -6,6 +6,7 @@ object is its value: caches and prepared methods are not part of it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,7 +30,7 @@ def same_value(first: Any, second: Any) -> bool:
         return False
     if isinstance(first, np.ndarray):
         return _same_array(first, second)
-    if isinstance(first, PLAIN) or callable(first):
+    if isinstance(first, PLAIN) or inspect.isroutine(first):
         return bool(first == second or (first != first and second != second))  # NaN
     if isinstance(first, Mapping):
         return _same_mapping(first, second)

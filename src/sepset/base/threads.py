@@ -89,6 +89,11 @@ class ThreadPool:
             _thread.start_new_thread(self._serve, (inbox,))
         inbox.put(work)
 
+    @property
+    def num_idle(self) -> int:
+        """The number of threads that wait for work."""
+        return len(self._idle)
+
     def reset(self) -> None:
         """Forget all threads."""
         self._lock = threading.Lock()

@@ -2,9 +2,9 @@ r"""Rule CPDs: probabilities attached to partial assignments that together cover
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,16 +13,16 @@ from sepset.base.checks import is_number
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill
-from sepset.cpds.contexts import Gates, Node, Partition, reordered, setting, shown_rules
+from sepset.cpds.contexts import Node, Partition, reordered, setting, shown_rules
 from sepset.cpds.counts import checked_counts, column, count, expected_log, num_rows_of, unseen_message
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import check_rows, discrete_scope
 from sepset.cpds.multinomials import Multinomials
 from sepset.cpds.parameters import PriorTerm, Varied
 from sepset.cpds.registry import Fields, registered
-from sepset.cpds.tree import smallest_form
+from sepset.cpds.tree import ContextCPD
 from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
-from sepset.factors.algebra import Columns, Factor, Scope, axis_of, num_entries
+from sepset.factors.algebra import Columns, Scope, axis_of, num_entries
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match
@@ -50,7 +50,7 @@ class Rule:
 
 
 @registered("rule")
-class RuleCPD(DiscreteCPD):
+class RuleCPD(ContextCPD):
     r"""A CPD given by rules: exactly one rule agrees with each joint state of child and parents.
 
     Args:
@@ -133,43 +133,14 @@ class RuleCPD(DiscreteCPD):
         constraints = occurrences(self.rule_of, len(self.probability))
         return len(self.probability) - int(np.linalg.matrix_rank(constraints))
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-        return self._distributions(), self.partition.locate(rows, num_rows, self)
+    def _pieces(self) -> Iterator[Table]:
+        """For each rule its probability in its context, and one elsewhere."""
+        return (self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
 
-    @property
-    def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the contexts, if rules have too many variables for one factor each; else empty."""
-        return self._gates().auxiliaries if self._form() == "gates" else ()
-
-    def factors(self) -> tuple[Factor, ...]:
-        """The table; or one factor per rule (its probability in its context, one elsewhere); or gates over contexts."""
-        form = self._form()
-        if form == "table":
-            return super().factors()
-        if form == "gates":
-            return self._gates().factors(self._distributions())
-        return tuple(self._rule_factor(r, self._rule_scope(r)) for r in range(len(self.probability)))
-
-    def _gates(self) -> Gates:
-        return Gates.of(self.child, self.parents, self.partition.root)
-
-    def _form(self) -> Literal["table", "leaves", "gates"]:
-        return smallest_form(**self._sizes())
-
-    def _sizes(self) -> dict[str, int]:
-        table = num_entries(self.scope)
+    def _piece_entries(self) -> int:
         scopes = [self._rule_scope(rule) for rule in range(len(self.probability))]
         mentioned = any(self.child in scope for scope in scopes)  # else the child would be in no factor
-        return {
-            "table": table,
-            "leaves": sum(map(num_entries, scopes)) if mentioned else table,
-            "gates": sum(map(num_entries, self._gates().scopes)),
-        }
-
-    @property
-    def size(self) -> int:
-        """The entries of the smallest form."""
-        return self._sizes()[self._form()]
+        return sum(map(num_entries, scopes)) if mentioned else num_entries(self.scope)
 
     def _rule_scope(self, rule: int) -> tuple[Discrete, ...]:
         return tuple(v for v, mask in zip(self.scope, self.masks, strict=True) if not mask[rule].all())
@@ -179,10 +150,6 @@ class RuleCPD(DiscreteCPD):
         for variable in scope:
             box = np.multiply.outer(box, self.masks[self.scope.index(variable)][rule].astype(np.float64))
         return Table(scope, box * self.probability[rule] + (1.0 - box))
-
-    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
-        """The parents outside `context` that drop out in it: exact, by comparing the contexts the rules induce."""
-        return self.partition.irrelevant(self._distributions(), self.fixed(context))
 
     @classmethod
     def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:

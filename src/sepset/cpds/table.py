@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.foreign import translated
-from sepset.base.frozen import changed, fill, made
+from sepset.base.frozen import changed, fill, made, read_only, setters
 from sepset.cpds.counts import decode, joint_codes
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
@@ -117,6 +117,32 @@ class TableCPD(DiscreteCPD):
         return fill(bare, table=Table._make(bare.scope, values))
 
     @classmethod
+    def uniform_over(cls, scopes: Iterable[tuple[Discrete, ...]]) -> list[Self]:
+        """The CPDs of these scopes, parents and then child, whose rows are all uniform; equal shapes share the entries.
+
+        Each scope is known to have different discrete variables.
+
+        >>> a, b = Discrete("a"), Discrete("b", 4)
+        >>> [cpd.values.tolist() for cpd in TableCPD.uniform_over([(a,), (a, b)])]
+        [[0.5, 0.5], [[0.25, 0.25, 0.25, 0.25], [0.25, 0.25, 0.25, 0.25]]]
+        """
+        shared: dict[tuple[int, int], Floats] = {}
+        found: list[Self] = []
+        for scope in scopes:
+            child, size = scope[-1], check_size(scope)
+            key = size, child.num_states
+            if key not in shared:
+                shared[key] = read_only(np.full(size, 1.0 / child.num_states))
+            cpd = cls.__new__(cls)
+            _SET_CHILD(cpd, child)
+            _SET_PARENTS(cpd, scope[:-1])
+            _SET_SCOPE(cpd, scope)
+            _SET_BLOCK(cpd, made(ParameterBlock, name=child.name))
+            _SET_TABLE(cpd, Table._make(scope, shared[key]))
+            found.append(cpd)
+        return found
+
+    @classmethod
     def unchecked(
         cls, child: Discrete, values: Floats, *, given: Iterable[Discrete], block: ParameterBlock | None = None
     ) -> Self:
@@ -188,6 +214,11 @@ class TableCPD(DiscreteCPD):
     def parameters(self) -> TableRows:
         """The entries, with all operations that learning needs."""
         return TableRows(self)
+
+
+_SET_CHILD, _SET_PARENTS, _SET_SCOPE, _SET_BLOCK, _SET_TABLE = setters(
+    TableCPD, "child", "parents", "scope", "block", "table"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

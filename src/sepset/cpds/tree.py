@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, TypeAlias
@@ -56,8 +57,69 @@ class Split:
     otherwise: Subtree | None = None
 
 
+class ContextCPD(DiscreteCPD):
+    """A CPD with one distribution for each context of a partition of the joint states of its parents.
+
+    Its factors are the table, or one per piece (a leaf of a tree, a rule), or gates over contexts: the smallest form.
+    """
+
+    __slots__ = ()
+    partition: Partition
+
+    @abstractmethod
+    def _distributions(self) -> Floats:
+        """The distribution of the child in each context."""
+
+    @abstractmethod
+    def _pieces(self) -> Iterable[Table]:
+        """Factors whose product is the CPD, each one outside of its context."""
+
+    @abstractmethod
+    def _piece_entries(self) -> int:
+        """The entries of all pieces."""
+
+    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
+        return self._distributions(), self.partition.locate(rows, num_rows, self)
+
+    @property
+    def auxiliaries(self) -> tuple[Discrete, ...]:
+        """The gates of the contexts, if these are too deep for one factor per piece; else empty."""
+        return self._gates().auxiliaries if self._form() == "gates" else ()
+
+    def factors(self) -> tuple[Factor, ...]:
+        """The table; or one factor per piece; or gates over contexts: the smallest form."""
+        form = self._form()
+        if form == "table":
+            return super().factors()
+        return self._gates().factors(self._distributions()) if form == "gates" else tuple(self._pieces())
+
+    def _gates(self) -> Gates:
+        return Gates.of(self.child, self.parents, self.partition.root)
+
+    def _form(self) -> Literal["table", "leaves", "gates"]:
+        return smallest_form(**self._sizes())
+
+    def _sizes(self) -> dict[str, int]:
+        gates = sum(map(num_entries, self._gates().scopes))
+        return {"table": num_entries(self.scope), "leaves": self._piece_entries(), "gates": gates}
+
+    @property
+    def size(self) -> int:
+        """The entries of the smallest form."""
+        return self._sizes()[self._form()]
+
+    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
+        """The parents outside `context` that drop out in it: exact, by comparing contexts.
+
+        Reference: Koller & Friedman 5.3; Boutilier et al. (1996).
+        Guarantee: exact.
+        Tested by: cpds/test_contexts.py::test_irrelevance_agrees_with_enumeration
+        """
+        return self.partition.irrelevant(self._distributions(), self.fixed(context))
+
+
 @registered("tree")
-class TreeCPD(DiscreteCPD):
+class TreeCPD(ContextCPD):
     r"""A CPD whose rows are shared by all joint states of the parents that reach one leaf of a decision tree.
 
     Args:
@@ -117,55 +179,21 @@ class TreeCPD(DiscreteCPD):
             return super()._shown()
         return shown_tree(self.label, self.child, self.parents, root, self.distributions)
 
-    def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-        return self.distributions, self.partition.locate(rows, num_rows, self)
+    def _distributions(self) -> Floats:
+        return self.distributions
 
-    @property
-    def auxiliaries(self) -> tuple[Discrete, ...]:
-        """The gates of the splits, if the tree is too deep for one factor per leaf; else empty."""
-        return self._gates().auxiliaries if self._form() == "gates" else ()
+    def _pieces(self) -> Iterator[Table]:
+        """For each leaf its row in its context, and one elsewhere."""
+        return map(self._leaf_factor, range(self.partition.num_leaves))
 
-    def factors(self) -> tuple[Factor, ...]:
-        """The table; or one factor per leaf (its row in its context, one elsewhere); or gates: the smallest form."""
-        form = self._form()
-        if form == "table":
-            return super().factors()
-        if form == "gates":
-            return self._gates().factors(self.distributions)
-        return tuple(self._leaf_factor(leaf) for leaf in range(self.partition.num_leaves))
-
-    def _gates(self) -> Gates:
-        return Gates.of(self.child, self.parents, self.partition.root)
-
-    def _form(self) -> Literal["table", "leaves", "gates"]:
-        return smallest_form(**self._sizes())
-
-    def _sizes(self) -> dict[str, int]:
-        leaves = range(len(self.distributions))
-        return {
-            "table": num_entries(self.scope),
-            "leaves": sum(num_entries((*self.partition.scope(leaf), self.child)) for leaf in leaves),
-            "gates": sum(map(num_entries, self._gates().scopes)),
-        }
-
-    @property
-    def size(self) -> int:
-        """The entries of the smallest form."""
-        return self._sizes()[self._form()]
+    def _piece_entries(self) -> int:
+        leaves = range(self.partition.num_leaves)
+        return sum(num_entries((*self.partition.scope(leaf), self.child)) for leaf in leaves)
 
     def _leaf_factor(self, leaf: int) -> Table:
         inside = self.partition.indicator(leaf)[..., None]
         values = inside * self.distributions[leaf] + (1.0 - inside)
         return Table((*self.partition.scope(leaf), self.child), values)
-
-    def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
-        """The parents outside `context` that drop out in it: exact, by comparing leaves.
-
-        Reference: Koller & Friedman 5.3; Boutilier et al. (1996).
-        Guarantee: exact.
-        Tested by: cpds/test_contexts.py::test_irrelevance_agrees_with_enumeration
-        """
-        return self.partition.irrelevant(self.distributions, self.fixed(context))
 
     def contexts(self) -> tuple[ContextIndependence, ...]:
         """The independences at each leaf, for leaves of few joint states of the tested parents."""

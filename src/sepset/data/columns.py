@@ -290,7 +290,7 @@ def whole_numbers(column: Column) -> list[int] | None:
     """
     if isinstance(column, Cells) and column.values.dtype.kind == "f":
         known = column.values if column.missing is None else column.values[~column.missing]
-        known = known[~np.isnan(known)]
+        known = known[~np.isnan(known)].astype(np.float64)
         is_whole = bool((np.abs(known) < 2**53).all()) and bool((known == np.trunc(known)).all())
         return [int(value) for value in np.unique(known)] if is_whole else None
     values = levels_of(column).values
@@ -321,3 +321,38 @@ def has_absent(column: AnyInts | Floats) -> bool:
     """Whether some cell of a stored column is missing: one pass, nothing stored."""
     lowest = column.min(initial=0)
     return bool(lowest != lowest if column.dtype.kind == "f" else lowest < 0)
+
+
+WIDE_ROWS = 1024
+"""The number of rows up to which the columns of one type are looked at together: a table may have very many of them."""
+
+
+def absent_cells(columns: Sequence[AnyInts | Floats], num_rows: int) -> Bools:
+    """Which cells are missing, one row for each stored column.
+
+    >>> absent_cells([np.array([0, -1]), np.array([np.nan, 2.0])], 2).tolist()
+    [[False, True], [True, False]]
+    """
+    found = np.empty((len(columns), num_rows), np.bool_)
+    if num_rows > WIDE_ROWS:
+        for own, column in zip(found, columns, strict=True):
+            own[:] = absent(column)
+        return found
+    kinds: dict[np.dtype[Any], list[int]] = {}
+    for place, column in enumerate(columns):
+        kinds.setdefault(column.dtype, []).append(place)
+    for places in kinds.values():
+        together = np.concatenate([columns[place] for place in places])
+        found[places] = absent(together).reshape(len(places), num_rows)
+    return found
+
+
+def counts_absent(columns: Sequence[AnyInts | Floats], num_rows: int) -> Ints:
+    """The number of missing cells of each stored column.
+
+    >>> counts_absent([np.array([0, -1, -1]), np.array([1.0, np.nan, 2.0])], 3).tolist()
+    [2, 1]
+    """
+    if num_rows > WIDE_ROWS:
+        return np.array([np.count_nonzero(absent(column)) for column in columns], np.int64)
+    return np.asarray(absent_cells(columns, num_rows).sum(axis=1), np.int64)

@@ -141,11 +141,12 @@ class Counts(Tabulated):
         found = [place for place, scope in enumerate(self.families) if child in (scope[-1], scope[-1].name)]
         if len(found) == 1:
             return self.tables[found[0]]
-        name = child if isinstance(child, str) else child.name
+        name = getattr(child, "name", child)
         if found:
             raise ScopeError(f"{len(found)} families have the child {name!r}. Use table(scope).")
         raise ScopeError(
-            f"No family has the child {name!r}; children are {listing(s[-1].name for s in self.families)}."
+            f"No family has the child {name!r}; children are {listing(s[-1].name for s in self.families)}. "
+            "Several variables together are table(scope)."
         )
 
     def table(self, scope: VariableLike | Sequence[VariableLike]) -> Floats:

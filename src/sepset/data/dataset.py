@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
-from sepset.base.checks import generator, one_of, row_weights
+from sepset.base.checks import generator, one_of, row_weights, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind
@@ -20,7 +20,7 @@ from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import counted, listing
 from sepset.data.binding import REMEDY, bind_frame, missing_message
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
-from sepset.data.columns import Cells, Levels, absent, has_absent
+from sepset.data.columns import WIDE_ROWS, Cells, Levels, absent, absent_cells, counts_absent, has_absent
 from sepset.data.duplicates import group_rows
 from sepset.data.export import EXPORTS, state_objects
 from sepset.data.filecolumns import file_columns, naming
@@ -71,14 +71,14 @@ class Dataset(Frozen, Tabulated):
     (Dataset(3 rows, 2 variables: 'grade', 'score'), [1, 0, -1], {'grade': None, 'score': 3.0})
     """
 
-    __slots__ = ("_num_missing", "columns", "notes", "num_rows", "variables", "weights")
+    __slots__ = ("_missing_counts", "columns", "notes", "num_rows", "variables", "weights")
     variables: Variables
     num_rows: int
     weights: Floats | None
     notes: tuple[str, ...]
     columns: tuple[AnyInts | Floats, ...]
     """The stored columns in order, read-only."""
-    _num_missing: dict[str, int] | None
+    _missing_counts: Ints | None
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Dataset(Frozen, Tabulated):
             columns=kept,
             weights=weights,
             notes=notes,
-            _num_missing=None,
+            _missing_counts=None,
         )
 
     @classmethod
@@ -325,7 +325,7 @@ class Dataset(Frozen, Tabulated):
 
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
-        return self[: max(count, 0)]
+        return self[: whole("count", count)]
 
     def concat(self, *others: Dataset) -> Dataset:
         """The rows of this dataset followed by those of others over the same variables, in any order.
@@ -422,10 +422,7 @@ class Dataset(Frozen, Tabulated):
     @property
     def mask(self) -> Bools:
         """Which cells are missing, one row per case and one column per variable, in the order of `variables`."""
-        out = np.empty((self.num_rows, len(self.variables)), np.bool_)
-        for place, column in enumerate(self.columns):
-            out[:, place] = absent(column)
-        return out
+        return np.ascontiguousarray(absent_cells(self.columns, self.num_rows).T)
 
     def require_complete(
         self, purpose: str, variables: Iterable[VariableLike] | None = None, *, remedy: str = REMEDY
@@ -448,15 +445,21 @@ class Dataset(Frozen, Tabulated):
     @property
     def num_missing(self) -> dict[str, int]:
         """The number of missing cells of each variable."""
-        if self._num_missing is None:
-            counts = [int(np.count_nonzero(c != c if c.dtype.kind == "f" else c < 0)) for c in self.columns]
-            fill(self, _num_missing=dict(zip(self.variables.names, counts, strict=True)))
-        return dict(self._num_missing or {})
+        return dict(zip(self.variables.names, self.missing_counts.tolist(), strict=True))
+
+    @property
+    def missing_counts(self) -> Ints:
+        """The same as an array, in the order of the columns."""
+        if self._missing_counts is None:
+            fill(self, _missing_counts=counts_absent(self.columns, self.num_rows))
+        return self._missing_counts  # type: ignore[return-value]  # counted above
 
     @property
     def is_complete(self) -> bool:
         """Whether no cell is missing."""
-        return not any(has_absent(column) for column in self.columns)
+        if self._missing_counts is None and self.num_rows > WIDE_ROWS:  # the first column with one is enough
+            return not any(has_absent(column) for column in self.columns)
+        return not self.missing_counts.any()
 
     def equals(self, other: Dataset) -> bool:
         """Whether the other has the same variables in the same order, the same rows and the same weights."""

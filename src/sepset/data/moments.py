@@ -11,6 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import number
 from sepset.base.display import Shown, Tabulated
+from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
@@ -198,10 +199,11 @@ class Moments(Tabulated):
         parts = pooled(self._parts, target, prod(self.given[axis].num_states for axis in kept))
         return self._of_parts(self.variables, tuple(self.given[axis] for axis in kept), parts, self.num_rows)
 
-    def select(self, variables: Iterable[VariableLike]) -> Moments:
+    @translated
+    def select(self, variables: VariableLike | Iterable[VariableLike]) -> Moments:
         """The moments of some of the variables, in this order."""
         names = [v.name for v in self.variables]
-        chosen = [v if isinstance(v, str) else v.name for v in variables]
+        chosen = [v if isinstance(v, str) else v.name for v in listed(variables)]
         unknown = [name for name in chosen if name not in names]
         if unknown:
             raise ScopeError(f"No moments of {unknown[0]!r}; there are {listing(names)}.")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.membership import without
@@ -199,9 +200,10 @@ def require_columns(data: object, rows: Dataset, weights: Weights = None) -> Non
 
     >>> require_columns({"coin": [1, 0]}, bind({"coin": [1, 0]}, [Discrete("coin"), Discrete("kind")]))
     """
-    empty = [name for name, missing in rows.num_missing.items() if missing == rows.num_rows]
-    if not empty:
+    places = np.flatnonzero(rows.missing_counts == rows.num_rows)
+    if not len(places):
         return
+    empty = [rows.variables.names[place] for place in places.tolist()]
     names = names_of(data)
     absent = without(empty, names)
     if absent and len(absent) == len(rows.variables):

@@ -89,7 +89,11 @@ def _with_fractions(lazy: Any, columns: list[str]) -> set[str]:
 
     if not columns:
         return set()
-    broken = [(nw.col(c) != nw.col(c).round(0)).cast(nw.Int64).sum().alias(f"n{i}") for i, c in enumerate(columns)]
+    number = map(nw.col, columns)
+    broken = [
+        ((x != x.round(0)) & (x == x)).cast(nw.Int64).sum().alias(f"n{i}")  # NaN is a missing cell, and not itself
+        for i, x in enumerate(number)
+    ]
     row = open_frame(lazy.select(*broken).to_native())
     return {c for i, c in enumerate(columns) if numbers_of(row.read(f"n{i}"))[0] > 0}
 

@@ -23,11 +23,9 @@ from sepset.data.dataset import Dataset
 from sepset.errors import ImpossibleEvidence
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.coordinates import entries, matrix
+from sepset.inference import costs
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete
-
-TABLED = 2**16
-"""The largest table that is read instead of the CPD, if there are no more rows than that."""
 
 OnImpossible: TypeAlias = Literal["raise", "null"]
 """The treatment of rows whose findings have probability zero."""
@@ -57,7 +55,8 @@ def blanket_scores(model: BayesNet, target: Discrete, rows: Dataset, absent: Map
         absent: by variable, the rows that miss its cell; nothing observed depends on such a cell, so that its CPD
             drops out.
     """
-    cpds = [cpd for cpd in model.cpds if target in cpd.scope]
+    about = sorted([model.variables.id(target), *map(model.variables.id, model.children(target))])
+    cpds = [model.cpds[place] for place in about]
     columns: Columns = {v: rows.column(v) for cpd in cpds for v in cpd.scope if v != target}
     total = np.zeros((target.num_states, rows.num_rows))
     for cpd in cpds:
@@ -85,7 +84,7 @@ def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) ->
     >>> np.exp(class_scores(cpd, c, {x: np.array([1])}, 1)).tolist()
     [[0.5], [0.75]]
     """
-    if is_discrete(cpd) and num_entries(cpd.scope) <= max(TABLED, num_rows):
+    if is_discrete(cpd) and num_entries(cpd.scope) <= max(costs.ENTRIES_OF_TABLED_CPD, num_rows):
         return _table_scores(cpd, target, columns, num_rows)
     if is_linear_gaussian(cpd) and cpd.child.size == 1 and (cpd.covariance > 0).all():
         return _regression_scores(cpd, target, columns, num_rows)

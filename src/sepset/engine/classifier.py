@@ -19,12 +19,13 @@ from sepset.base.display import Report, Shown, Worded, plain
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, counted
+from sepset.data.columns import absent_cells
 from sepset.data.dataset import Dataset
 from sepset.engine.blanket import OnImpossible, blanket_scores, log_posteriors
 from sepset.engine.bound import remedy
 from sepset.engine.default import DEFAULT_METHOD
 from sepset.engine.kept import engine_for
-from sepset.engine.rows import most_probable, rows_over
+from sepset.engine.rows import is_observed, most_probable, rows_over
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable
 from sepset.inference.documents import about_document, plain_state
@@ -151,43 +152,66 @@ class Classifier(Worded):
             data: a dataset, any data frame, or a mapping of columns; missing cells and columns are unobserved.
             on_impossible: "raise" names the rows of probability zero; "null" leaves them NaN.
         """
-        rows = rows_over(data, [v for v in self.model.variables if v != self.target])
-        absent = {v: rows.is_missing(v) for v in self.model.variables if v != self.target}
-        hard = self._needs_engine(absent, rows.num_rows)
-        scores = self._mixed_scores(rows, absent, hard) if hard.any() else self._scores(rows, absent)
+        rows = self._rows(data)
+        hard = self._needs_engine(rows)
+        scores = self._mixed_scores(rows, hard) if hard.any() else self._scores(rows)
         logs = log_posteriors(scores, on_impossible, self.target)
         promises = engine_for(self.model, self.method).promises if hard.any() else EVERYTHING_EXACT
         chosen = DEFAULT_METHOD if self.method is None else self.method
         return Classification(self.target, logs, method=chosen, guarantees={"marginals": promises["log_partition"]})
 
-    def _scores(self, rows: Dataset, absent: dict[AnyVariable, Bools]) -> Floats:
+    def _rows(self, data: object) -> Dataset:
+        """The rows over all variables but the class; a dataset of the same variables as it is."""
+        if isinstance(data, Dataset) and data.variables.parts == self.model.variables.parts:
+            return data
+        return rows_over(data, self._others)
+
+    @lazy
+    def _others(self) -> tuple[AnyVariable, ...]:
+        return tuple(v for v in self.model.variables if v is not self.target)
+
+    def _scores(self, rows: Dataset) -> Floats:
+        absent = {child: rows.is_missing(child) for child in self._children}
         return blanket_scores(self.model, self.target, rows, absent)
 
-    def _mixed_scores(self, rows: Dataset, absent: dict[AnyVariable, Bools], hard: Bools) -> Floats:
-        """The scores of all rows, where those that are `hard` go to inference."""
+    @lazy
+    def _children(self) -> tuple[AnyVariable, ...]:
+        return tuple(self.model.variables[name] for name in self.model.children(self.target))
+
+    def _mixed_scores(self, rows: Dataset, hard: Bools) -> Floats:
+        """The scores of all rows, where those that are `hard` go to inference, first: it may be too much."""
+        asked = rows if hard.all() else rows.take(hard)
+        (found,) = engine_for(self.model, self.method).posteriors(asked, self.target)
         scores = np.empty((rows.num_rows, self.target.num_states))
-        scores[~hard] = self._scores(rows.take(~hard), {v: mask[~hard] for v, mask in absent.items()})
-        (found,) = engine_for(self.model, self.method).posteriors(rows.take(hard), self.target)
         with np.errstate(divide="ignore"):
             scores[hard] = np.log(np.nan_to_num(found, nan=0.0))
+        if asked is not rows:
+            scores[~hard] = self._scores(rows.take(~hard))
         return scores
 
-    def _needs_engine(self, absent: dict[AnyVariable, Bools], num_rows: int) -> Bools:
+    def _needs_engine(self, rows: Dataset) -> Bools:
         """The rows where something unobserved has something observed, or the class, below it: it must be summed out."""
-        hard = np.zeros(num_rows, np.bool_)
-        if not any(mask.any() for mask in absent.values()):
-            return hard
-        dag, nothing = self.model.dag, np.zeros(num_rows, np.bool_)
-        start, below = dag.child_csr
-        masks = [absent.get(self.model.variables[name], nothing) for name in dag.nodes]
-        barren = [nothing] * len(masks)
+        if is_observed(rows, self.model.variables, but=self.target):
+            return np.zeros(rows.num_rows, np.bool_)
+        dag = self.model.dag
+        start, below = (part.tolist() for part in dag.child_csr)
+        missing = self._missing(rows)
+        barren, hard = [0] * len(missing), 0
         for node in dag.topological_ids[::-1].tolist():
-            missing = masks[node]
-            if missing is nothing:
-                continue
-            is_barren = missing
-            for child in below[start[node] : start[node + 1]].tolist():
-                is_barren = is_barren & barren[child]
-            barren[node] = is_barren
-            hard |= missing & ~is_barren
-        return hard
+            absent = is_barren = missing[node]
+            if absent:
+                for child in below[start[node] : start[node + 1]]:
+                    is_barren &= barren[child]
+                barren[node] = is_barren
+                hard |= absent ^ is_barren
+        width = -(-rows.num_rows // 8)
+        bits = np.unpackbits(np.frombuffer(hard.to_bytes(width, "big"), np.uint8), count=rows.num_rows)
+        return bits.astype(np.bool_)
+
+    def _missing(self, rows: Dataset) -> list[int]:
+        """For each variable the rows that miss its cell, as the bits of a number; of the class none."""
+        places = rows.variables.found_places(self._others)
+        packed = np.packbits(absent_cells([rows.columns[i] for i in places.tolist()], rows.num_rows), axis=1)
+        found = [int.from_bytes(row, "big") for row in map(bytes, packed)]
+        found.insert(self.model.variables.id(self.target), 0)
+        return found

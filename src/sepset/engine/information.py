@@ -129,7 +129,7 @@ class InformationValues(Result, Answers[str, float], Report):
 
     def __getitem__(self, key: VariableLike) -> float:
         name = key.name if isinstance(key, Discrete | Vector) else key
-        if name not in self.reductions:
+        if not isinstance(name, str) or name not in self.reductions:
             raise ScopeError(f"{name!r} is not a candidate.{nearest(name, self.reductions)}")
         return self.reductions[name]
 

@@ -13,7 +13,8 @@ from sepset.base.checks import generator
 from sepset.base.display import Plain, Report, Shown, Worded
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.membership import without
-from sepset.errors import BrokenInvariant, ModelError
+from sepset.base.text import listing, nearest
+from sepset.errors import BrokenInvariant, ModelError, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.canonical import EPS
 from sepset.factors.moments import Gaussian
@@ -65,7 +66,11 @@ class CheckReport(Report):
     checks: tuple[Check, ...]
 
     def __getitem__(self, name: str) -> Check:
-        return next(check for check in self.checks if check.name == name)
+        found = next((check for check in self.checks if check.name == name), None)
+        if found is None:
+            names = [check.name for check in self.checks]
+            raise ScopeError(f"There is no check {name!r}.{nearest(name, names)} There are {listing(names)}.")
+        return found
 
     def __iter__(self) -> Iterator[Check]:
         return iter(self.checks)

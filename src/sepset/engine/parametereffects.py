@@ -16,7 +16,7 @@ from sepset.base.display import Plain, Report, Shown, Worded, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
 from sepset.engine.refitting import Refitted
-from sepset.errors import NotApplicable
+from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.documents import findings_document
 from sepset.inference.result import Result
 from sepset.variables.findings import NOTHING_FOUND, Findings
@@ -188,6 +188,10 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
     def __getitem__(self, key: int | slice) -> ParameterSensitivity | tuple[ParameterSensitivity, ...]:
         if isinstance(key, slice):
             return tuple(self[i] for i in range(*key.indices(len(self))))
+        if not isinstance(key, int | np.integer):
+            raise ArgumentError(
+                f"Parameters are found by position, the steepest first; found {key!r}. Those of one CPD are of(child)."
+            )
         if not -len(self) <= key < len(self):
             raise IndexError(f"There are {len(self)} parameters; no position {key}.")
         return self._columns.parameter(int(self._listed[key]))

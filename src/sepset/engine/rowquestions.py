@@ -118,11 +118,8 @@ class RowQuestions(Bound):
         if not isinstance(data, Dataset) or not (self.is_exact and self.prepared.problem.is_normalized):
             return False
         everyone = self.model.variables
-        return (
-            isinstance(self.model, ScoresRows)
-            and all(v in data.variables for v in everyone)
-            and is_observed(data, everyone)
-        )
+        has_all = data.variables is everyone or all(v in data.variables for v in everyone)
+        return isinstance(self.model, ScoresRows) and has_all and is_observed(data, everyone)
 
     @takes_joints
     def predict(
@@ -272,7 +269,7 @@ class RowQuestions(Bound):
         if not (self.is_exact and isinstance(self.model, BayesNet)):
             return None
         rows = self.rows(data)
-        if not is_observed(rows, (v for v in self.model.variables if v != target)):
+        if not is_observed(rows, self.model.variables, but=target):
             return None
         return blanket_log_posterior(self.model, target, rows)
 
@@ -326,7 +323,10 @@ class RowQuestions(Bound):
     def _findings(self, data: object, targets: Sequence[Discrete | Vector], features: Names | None) -> EvidenceRows:
         from sepset.engine.rows import findings_of
 
-        without = self._without(self.features(targets, features))
+        if features is None:
+            without = self.model.variables.places(targets)
+        else:
+            without = self._without(self.features(targets, features))
         return findings_of(data, self.model.variables, without=without)
 
     def _without(self, chosen: Iterable[Discrete | Vector] | None) -> list[int]:

@@ -23,8 +23,10 @@ def rows_over(data: object, variables: Iterable[Discrete | Vector]) -> Dataset:
     >>> rows_over({"coin": [0, 1], "other": [0.5, 1.5]}, [Discrete("coin"), Discrete("hidden")]).num_missing
     {'coin': 0, 'hidden': 2}
     """
+    if isinstance(data, Dataset) and data.variables is variables:
+        return data
     wanted = tuple(variables)
-    if isinstance(data, Dataset) and all(v in data.variables for v in wanted):
+    if isinstance(data, Dataset) and (wanted == data.variables.parts or all(v in data.variables for v in wanted)):
         return data
     names = column_names(data)
     if wanted and not any(v.name in names for v in wanted):
@@ -116,9 +118,14 @@ def most_probable(probabilities: Floats) -> Ints:
     return np.where(blank, -1, np.where(blank[:, None], -np.inf, probabilities).argmax(axis=1))
 
 
-def is_observed(data: Dataset, variables: Iterable[Discrete | Vector]) -> bool:
-    """Whether no cell of these variables is missing."""
-    return not any(data.is_missing(v).any() for v in variables)
+def is_observed(data: Dataset, variables: Variables, *, but: Discrete | None = None) -> bool:
+    """Whether no cell of these variables is missing, except for those of one of them."""
+    if data.is_complete:
+        return True
+    counts = data.missing_counts
+    if data.variables.parts == variables.parts:
+        return not (counts if but is None else np.delete(counts, variables.id(but))).any()
+    return not counts[data.variables.found_places([v for v in variables if v != but])].any()
 
 
 def refuse_missing(data: Dataset, targets: Iterable[Discrete | Vector]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.errors import ModelError, ScopeError
+from sepset.base.text import brief
+from sepset.errors import ArgumentError, ModelError, ScopeError
 from sepset.factors.algebra import AnyVariable, Assignment, Columns, check_scope, find, num_entries
 from sepset.variables.evidence import real_value
 from sepset.variables.variable import Discrete, Real, Vector, listed
@@ -144,6 +145,8 @@ def point(scope: Sequence[Vector], values: Floats) -> Any:
 def findings(scope: Sequence[Vector], assignment: Assignment) -> tuple[tuple[Vector, ...], Floats]:
     """The variables of a continuous scope in `assignment`, and their values end to end."""
     found: dict[int, Floats] = {}
+    if not isinstance(assignment, Mapping):
+        raise ArgumentError(f"An assignment is a mapping from variables or names to values; found {brief(assignment)}.")
     for key, value in assignment.items():
         axis = find(scope, key)
         if axis >= 0:

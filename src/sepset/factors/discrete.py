@@ -12,11 +12,12 @@ import numpy as np
 from sepset.base import axes as charts
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.axes import axes_of, is_crowded, named_columns, named_rows
-from sepset.base.checks import fraction, generator
+from sepset.base.checks import fraction, generator, whole
 from sepset.base.display import Report, Shown, plain
 from sepset.base.entries import Entries
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import brief, joined, listing
 from sepset.errors import NotClosed, ScopeError, StateError
 from sepset.factors import information
@@ -253,6 +254,7 @@ class DiscreteFactor(Entries, Frozen, Report):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, list[State]]:
         """Independent draws of the scope, as lists of states by name."""
+        check_rows_fit(whole("num_rows", num_rows), 8 * max(1, len(self.scope)))
         drawn = self.eliminate(self.scope)[0].sample({}, num_rows, generator(seed))
         return {v.name: [v.states[code] for code in drawn[v].tolist()] for v in self.scope}
 

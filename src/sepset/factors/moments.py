@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.axes import axes_of
-from sepset.base.checks import fraction, generator
+from sepset.base.checks import fraction, generator, whole
 from sepset.base.display import Report, Shown
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
@@ -99,6 +100,7 @@ class Gaussian(Report):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
+        check_rows_fit(whole("num_rows", num_rows), 8 * len(self.mu))
         noise = generator(seed).standard_normal((num_rows, len(self.mu)))
         drawn = self.mu + noise @ square_roots(self.covariance[None])[0].T
         return {v.name: c for v, c in columns(self.scope, drawn).items()}
@@ -336,6 +338,7 @@ class GaussianMixture(Report):
 
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Floats]:
         """Independent draws by name: `[n]` for a `Real`, `[n, size]` for a `Vector`."""
+        check_rows_fit(whole("num_rows", num_rows), 8 * self.means.shape[1])
         rng = generator(seed)
         which = rng.choice(self.num_components, size=num_rows, p=self.weights / self.weights.sum())
         noise = rng.standard_normal((num_rows, self.means.shape[1]))

@@ -41,11 +41,11 @@ BITS_OF_ANY_MEMORY = 64.0
 HOPELESS_BITS = 10.0
 """Powers of two beyond the limit from which the tables of an order are hopeless."""
 
-LARGE_GRAPH = 2**16
-"""Nodes from which a part of the graph is tried first."""
+PARTS_OF_LARGE_GRAPH = (2**12, 2**14)
+"""Nodes of the parts of a large graph that are tried first, the smaller before the larger."""
 
-PART_OF_LARGE_GRAPH = 2**14
-"""Nodes of that part."""
+TIMES_OF_PART = 4
+"""How many times as many nodes as a part a graph has at least if the part is tried: then it takes little time."""
 
 SWEPT_BITS = 20.0
 """The logarithm (base two) of the total size of tables above which an order from side to side is tried too: it takes

@@ -289,12 +289,12 @@ class Portfolio:
             )
             if _spent(work, 1) >= _worth(task, total):
                 return order
+        if task.limit < math.inf:
+            _refuse_parts(task)
         first = _simplicial(task)
         if len(first) == len(task):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
         core, rest = _without(task, first)
-        if len(core) > costs.LARGE_GRAPH and task.limit < math.inf:
-            _refuse_part(core)
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
     def _search(self, task: OrderingTask) -> Ints:
@@ -523,14 +523,16 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
     return rest, kept
 
 
-def _refuse_part(task: OrderingTask) -> None:
+def _refuse_parts(task: OrderingTask) -> None:
     """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part."""
-    part = replace(_ball(task), patience=0)
-    _greedy(part, part.cards, part.logs, (1.0, 0.0))
+    for size in costs.PARTS_OF_LARGE_GRAPH:
+        if len(task) >= costs.TIMES_OF_PART * size:
+            part = replace(_ball(task, size), patience=0)
+            _greedy(part, part.cards, part.logs, (1.0, 0.0))
 
 
-def _ball(task: OrderingTask) -> OrderingTask:
-    """The task on the nodes nearest to one of largest degree."""
+def _ball(task: OrderingTask, size: int) -> OrderingTask:
+    """The task on so many nodes nearest to one of largest degree."""
     from scipy import sparse
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -538,7 +540,7 @@ def _ball(task: OrderingTask) -> OrderingTask:
     graph = sparse.csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
     near = breadth_first_order(graph, int(np.diff(task.indptr).argmax()), return_predecessors=False)
     outside = np.ones(n, bool)
-    outside[near[: costs.PART_OF_LARGE_GRAPH]] = False
+    outside[near[:size]] = False
     return _without(task, np.flatnonzero(outside))[0]
 
 

@@ -25,7 +25,7 @@ Rows: TypeAlias = dict[int, set[int]]
 
 __all__ = ["treewidth", "treewidth_bounds"]
 
-BUDGET = 500_000
+BUDGET = 300_000
 """The neighbors that a bound, or the reductions before an exact search, may look at beyond what is linear."""
 
 FREE = 8

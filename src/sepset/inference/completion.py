@@ -188,6 +188,8 @@ def _put(made: EvidenceRows, rows: Ints, values: Mapping[int, AnyArray]) -> None
 
 def parted(problem: Problem, positions: Sequence[int]) -> tuple[list[int], list[int]]:
     """The positions of discrete and of scalar real variables; vectors have no column and are left out."""
+    if problem.variables.all_discrete:
+        return list(positions), []
     cards = problem.variables.cards
     real = [v for v in positions if cards[v] == 0 and problem.variables[v].size == 1]  # type: ignore[union-attr]
     return [v for v in positions if cards[v] > 0], real

@@ -318,3 +318,14 @@ DIRECT_ENTRIES = 4096
 
 DIRECT_OPERANDS = 8
 """The most tables that are multiplied in one pass; the pass is over all their variables."""
+
+# Complete rows, and sums before a maximization.
+
+ENTRIES_OF_COMPLETE_ROWS = 4096
+"""The most entries of all tables together for which complete rows are looked up; beyond that a program is faster."""
+
+BYTES_SUMMED_OUT = 2**26
+"""The bytes of a table over a boundary above which one elimination is left to do the sums."""
+
+ENTRIES_OF_TABLED_CPD = 2**16
+"""The entries of a table that is read instead of its CPD, if there are no more rows than that."""

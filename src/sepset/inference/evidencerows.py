@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Int32s, Ints
+from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Variables
-from sepset.variables.variable import Discrete
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
@@ -155,21 +154,16 @@ class EvidenceRows:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
         from sepset.data.dataset import side_by_side
 
-        known, skipped = variables.positions, set(without)
-        discrete: dict[int, AnyArray] = {}
-        real: dict[int, AnyArray] = {}
-        for v, column in zip(dataset.variables, dataset.columns, strict=True):
-            place = known.get(v.name, -1)
-            if place >= 0 and place not in skipped:
-                if not isinstance(v, Discrete) and not np.isnan(column).all():
-                    real[place] = column
-                elif isinstance(v, Discrete) and _has_finding(column):
-                    discrete[place] = column
+        places = _places(dataset.variables, variables)
+        wanted = (places >= 0) & (dataset.missing_counts < dataset.num_rows)
+        wanted[np.isin(places, list(without))] = False
+        is_discrete = dataset.variables.cards > 0
+        discrete, real = np.flatnonzero(wanted & is_discrete), np.flatnonzero(wanted & ~is_discrete)
         codes = np.empty((len(discrete), dataset.num_rows), np.int32)
-        for row, column in zip(codes, discrete.values(), strict=True):
-            row[:] = column
-        reals = side_by_side(list(real.values()), dataset.num_rows, np.float64)
-        return cls(tuple(discrete), codes.T, tuple(real), reals)
+        if codes.size:
+            np.concatenate([dataset.columns[i] for i in discrete.tolist()], out=codes.reshape(-1))
+        reals = side_by_side([dataset.columns[i] for i in real.tolist()], dataset.num_rows, np.float64)
+        return cls(tuple(places[discrete].tolist()), codes.T, tuple(places[real].tolist()), reals)
 
     @classmethod
     def one(cls, evidence: Evidence) -> EvidenceRows:
@@ -251,8 +245,12 @@ class EvidenceRows:
         return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
 
 
-def _has_finding(codes: AnyArray) -> bool:
-    return bool((len(codes) and codes[0] >= 0) or codes.max(initial=-1) >= 0)
+def _places(names: Variables, variables: Variables) -> Ints:
+    """The position among `variables` of each of `names`; -1 if there is none."""
+    if names is variables:
+        return np.arange(len(variables))
+    known = variables.positions
+    return np.fromiter((known.get(name, -1) for name in names.names), np.int64, len(names))
 
 
 def _drawn(num_rows: int, count: int) -> Ints:

@@ -176,7 +176,7 @@ class MapResult(Report, Result, Answers[str, Any]):
             first = self.variables.array_offset(key)
             return self.codes[first : first + len(key)].reshape(key.shape)
         name = key.name if isinstance(key, Discrete | Vector) else key
-        if name not in self.assignment:
+        if not isinstance(name, str) or name not in self.assignment:
             raise ScopeError(f"The assignment does not cover {name!r}.{nearest(name, self.assignment)}")
         return self.assignment[name]
 

@@ -17,6 +17,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.entries import Answers, Entries
+from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
@@ -210,7 +211,12 @@ class QueryResult(Entries, Result, Report):
 
     def __getitem__(self, key: State | tuple[State, ...] | Mapping[Any, Any]) -> float:
         """The probability of a state of one target, or of an assignment of all of them, as a mapping or in order."""
-        return float(self.distribution[key])
+        try:
+            return float(self.distribution[key])
+        except TypeError:
+            for variable in self.scope:
+                states_of(variable)
+            raise
 
     def mean(self) -> Any:
         """The expectation, if the targets are numbers."""
@@ -265,6 +271,7 @@ class QueryResult(Entries, Result, Report):
         entitle(axes, self.title)
         return axes
 
+    @translated
     def compare(self, other: QueryResult) -> Comparison:
         """This answer and another one to the same question, such as with more evidence: a table and a chart.
 
@@ -393,7 +400,10 @@ class MarginalsResult(Answers[str, Any], Report):
         return self.about.info
 
     def __getitem__(self, key: VariableLike | VariableArray) -> Any:
-        found = self._known.get(key)
+        try:
+            found = self._known.get(key)
+        except TypeError:  # no variable is a list
+            raise self._no(key) from None
         if found is None:
             position = self._place.get(key)  # type: ignore[arg-type]  # a variable is not found, and tried below
             if position is None:
@@ -417,9 +427,12 @@ class MarginalsResult(Answers[str, Any], Report):
     def _name(self, key: VariableLike) -> str:
         name = key.name if isinstance(key, Discrete | Vector) else key
         if not isinstance(name, str) or name not in self._place:
-            near = nearest(name, self._place)
-            raise ScopeError(f"There is no marginal of {name!r}.{near} There are those of {listing(self._place)}.")
+            raise self._no(name)
         return name
+
+    def _no(self, key: object) -> ScopeError:
+        others = f"There are those of {listing(self._place)}." if self._place else "There are none."
+        return ScopeError(f"There is no marginal of {key!r}.{nearest(key, self._place)} {others}")
 
     def __contains__(self, key: object) -> bool:
         return (key.name if isinstance(key, Discrete | Vector) else key) in self._place
@@ -466,6 +479,7 @@ class MarginalsResult(Answers[str, Any], Report):
         columns = zip(*rows, strict=True) if rows else ((), (), ())
         return frame({name: list(c) for name, c in zip(("variable", "state", "value"), columns, strict=True)}, kind)
 
+    @translated
     def compare(self, other: MarginalsResult) -> Comparison:
         """These marginals and others, such as with more evidence: a table and a chart, the largest changes first.
 

@@ -256,6 +256,8 @@ def write(model: Model, path: PathLike) -> None:
             f"write needs the path of a file, whose suffix is the format; found a {type(path).__name__}."
         )
     name = os.fspath(path)
+    if isinstance(name, str) and "\0" in name:
+        raise FileFormatError(f"no path has a zero character; found {name!r}")
     codec = _codec(name)
     try:
         data = codec.render(model)
@@ -291,6 +293,8 @@ def _suffix(name: str) -> str:
 
 def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
     """The bytes of a file, decompressed if its name ends in `.gz`; raises if there are more than `max_bytes`."""
+    if "\0" in name:
+        raise FileFormatError(f"no path has a zero character; found {name!r}")
     with open(name, "rb") as file:
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:

@@ -3,7 +3,9 @@
 Numba optimizes each function by itself, makes machine code of it, and does both again within every function that calls
 it. A function that Python never calls is needed only as a part of its callers: here it stays LLVM's bitcode. Kernels of
 twenty functions compile in half the time. The bitcode of a kernel from the disk, which Numba parses at once, is parsed
-when another kernel is compiled that calls it: most processes only run what is there.
+when another kernel is compiled that calls it: most processes only run what is there. Numba also tries all
+implementations of an operator wherever it occurs, and imports all of its own modules again before each function: here
+it is remembered which implementation took which types, and modules are imported once.
 
 This builds on parts of Numba that are not public. With other versions than those it was tested with, functions are
 compiled as Numba does it.
@@ -13,14 +15,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numba
 from llvmlite import binding
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+from numba.core.target_extension import get_local_target
+from numba.core.types.abstract import Poison
+from numba.core.types.functions import BaseFunction
+from numba.core.types.misc import unliteral
+from numba.core.utils import order_by_target_specificity
 
 from sepset.base.memory import uncollected
 
@@ -94,6 +103,42 @@ class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba is untyped
         return super()._get_module_for_linking()
 
 
+_FOUND: dict[tuple[Any, ...], tuple[Any, bool]] = {}
+_LOADED: set[Any] = set()
+_FUNCTIONS: Any = BaseFunction
+_call_type = _FUNCTIONS.get_call_type
+
+
+def _found_call_type(function: Any, context: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+    """The types of a call of one of Numba's functions: the implementation that took them before is tried first."""
+    key = (function, tuple(args), tuple(kws.items()))
+    if any(isinstance(a, Poison) for a in (*args, *kws.values())):
+        return _call_type(function, context, args, kws)
+    for template, is_literal in [_FOUND[key]] if key in _FOUND else _implementations(function, context):
+        made = template(context)
+        try:
+            found = made.apply(*((args, kws) if is_literal else _plain(args, kws)))
+        except NumbaError:
+            found = None
+        if found is not None:
+            _FOUND[key] = template, is_literal
+            function._impl_keys[found.args] = made.get_impl_key(found)
+            return found
+    return _call_type(function, context, args, kws)  # which says what it has tried
+
+
+def _implementations(function: Any, context: Any) -> Iterator[tuple[Any, bool]]:
+    """In the order in which they are tried, with constants among the arguments taken as such or as variables."""
+    for template in order_by_target_specificity(get_local_target(context), function.templates, fnkey=function.key[0]):
+        first = bool(template.prefer_literal)
+        yield template, first
+        yield template, not first
+
+
+def _plain(args: tuple[Any, ...], kws: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return tuple(unliteral(a) for a in args), {name: unliteral(a) for name, a in kws.items()}
+
+
 @contextlib.contextmanager
 def lean() -> Iterator[None]:
     """While it lasts, this thread alone compiles, as above, and Python does not look for garbage.
@@ -103,20 +148,37 @@ def lean() -> Iterator[None]:
     if not is_known(numba.__version__):
         yield
         return
-    codegen = cpu_target.target_context.codegen()
-
-    def set_env(name: str, env: Any) -> None:
-        if codegen._engine.is_symbol_defined(name):
-            type(codegen).set_env(codegen, name, env)
-
+    context = cpu_target.target_context
     with global_compiler_lock:
-        rtsys.initialize(cpu_target.target_context)
+        rtsys.initialize(context)
+        codegen = context.codegen()
         if "_library_class" in vars(codegen):  # a function within another
             yield
             return
-        codegen._library_class, codegen.set_env = LeanLibrary, set_env
-        try:
+        with contextlib.ExitStack() as stack:
+            for target, name, value in (
+                (codegen, "_library_class", LeanLibrary),
+                (codegen, "set_env", partial(_set_env, codegen)),
+                (context, "load_additional_registries", partial(_look, context)),
+                (context.typing_context, "load_additional_registries", partial(_look, context.typing_context)),
+            ):
+                setattr(target, name, value)
+                stack.callback(delattr, target, name)
+            _FUNCTIONS.get_call_type = _found_call_type
+            stack.callback(setattr, _FUNCTIONS, "get_call_type", _call_type)
             with uncollected():
                 yield
-        finally:
-            del codegen._library_class, codegen.set_env
+
+
+def _set_env(codegen: Any, name: str, env: Any) -> None:
+    if codegen._engine.is_symbol_defined(name):
+        type(codegen).set_env(codegen, name, env)
+
+
+def _look(context: Any) -> None:
+    """Load all registries for the first time; later take what is new in them."""
+    if context not in _LOADED:
+        type(context).load_additional_registries(context)
+        _LOADED.add(context)
+    for registry in list(context._registries):
+        context.install_registry(registry)

@@ -21,7 +21,7 @@ from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import Columns
+from sepset.factors.algebra import Columns, Factor
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
@@ -343,6 +343,8 @@ class BayesNet(NamedModel):
 
     def _build(self) -> Problem:
         parts = [cpd.decomposition() for cpd in self.cpds]
+        if all(_is_whole(part, cpd) for cpd, part in zip(self.cpds, parts, strict=True)):
+            return self._of_whole_factors([part.factors[0] for part in parts if part is not None])
         auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
         variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
         place = {name: i for i, name in enumerate(self._by_name)}
@@ -364,6 +366,13 @@ class BayesNet(NamedModel):
         )
         return made.with_forms(_functions(variables, parts), forms) if auxiliaries or forms else made
 
+    def _of_whole_factors(self, factors: Sequence[Factor]) -> Problem:
+        """The problem, if each CPD is one factor over its scope."""
+        start = np.zeros(len(self.cpds) + 1, np.int64)
+        np.cumsum([len(cpd.scope) for cpd in self.cpds], out=start[1:])
+        members = self.variables.found_places([v for cpd in self.cpds for v in cpd.scope])
+        return Problem.of_conditionals(self.variables, factors, start=start, members=members)
+
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)
         if self.drawing == BLANK:
@@ -382,6 +391,11 @@ class BayesNet(NamedModel):
         yield "most parents", str(max((len(cpd.parents) for cpd in self.cpds), default=0)) + " per variable"
         if told := self.drawing.summary():
             yield "drawing", told
+
+
+def _is_whole(part: Decomposition | None, cpd: CPD) -> bool:
+    """Whether the factors of a CPD are one, with its scope."""
+    return part is not None and not part.auxiliaries and len(part.factors) == 1 and part.factors[0].scope == cpd.scope
 
 
 def _as_drawn(box: Box, drawing: Drawing, groups: Mapping[str, int]) -> Box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from sepset.variables.universe import Variables
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 PURPOSE = "Learning from a graph"
+
+DISCRETE = frozenset((Discrete,))
+"""The type of the variables that tables are over."""
 
 
 class Inferred(NamedTuple):
@@ -66,7 +69,8 @@ class Template(NamedTuple):
             advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
         known, coded, notes = _variables(structure, data, () if variables is None else Variables(variables))
-        shared = coded.variables if coded is not None and coded.variables.names == structure.nodes else None
+        rows = data if isinstance(data, Dataset) and variables is None else coded
+        shared = rows.variables if rows is not None and rows.variables.names == structure.nodes else None
         return cls(default_network(structure, known, notes=notes, shared=shared), coded)
 
 
@@ -104,9 +108,15 @@ def default_network(
     """
     own = list(map(variables.__getitem__, dag.nodes))
     start, parents = dag.parent_csr
+    flat = list(map(own.__getitem__, parents.tolist()))
     families = zip(own, itertools.pairwise(start.tolist()), strict=True)
     with uncollected():
-        cpds = [default_cpd(child, map(own.__getitem__, parents[i:j].tolist())) for child, (i, j) in families]
+        cpds: list[CPD]
+        if DISCRETE.issuperset(map(type, own)):
+            scopes: Any = ((*flat[i:j], child) for child, (i, j) in families)
+            cpds = [*TableCPD.uniform_over(scopes)]
+        else:
+            cpds = [default_cpd(child, flat[i:j]) for child, (i, j) in families]
         return BayesNet.over(dag, cpds, notes=notes, variables=shared)
 
 
@@ -151,7 +161,7 @@ def _variables(dag: DAG, data: object, given: Iterable[AnyVariable]) -> Inferred
 def _inferred(data: object, names: list[str]) -> Inferred:
     """The variables of a dataset, or those that columns suggest, which then must vary."""
     if isinstance(data, Dataset):
-        return Inferred({n: data.variables[n] for n in names if n in data.variables}, None, data.notes)
+        return Inferred(_named(data.variables, names), None, data.notes)
     if isinstance(data, str | os.PathLike) or is_lazy(data):
         suggested, notes = suggested_variables(data, names)
         _refuse_constant(suggested.values())
@@ -165,6 +175,14 @@ def _inferred(data: object, names: list[str]) -> Inferred:
         require_rows(rows, PURPOSE)
     require_varying(rows, PURPOSE, [v for v in rows.variables if isinstance(v, Discrete) and v.num_states == 1])
     return Inferred({v.name: v for v in rows.variables}, rows, rows.notes)
+
+
+def _named(variables: Variables, names: list[str]) -> dict[str, AnyVariable]:
+    """The variables of these names, those that there are."""
+    known = dict(zip(variables.names, variables, strict=True))
+    if all(map(known.__contains__, names)):
+        return {name: known[name] for name in names}
+    return {name: variables[name] for name in names if name in variables}
 
 
 def _refuse_constant(variables: Iterable[AnyVariable]) -> None:

@@ -52,7 +52,8 @@ class VariableArray(Frozen):
 
     def __getitem__(self, place: int | tuple[int, ...]) -> Discrete:
         index = place if isinstance(place, tuple) else (place,)
-        if len(index) != len(self.shape) or not all(-n <= i < n for i, n in zip(index, self.shape, strict=False)):
+        is_place = len(index) == len(self.shape) and all(isinstance(i, int | np.integer) for i in index)
+        if not is_place or not all(-n <= i < n for i, n in zip(index, self.shape, strict=True)):
             raise ScopeError(f"{self.base} has shape {self.shape}; there is no element {list(index)}.")
         wrapped = tuple(int(i) % n for i, n in zip(index, self.shape, strict=True))
         return Discrete(self.base, self.domain, index=wrapped)

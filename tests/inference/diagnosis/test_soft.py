@@ -64,6 +64,34 @@ def test_several_findings_are_met_at_once_by_the_nearest_joint(seed):
     np.testing.assert_allclose(answer.values, expected, atol=1e-10)
 
 
+def random_joint(rng, smallest):
+    """A table with zeros and entries of many sizes, and marginals that its support allows."""
+    shape = tuple(int(n) for n in rng.choice([2, 3], 3))
+    table = rng.dirichlet(np.ones(shape).reshape(-1)).reshape(shape) * smallest ** rng.integers(0, 3, shape)
+    table *= rng.random(shape) < 0.85
+    table[0, 0, 0] = 1.0
+    other = rng.dirichlet(np.ones(shape).reshape(-1)).reshape(shape) * (table > 0)
+    other /= other.sum()
+    return table / table.sum(), [other.sum(axis=tuple(i for i in range(3) if i != axis)) for axis in range(3)]
+
+
+@pytest.mark.parametrize("smallest", [1e-3, 1e-12, 1e-20, 1e-40])
+@pytest.mark.parametrize("seed", range(12))
+def test_findings_that_a_hardly_possible_state_meets_are_met(smallest, seed):
+    """The answer has the given marginals, and its log ratio to the prior is a sum of terms of one variable each."""
+    table, targets = random_joint(np.random.default_rng([seed, 3]), smallest)
+    variables = [ss.Discrete(name, size) for name, size in zip("abc", table.shape, strict=True)]
+    given = {v.name: ss.Soft(q) for v, q in zip(variables, targets, strict=True)}
+    found = ss.query(ss.MarkovNet(ss.Table(variables, table)), ["a", "b", "c"], given=given).values
+    for axis, target in enumerate(targets):
+        rest = tuple(i for i in range(3) if i != axis)
+        np.testing.assert_allclose(found.sum(axis=rest), target, atol=1e-11)
+    cells = np.argwhere(found > 0)
+    ratio = np.log(found[found > 0]) - np.log(table[found > 0])
+    design = np.concatenate([np.eye(size)[cells[:, axis]] for axis, size in enumerate(table.shape)], axis=1)
+    np.testing.assert_allclose(design @ np.linalg.lstsq(design, ratio, rcond=None)[0], ratio, atol=1e-6)
+
+
 def test_soft_beside_hard_evidence():
     model, p = net(2), joint(net(2))
     q = [0.2, 0.8]

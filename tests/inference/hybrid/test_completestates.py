@@ -6,10 +6,11 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from sepset.graphs.graph import DAG
+from sepset.inference import costs
 from sepset.inference.capabilities import answer_rows, summed_marginals
 from sepset.inference.cliquetree.method import CliqueTree
 from sepset.inference.evidencerows import EvidenceRows, Workers
-from sepset.inference.hybrid.completestates import SMALL, CompleteStates
+from sepset.inference.hybrid.completestates import CompleteStates
 from sepset.models.bayesnet import BayesNet
 
 NET = BayesNet.random(DAG.parse("a -> b <- c; b -> d"), states={"a": 2, "b": 3, "c": 2, "d": 4}, seed=1)
@@ -43,5 +44,5 @@ def test_other_rows_and_larger_problems_are_left_to_inference():
     missing[1, 2] = -1
     assert CompleteStates.of(NET.problem(), rows(codes=missing)) is None
     assert CompleteStates.of(NET.problem(), EvidenceRows((0, 1), CODES[:, :2])) is None
-    wide = BayesNet.random(DAG.parse("a -> b"), states={"a": SMALL, "b": 2}, seed=1)
+    wide = BayesNet.random(DAG.parse("a -> b"), states={"a": costs.ENTRIES_OF_COMPLETE_ROWS, "b": 2}, seed=1)
     assert CompleteStates.of(wide.problem(), EvidenceRows((0, 1), np.zeros((1, 2), np.int64))) is None

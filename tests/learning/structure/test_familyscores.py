@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.learning.structure import familyscores
+from sepset.learning.structure import costs, familyscores
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.familyscores import Scorer, check_kinds
 from sepset.learning.structure.scores.evidence import BDs, LeaveOneOut
@@ -142,7 +142,7 @@ def test_sets_of_rows_count_as_rows_do(monkeypatch: pytest.MonkeyPatch, num_rows
         by_bits = Scorer(columns, score)
         found = [by_bits.additions(0, p) for p in ((), (1,), (2, 3))]
         with monkeypatch.context() as patch:
-            patch.setattr(familyscores, "CELLS_BY_BITS", -1)
+            patch.setattr(costs, "CELLS_BY_BITS", -1)
             by_rows = Scorer(columns, score)
             expected = [by_rows.additions(0, p) for p in ((), (1,), (2, 3))]
         for one, other in zip(found, expected, strict=True):
@@ -164,7 +164,7 @@ def test_joint_states_as_intersections_give_the_same_numbers(
     found = [by_bits.additions(child, parents) for child, parents in families]
     singles = [by_bits.family(child, (*parents, 4)) for child, parents in families]
     with monkeypatch.context() as patch:
-        patch.setattr(familyscores, "CELLS_BY_BITS", -1)
+        patch.setattr(costs, "CELLS_BY_BITS", -1)
         by_rows = Scorer(columns, score)
         np.testing.assert_array_equal(found, [by_rows.additions(child, parents) for child, parents in families])
         assert singles == [by_rows.family(child, (*parents, 4)) for child, parents in families]

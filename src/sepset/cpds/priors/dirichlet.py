@@ -68,10 +68,8 @@ class _Evidence:
 
     __slots__ = ()
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
     def pseudo_count(self, q: Floats, r: int) -> Floats:
         """The pseudo-count of each cell of families with `q` contexts and `r` states."""
@@ -151,10 +149,8 @@ class K2(_Evidence):
     [[1.0, 1.0], [1.0, 1.0]]
     """
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal evidence: they have not."""
-        return False
+    is_equivalent = False
+    """Whether I-equivalent structures have equal evidence: they have not."""
 
     def pseudo_counts(self, shape: tuple[int, int]) -> Floats:
         """Ones of `shape` = (contexts, child states)."""
@@ -229,10 +225,8 @@ class BDeu(_Evidence):
     def __post_init__(self) -> None:
         check_positive("BDeu", sample_size=self.sample_size)
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal evidence."""
-        return True
+    is_equivalent = True
+    """Whether I-equivalent structures have equal evidence."""
 
     def pseudo_count(self, q: Floats, r: int) -> Floats:
         """The sample size over the number of cells."""

@@ -22,8 +22,8 @@ from sepset.base.arraytypes import Floats
 from sepset.base.display import Report, Shown, plain
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
-from sepset.base.text import listing, nearest
-from sepset.errors import NotApplicable, ScopeError
+from sepset.base.text import brief, listing, nearest
+from sepset.errors import ArgumentError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.conflict import impossible
 from sepset.inference.documents import about_document
@@ -160,6 +160,8 @@ class MaxMarginalsResult(Answers[str, Table], Report, Result, ABC):
 
     def _states(self, assignment: Mapping[Any, State]) -> dict[str, State]:
         """The states by name; raises unless they are those of all unobserved variables, and agree with findings."""
+        if not isinstance(assignment, Mapping):
+            raise ArgumentError(f"An assignment is a mapping from variables to states; found {brief(assignment)}.")
         named = {_name(key): state for key, state in assignment.items()}
         for name in named:
             if name not in self.variables:

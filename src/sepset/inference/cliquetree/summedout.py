@@ -21,6 +21,7 @@ from sepset.base.arraytypes import Floats
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
 from sepset.graphs.csr import components, csr
+from sepset.inference import costs
 from sepset.inference.method import Best
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from sepset.variables.variable import Discrete
 
 Prepare = Callable[[Problem], "PreparedTables"]
-
-ENOUGH = 2**26
-"""The bytes of a table over a boundary above which one elimination is left to do the sums."""
 
 
 class Part(NamedTuple):
@@ -58,7 +56,7 @@ class Part(NamedTuple):
     def memory(self, problem: Problem, observed: Iterable[int]) -> float:
         """The bytes of its sum: of the plan, and of the table that is kept, given away and maximized."""
         table = 8.0 * math.prod(float(problem.variables.cards[v]) for v in self.outer)
-        if table > ENOUGH:
+        if table > costs.BYTES_SUMMED_OUT:
             return math.inf
         known = [self.place[v] for v in observed if v in self.place]
         return self.prepared.plan([self.place[v] for v in self.outer], known).memory + 3.0 * table

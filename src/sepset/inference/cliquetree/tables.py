@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +14,7 @@ from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
 from sepset.factors.table import Table
+from sepset.inference import costs
 from sepset.inference.compiled.compiler import Compiler
 from sepset.inference.compiled.domains import Zeros
 from sepset.inference.compiled.engine import TableEngine
@@ -91,9 +92,8 @@ class PreparedTables(TableEngine):
         """Itself: what it holds can be pickled, workspaces are left out."""
         return self
 
-    def all_marginals(self, evidence: Evidence) -> tuple[Callable[[int], Table], float]:
-        """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
-        return self.marginals(evidence)
+    all_marginals = TableEngine.marginals
+    """A reader of the marginal of every variable, observed ones as point masses, and the log partition."""
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other unobserved variables summed out first."""
@@ -107,14 +107,16 @@ class PreparedTables(TableEngine):
 
     def _summed_out(self, evidence: Evidence, over: Sequence[int]) -> SummedOut | None:
         """The problem with all but `over` summed out, for these variables with evidence; None if that is too large."""
-        from sepset.inference.cliquetree.summedout import ENOUGH, SummedOut
+        from sepset.inference.cliquetree.summedout import SummedOut
 
         free = tuple(v for v in over if v not in evidence.codes)
         touched = tuple(sorted(set(evidence.weights).difference(free)))
         prepare = partial(PreparedTables.of, method=self.method)
 
         def make() -> SummedOut | None:
-            limit = min(self.method.memory, max(ENOUGH, self._tree.best_plan(free, evidence.observed).memory))
+            limit = min(
+                self.method.memory, max(costs.BYTES_SUMMED_OUT, self._tree.best_plan(free, evidence.observed).memory)
+            )
             try:
                 return SummedOut.of(self.problem, free, evidence, prepare, limit)
             except TooLarge:  # one elimination has less, or refuses in its own words

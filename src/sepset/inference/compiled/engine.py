@@ -52,6 +52,15 @@ class TableEngine:
         if store is not None:
             self.store = store
 
+    def compile(self, kind: Kind, targets: Positions, evidence: Evidence) -> None:
+        """Compile a question, to know that it is not too large before anything is made for its answer."""
+        if kind == "marginals":
+            groups, question = self.compiler.all_marginals(self.compiler.narrowing.pattern(evidence), evidence)
+            if question is not None or not groups:
+                return
+            kind, targets = "joint", ()  # groups are compiled when they are read
+        self.compiler.question(kind, targets, self.compiler.planner.pattern(evidence))
+
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
         question = self.question("joint", tuple(targets), evidence)

@@ -15,6 +15,7 @@ continue: its gradient is $P(x_i) - q_i(x_i)$, and its curvature the covariance 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -29,11 +30,17 @@ from sepset.variables.evidence import Evidence
 NEWTON_STEPS = 200
 """The largest number of Newton steps; where probabilities vanish, each divides the error by about e."""
 
-LONGEST = 5.0
-"""The largest change of the logarithm of a likelihood in one step."""
+SHORT, LONGEST = 5.0, 80.0
+"""The length of the first step, in logarithms of likelihoods, and of the longest; steps that succeed are doubled."""
 
 HALVINGS = 30
 """How often a step that does not lower the objective is halved."""
+
+ROUNDING = 1e-13
+"""How far the objective may rise, relative to its size, since it is a difference of logarithms."""
+
+BISECTIONS = 60
+"""The number of bisections that find the step of a given length."""
 
 
 def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1e-12, steps: int = 100) -> Evidence:
@@ -65,48 +72,64 @@ def resolve_soft(prepared: Prepared, evidence: Evidence, *, tolerance: float = 1
 
 
 def _newton(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], tolerance: float) -> dict[int, Floats]:
-    """The likelihoods that meet the findings, by damped Newton steps from those found so far."""
+    """The likelihoods that meet the findings, by Newton steps of bounded length from those found so far."""
     variables = sorted(evidence.soft)
     target = np.concatenate([evidence.soft[v] for v in variables])
     free = np.concatenate([weights[v] for v in variables]) > 0
-    worst = np.inf
+    worst, reach = math.inf, SHORT
     for _ in range(NEWTON_STEPS):
         current, covariance = moments(prepared, _hard(evidence, weights), variables)
         gradient = np.where(free, current - target, 0.0)
         worst = float(np.abs(gradient).max())
         if worst <= tolerance:
             return weights
-        curvature = covariance * np.outer(free, free)
-        weights = _moved(prepared, evidence, weights, _step(curvature, gradient), gradient)
+        step = _step(covariance * np.outer(free, free), gradient, reach)
+        weights, share = _moved(prepared, evidence, weights, step, gradient)
+        reach = min(2 * reach, LONGEST) if share == 1.0 else max(share * reach, SHORT / 2**HALVINGS)
     raise _unmet(prepared, evidence, worst)
 
 
-def _step(curvature: Floats, gradient: Floats) -> Floats:
-    """The Newton step, without directions along which nothing changes, and none longer than `LONGEST`."""
+def _step(curvature: Floats, gradient: Floats, reach: float) -> Floats:
+    r"""The Newton step, or the best one of the length `reach` if that is shorter: $(C + \mu I)\, d = -g$.
+
+    Where the curvature vanishes, nothing changes and there is no gradient; or a joint state that the findings need has
+    hardly any probability yet, and the way to it is long.
+    """
     values, vectors = np.linalg.eigh(curvature)
-    kept = values > values.max(initial=0.0) * np.finfo(float).eps * len(values)
-    step = -(vectors[:, kept] @ ((vectors[:, kept].T @ gradient) / values[kept]))
-    return np.asarray(step * min(1.0, LONGEST / max(float(np.abs(step).max()), LONGEST)))
+    values, along = np.maximum(values, 0.0), vectors.T @ gradient
+    least = float(max(values.max(initial=0.0) * np.finfo(float).eps * len(values), np.finfo(float).tiny))
+    low, high = math.log(least), math.log(max(float(np.linalg.norm(along)) / reach, least)) + 1.0
+    if np.linalg.norm(along / (values + least)) > reach:
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            is_long = np.linalg.norm(along / (values + math.exp(middle))) > reach
+            low, high = (middle, high) if is_long else (low, middle)
+        least = math.exp(high)
+    return np.asarray(-(vectors @ (along / (values + least))))
 
 
 def _moved(
     prepared: Prepared, evidence: Evidence, weights: dict[int, Floats], step: Floats, gradient: Floats
-) -> dict[int, Floats]:
-    """The likelihoods after the step, or after the part of it that lowers the dual objective enough."""
+) -> tuple[dict[int, Floats], float]:
+    """The likelihoods after the part of the step that lowers the dual objective enough, and how large it is."""
     before, slope, share = _dual(prepared, evidence, weights), float(gradient @ step), 1.0
     for _ in range(HALVINGS):
         moved = _multiplied(weights, share * step)
-        if _dual(prepared, evidence, moved) <= before + 1e-4 * share * slope + 1e-15 * abs(before):
+        if _dual(prepared, evidence, moved) <= before + 1e-4 * share * slope + ROUNDING * (1 + abs(before)):
             break
         share /= 2
-    return moved
+    return moved, share
 
 
 def _multiplied(weights: dict[int, Floats], logs: Floats) -> dict[int, Floats]:
     ends = np.cumsum([len(weights[v]) for v in sorted(weights)])[:-1]
     parts = zip(sorted(weights), np.split(logs, ends), strict=True)
-    moved = {v: weights[v] * np.exp(part) for v, part in parts}
-    return {v: row / row.max() for v, row in moved.items()}
+    return {v: _of_largest_one(weights[v] * np.exp(part), weights[v]) for v, part in parts}
+
+
+def _of_largest_one(row: Floats, before: Floats) -> Floats:
+    """The likelihoods divided by the largest; those that were possible stay so."""
+    return np.where(before > 0, np.maximum(row / row.max(), np.finfo(float).tiny), 0.0)
 
 
 def _dual(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats]) -> float:
@@ -167,4 +190,4 @@ def _current(prepared: Prepared, evidence: Evidence, weights: dict[int, Floats],
 
 def _scaled(weights: Floats, target: Floats, current: Floats) -> Floats:
     scaled = np.divide(weights * target, current, out=np.zeros_like(weights), where=current > 0)
-    return np.asarray(scaled / scaled.max())
+    return _of_largest_one(scaled, weights * (target > 0))

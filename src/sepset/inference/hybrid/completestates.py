@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.method import dense
 from sepset.problem import Problem
-
-SMALL = 4096
-"""The most entries of all tables together; beyond that a compiled program is faster."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +43,7 @@ class CompleteStates:
         [0.0, 0.0]
         """
         column = {v: i for i, v in enumerate(rows.positions)}
-        if len(column) < len(problem.variables) or sum(map(math.prod, problem.shapes)) > SMALL:
+        if len(column) < len(problem.variables) or sum(map(math.prod, problem.shapes)) > costs.ENTRIES_OF_COMPLETE_ROWS:
             return None
         if (rows.codes < 0).any():
             return None

@@ -29,6 +29,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Bytes, Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
+from sepset.errors import NotClosed
 from sepset.factors.regression import ON_SUPPORT
 from sepset.inference.hybrid.coordinates import Coordinates
 
@@ -158,8 +159,15 @@ class Spread:
             starts = np.cumsum(width) - width
             column = np.arange(len(self.loadings)) - np.repeat(starts, width)
             noise = self.noise[np.repeat(groups.begin[groups.missing[0]], width) + column]
-            found[groups.missing] = np.add.reduceat(self.loadings**2 * noise, starts)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[groups.missing] = np.add.reduceat(self.loadings**2 * noise, starts)
         return found
+
+    def variances_of(self, coordinate: int, group: Ints) -> Floats:
+        """The variance of one coordinate in some groups."""
+        found = self.variances[group, coordinate]
+        require_range(found)
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +209,15 @@ class TwofoldSpread:
             _constants(self.variance[0]), group, filled, log,
         )  # fmt: skip
         return filled, log
+
+
+def require_range(*numbers: Floats) -> None:
+    """Raise if numbers left the range of float64."""
+    if not all(np.isfinite(found).all() for found in numbers):
+        raise NotClosed(
+            "Means or variances of real variables leave the range of floating-point numbers (1e308). Use other units: "
+            "divide the largest variables by a power of ten."
+        )
 
 
 def _sizes(groups: Groups) -> tuple[int, int, int]:
@@ -267,7 +284,8 @@ class CompletedRows:
         which, inside = np.unique(self.group[lost], return_inverse=True)
         twofold = TwofoldSpread.of(coordinates, self.spread.groups, which)
         filled, log = twofold.completed(coordinates, values[lost], inside.reshape(-1))
-        fits = np.isfinite(log) & (np.isnan(filled) == np.isnan(self.values[lost])).all(axis=1)
+        kept = np.asarray(np.isfinite(twofold.variance).all(axis=(0, 2)))[inside.reshape(-1)]
+        fits = kept & np.isfinite(log) & (np.isnan(filled) == np.isnan(self.values[lost])).all(axis=1)
         self.values[lost[fits]], self.log_density[lost[fits]] = filled[fits], log[fits]
         self.loss[lost[fits]] = loss[fits]
 

@@ -16,10 +16,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LOG_2PI
-from sepset.errors import NotClosed
 from sepset.factors.canonical import EPS
 from sepset.inference.hybrid.components import Component
-from sepset.inference.hybrid.conditioning import MISSING, CompletedRows, Spread
+from sepset.inference.hybrid.conditioning import MISSING, CompletedRows, Spread, require_range
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,9 @@ class Posterior:
         found = np.empty((len(self.values), size, size))
         for part, spread in self.component.spreads():
             F, D = _loadings(spread, rows)
-            found[part] = (F * D[:, None, :]) @ F.swapaxes(1, 2)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[part] = (F * D[:, None, :]) @ F.swapaxes(1, 2)
+        require_range(found)
         return found
 
     @lazy
@@ -90,13 +91,16 @@ class Posterior:
         found = np.empty((len(self.values), size))
         for part, spread in self.component.spreads():
             F, D = _loadings(spread, list(range(size)))
-            found[part] = (F**2 @ D[:, :, None])[:, :, 0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[part] = (F**2 @ D[:, :, None])[:, :, 0]
         return found
 
     def single(self, coordinate: int) -> tuple[Floats, Floats]:
         """The mean and the variance of one hidden coordinate in each state."""
         place = int(np.flatnonzero(self.component.places == coordinate)[0])
-        return self.values[:, place], self.variances[:, self._row[coordinate]]
+        variance = self.variances[:, self._row[coordinate]]
+        require_range(variance)
+        return self.values[:, place], variance
 
     def products(self, states: Ints, vector: Floats) -> Floats:
         r"""$\Sigma v$ in some states, for a vector with one number per hidden coordinate."""
@@ -104,7 +108,8 @@ class Posterior:
         for part, spread in self.component.spreads():
             at = np.flatnonzero((states >= part.start) & (states < part.stop))
             F, D = (x[states[at] - part.start] for x in _loadings(spread, list(range(len(vector)))))
-            found[at] = np.einsum("sij,sj->si", F, D * (vector @ F))
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[at] = np.einsum("sij,sj->si", F, D * (vector @ F))
         return found
 
     def log_peaks(self, coordinates: Ints) -> tuple[Floats, Ints]:
@@ -150,10 +155,6 @@ def _peaks(F: Floats, D: Floats) -> tuple[Floats, Ints]:
 
 
 def _check_range(component: Component, values: Floats, logs: Floats) -> None:
-    """Raise if numbers left the range of float64."""
+    """Raise if numbers left the range of float64; impossible values have the log density of minus infinity."""
     spread_ends = [spread.variance for _, spread in component.spreads()] if component.size else []
-    if np.isnan(values).any() or np.isnan(logs).any() or any(not np.isfinite(v).all() for v in spread_ends):
-        raise NotClosed(
-            "Means or variances of real variables leave the range of floating-point numbers (1e308). Use other units: "
-            "divide the largest variables by a power of ten."
-        )
+    require_range(values, np.where(logs == -np.inf, 0.0, logs), *spread_ends)

@@ -40,6 +40,7 @@ MOST_STATES = 8
 """The number of contexts, the most probable ones, in which equations are checked."""
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
     """The largest relative residual of a posterior, in its most probable contexts.
 
@@ -71,9 +72,9 @@ def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
 def _rounding(posterior: Posterior, log_shares: Floats) -> float:
     """The error of the log density that rounding may have caused; relative to its size if there is one context."""
     live = log_shares > -np.inf
-    error = np.expm1(np.minimum(posterior.loss[live], 50.0))
     if live.sum() == 1:
-        return float(error[0] / max(1.0, abs(posterior.log_density[live][0])))
+        return float(posterior.loss[live][0] / max(1.0, abs(posterior.log_density[live][0])))
+    error = np.expm1(np.minimum(posterior.loss[live], 50.0))
     return min(1.0, float((np.exp(log_shares[live]) * error).sum()))
 
 

@@ -207,14 +207,14 @@ class HybridRows:
             own, completed = self.coordinates.column(target), mixture.completed
             center = mixture.mean(completed.values[:, own])
             apart = (completed.values[:, own] - center[part.owner]) ** 2
-            spread = mixture.mean(completed.spread.variances[completed.group, own] + apart)
+            spread = mixture.mean(completed.spread.variances_of(own, completed.group) + apart)
             mean[at], variance[at] = center[possible], spread[possible]
 
     def modes(self, rows: EvidenceRows, target: int, workers: Workers) -> Floats:
         """The mode of a real variable in each row: of a normal distribution, or of a mixture of them."""
         modes, own = np.full(len(rows), np.nan), self.coordinates.column(target)
         for part, completed, share, _ in self._mixtures(self._choices(rows, (target,)), workers):
-            variance = completed.spread.variances[completed.group, own]
+            variance = completed.spread.variances_of(own, completed.group)
             for row, start, end in zip(part.rows, part.starts, np.append(part.starts[1:], len(share)), strict=True):
                 live = start + np.flatnonzero(share[start:end])
                 modes[row] = _mode(share[live], completed.values[live, own], variance[live])

@@ -61,6 +61,7 @@ class RowTables:
     def answers(self, findings: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row."""
         rows, which = findings.distinct()
+        self.plan(rows, tuple(targets), counted=False)
         cards = self._tables.problem.variables.cards
         log_partition = np.empty(len(rows))
         probabilities = {v: np.full((len(rows), int(cards[v])), np.nan) for v in targets}
@@ -76,6 +77,7 @@ class RowTables:
 
     def summed(self, rows: EvidenceRows, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, in the layout of the store, and the log partition of every row."""
+        self.plan(rows)
         log_partition, totals = np.empty(len(rows.codes)), np.zeros(len(self._tables.store.values))
         for chunk in self._chunks(rows, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
@@ -87,20 +89,26 @@ class RowTables:
                     totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
 
-    def plan(self, rows: EvidenceRows) -> None:
-        """Compile what `summed` needs; raises if rows without a program are too large on their own."""
-        for program, members in self._programs(rows, (), counted=True):
+    def plan(self, rows: EvidenceRows, targets: tuple[int, ...] = (), *, counted: bool = True) -> None:
+        """Compile what sums or answers need, before anything is made for the rows; raises if a row that is asked about
+        on its own, for want of a program, is too large."""
+        for program, members in self._programs(rows, targets, counted):
             if program is None and len(members):
-                compiler = self._tables.compiler
-                compiler.question("factors", (), compiler.planner.pattern(rows.evidence(int(members[0]))))
+                evidence = rows.evidence(int(members[0]))
+                free = tuple([v for v in targets if v not in evidence.codes])
+                self._tables.compile(
+                    "factors" if counted else "joint" if len(free) <= 1 else "marginals", free, evidence
+                )
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
         """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
         log space; impossible rows have -inf and undefined codes.
         """
+        program = self.compiler.modes(rows.positions)
+        if program is None and len(rows):
+            self.compiler.plan_modes()
         codes = np.zeros((len(rows), len(self._tables.problem.variables)), np.int64)
         log_value, wide = np.full(len(rows), -np.inf), np.ones(len(rows), np.uint8)
-        program = self.compiler.modes(rows.positions)
         loaded = None if program is None else LoadedModes.of(program, self._tables.store)
         if loaded is not None and loaded.rows.is_safe:
             parts = list(chunks_of(loaded.modes.program, np.arange(len(rows)), counted=False))
@@ -254,12 +262,17 @@ class RowCompiler:
         """
         return self._modes.get(columns, lambda: self._compiled_modes(columns))
 
+    def plan_modes(self) -> EliminationPlan:
+        """The plan of completions, whose findings are masks; raises if it is far too large."""
+        return self._planner.plan("mode", (), Pattern((), (), None))
+
     def _compiled_modes(self, columns: Positions) -> ModeProgram | None:
         planner = self._planner
         try:
+            plan = self.plan_modes()
             question = compile_question(
                 planner.layout(None),
-                planner.plan("mode", (), Pattern((), (), None)),
+                plan,
                 cards=planner.cards(None),
                 observed=(),
                 touched=columns,

@@ -21,6 +21,9 @@ FOUND, MISSING = 1, 2
 UNIT = 2.0**-53
 """The relative rounding of one operation."""
 
+TINY = 2.0**-960
+"""A quotient below this may have lost digits, and is not used."""
+
 ROUNDING = 16.0 * UNIT
 """A sum is zero if it is smaller than its terms by this factor times their number."""
 
@@ -117,7 +120,8 @@ def _measure(F: Floats, D: Floats, f: Floats, used: int, width: int, noise: floa
         weight = D[c] * f[c]
         after = before + weight * f[c]
         if after > 0.0 and f[c] != 0.0:
-            D[c] *= before / after
+            share = before / after
+            D[c] = D[c] * share if share > TINY else D[c] / after * before
         f[c] = weight
         before = after
     for r in range(used):

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
-from sepset.kernels.hybrid.conditioning import MISSING, ROUNDING
+from sepset.kernels.hybrid.conditioning import MISSING, ROUNDING, TINY
 from sepset.kernels.kernel import kernel
 
 HALF = 134217729.0  # 2^27 + 1: times a float, less that and itself, it leaves the upper half of the digits
+LARGE, DOWN, UP = 2.0**990, 2.0**-60, 2.0**60  # beyond this, that product overflows: it is taken of a smaller number
 
 
 def _sweep(*args: Any) -> float:
@@ -51,6 +52,11 @@ def add(a: float, low_a: float, b: float, low_b: float) -> tuple[float, float]:
 @kernel(inner=True)
 def multiply(a: float, low_a: float, b: float, low_b: float) -> tuple[float, float]:
     """The product of two numbers."""
+    scale = 1.0
+    if abs(a) > LARGE:
+        a, low_a, scale = a * DOWN, low_a * DOWN, scale * UP
+    if abs(b) > LARGE:
+        b, low_b, scale = b * DOWN, low_b * DOWN, scale * UP
     p = a * b
     t = HALF * a
     upper_a = t - (t - a)
@@ -59,7 +65,7 @@ def multiply(a: float, low_a: float, b: float, low_b: float) -> tuple[float, flo
     rest_a, rest_b = a - upper_a, b - upper_b
     rest = ((upper_a * upper_b - p) + upper_a * rest_b + rest_a * upper_b) + rest_a * rest_b
     rest += a * low_b + low_a * b
-    return p + rest, rest - ((p + rest) - p)
+    return scale * (p + rest), scale * (rest - ((p + rest) - p))
 
 
 @kernel(inner=True)
@@ -149,8 +155,11 @@ def _measure(F: Floats, D: Floats, work: Floats, used: int, width: int, noise: f
         part, low = multiply(weight, low_weight, f, low_f)
         after, low_after = add(before, low_before, part, low)
         if after > 0.0 and f != 0.0:
-            part, low = divide(before, low_before, after, low_after)
-            D[0, c], D[1, c] = multiply(D[0, c], D[1, c], part, low)
+            one, low_one, other, low_other = before, low_before, D[0, c], D[1, c]
+            if one <= TINY * after:
+                one, low_one, other, low_other = other, low_other, one, low_one
+            part, low = divide(one, low_one, after, low_after)
+            D[0, c], D[1, c] = multiply(other, low_other, part, low)
         work[0, c], work[1, c] = weight, low_weight
         before, low_before = after, low_after
     for r in range(used):

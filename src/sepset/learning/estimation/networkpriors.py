@@ -59,15 +59,11 @@ class BDe:
         if not isinstance(self.network, Model):
             raise ModelError(f"BDe needs a prior network; found {self.network!r}. Without one, use BDeu.")
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal evidence."""
-        return True
+    is_equivalent = True
+    """Whether I-equivalent structures have equal evidence."""
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
     def family(self, child: int, parents: tuple[int, ...], columns: Any) -> float:
         """The log evidence of one family of columns: the score of structures under this prior."""

@@ -76,7 +76,7 @@ class LearningCurveResult(Assessment):
         return float(np.polyfit(np.log(np.array(self.sizes)[used]), np.log(mean[used]), 1)[0])
 
     def _of(self, name: str) -> Floats:
-        if name not in self.values:
+        if not isinstance(name, str) or name not in self.values:
             raise ScopeError(f"No procedure is called {name!r}.{nearest(name, self.values)}")
         return self.values[name]
 

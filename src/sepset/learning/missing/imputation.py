@@ -229,10 +229,10 @@ def _imputed(
 ) -> tuple[Dataset, ...]:
     """The rows with the asked variables filled in, as often as there are copies."""
     variables, prepared = engine.model.variables, engine.prepared
-    places = [variables.id(v) for v in asked]
-    discrete, reals = ([p for p in places if variables[p].is_discrete == kept] for kept in (True, False))
+    found = variables.found_places(asked)
+    places, is_discrete = found.tolist(), variables.cards[found] > 0
     evidence = EvidenceRows.of(rows, variables)
-    whole = evidence.over(discrete, reals).repeated(copies)
+    whole = evidence.over(found[is_discrete].tolist(), found[~is_discrete].tolist()).repeated(copies)
     missing = np.flatnonzero(whole.is_missing)
     source = evidence.take(missing % max(rows.num_rows, 1)).found()
     values, log_value = _values(prepared, source, places, kind, rng, workers)

@@ -21,32 +21,21 @@ from sepset.base.arraytypes import Bytes, Floats, Ints, UInt64s
 from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
 from sepset.base.frozen import fixed
-from sepset.base.text import described
+from sepset.base.text import described, nearest
 from sepset.base.threads import NEVER, num_threads, require_time, shares, together
 from sepset.cpds.cpd import CPD
-from sepset.errors import DataError, NotApplicable
+from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.inference.result import Guarantee, Result
 from sepset.kernels.structure.familyscores import SKIPPED, score_by_bits, score_candidates, set_bits, sparse_score
+from sepset.learning.structure import costs
 from sepset.learning.structure.columns import Columns, StateBits, refined
 from sepset.learning.structure.structureprior import StructurePrior
 
 LARGEST_LOGS = 1 << 16
 """Whole numbers whose `n log n` is looked up."""
 
-ROWS_UNINTERRUPTED = 1 << 22
-"""Rows times candidates that are counted at once: by one thread, without looking for Ctrl-C."""
-
 MOST_CELLS = 1 << 24
 """The largest table in which rows are counted; of larger ones only the cells with rows are."""
-
-CELLS_BY_BITS = 96
-"""Cells beyond a candidate's first state up to which intersections of sets of rows are faster: 64 rows each 0.25 ns."""
-
-GROUP = 4
-"""The candidates that are counted in one pass over the rows: parts of the candidates are whole groups."""
-
-FEW = 4
-"""Candidates from which preparing the sets of rows is worth it."""
 
 KEPT_BYTES = 1 << 28
 """The memory of kept scores."""
@@ -291,18 +280,18 @@ class Scorer:
         most = int(splits.max())
         contexts = math.prod([float(columns.cards[p]) for p in parents])
         q = contexts * splits
-        if (most - 1) * contexts * r <= CELLS_BY_BITS and (rows := self._state_bits(len(candidates))) is not None:
+        if (most - 1) * contexts * r <= costs.CELLS_BY_BITS and (rows := self._state_bits(len(candidates))) is not None:
             return self._summed_by_bits(rows, rows.cells((*parents, child)), r, candidates, q)
         count = columns.contexts(parents, child).size
         codes = columns.codes if candidates[0] >= 0 else fixed(np.zeros((1, columns.num_rows), columns.codes.dtype))
         if most * count * r > MOST_CELLS:
             return self._summed_sparsely(child, parents, candidates, q)
         key = columns.keys(child, parents).ids
-        if (most - 1) * count * r <= CELLS_BY_BITS and (rows := self._state_bits(len(candidates))) is not None:
+        if (most - 1) * count * r <= costs.CELLS_BY_BITS and (rows := self._state_bits(len(candidates))) is not None:
             cells = np.zeros((count * r, rows.bits.shape[1]), np.uint64)
             set_bits(key, cells)
             return self._summed_by_bits(rows, cells, r, candidates, q)
-        size = most * count * r * min(GROUP, len(candidates))
+        size = most * count * r * min(costs.CANDIDATES_AT_ONCE, len(candidates))
         out, totals = np.empty(len(candidates)), np.empty(len(candidates))
         numbers, regret = form.cell_numbers(q, r), form.regrets(r, columns)
 
@@ -352,7 +341,7 @@ class Scorer:
 
     def _state_bits(self, num_candidates: int) -> StateBits | None:
         """The rows of every state as bits: made for several candidates, and then used for single ones too."""
-        if self._bits is None and num_candidates >= FEW:
+        if self._bits is None and num_candidates >= costs.CANDIDATES_FOR_BITS:
             self._bits = self.columns.state_bits
         return self._bits
 
@@ -375,10 +364,10 @@ class Scorer:
 
     def _on_threads(self, run: Callable[[int, slice, Bytes], None], count: int, num_rows: int) -> None:
         """Score some candidates over some rows: at once, or in parts that are each the work of one thread."""
-        if num_rows * count <= ROWS_UNINTERRUPTED:
+        if num_rows * count <= costs.ROWS_UNINTERRUPTED:
             run(0, slice(0, count), NEVER)
             return
-        parts = shares(count, self.threads, step=GROUP)
+        parts = shares(count, self.threads, step=costs.CANDIDATES_AT_ONCE)
         together([partial(run, number, part) for number, part in enumerate(parts)], self.threads)
 
     def _workspace(self, part: int, size: int) -> Any:
@@ -487,6 +476,8 @@ class FamilyScores(Report, Result, Answers[str, float]):
     guarantees: Mapping[str, Guarantee] = field(default_factory=lambda: {"score": Guarantee.EXACT}, kw_only=True)
 
     def __getitem__(self, name: str) -> float:
+        if not isinstance(name, str) or name not in self.families:
+            raise ScopeError(f"There is no family of {name!r}.{nearest(name, self.families)}")
         return self.families[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -60,10 +60,8 @@ class UniformStructures(_OverEdges):
     [[0.0, 0.0], [0.0, 0.0]]
     """
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures are equally probable."""
-        return True
+    is_equivalent = True
+    """Whether I-equivalent structures are equally probable."""
 
     def log_odds(self, names: Sequence[str]) -> Floats:
         """Zeros."""
@@ -90,10 +88,8 @@ class EdgePenalty(_OverEdges):
     def __post_init__(self) -> None:
         number("EdgePenalty(factor=)", self.factor, above=0)
 
-    @property
-    def is_equivalent(self) -> bool:
-        """True: I-equivalent structures have as many edges."""
-        return True
+    is_equivalent = True
+    """True: I-equivalent structures have as many edges."""
 
     def log_odds(self, names: Sequence[str]) -> Floats:
         """The logarithm of the factor for every edge."""
@@ -173,10 +169,8 @@ class PriorNetwork(_OverEdges):
     def __post_init__(self) -> None:
         fraction("PriorNetwork(factor=)", self.factor)
 
-    @property
-    def is_equivalent(self) -> bool:
-        """False: it counts directed edges."""
-        return False
+    is_equivalent = False
+    """False: it counts directed edges."""
 
     def log_odds(self, names: Sequence[str]) -> Floats:
         """An expected edge gains what an unexpected one costs."""
@@ -200,10 +194,8 @@ class UniformSizes:
     [0.0, -0.693, 0.0]
     """
 
-    @property
-    def is_equivalent(self) -> bool:
-        """True: reversing a covered edge exchanges the sizes of two parent sets."""
-        return True
+    is_equivalent = True
+    """True: reversing a covered edge exchanges the sizes of two parent sets."""
 
     def log_odds(self, names: Sequence[str]) -> Floats:
         """Zeros."""

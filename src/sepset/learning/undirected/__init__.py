@@ -1,1 +1,1 @@
-"""Learning undirected models: exponential families by moment matching."""
+"""Learning undirected models: the parameters of factors by likelihood, pseudo-likelihood and moment matching."""

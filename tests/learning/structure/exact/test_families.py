@@ -11,6 +11,7 @@ import sepset as ss
 from sepset.cpds.priors.dirichlet import K2, BDeu
 from sepset.errors import TooLarge
 from sepset.graphs.graph import DAG
+from sepset.learning.structure import costs
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Constraints
 from sepset.learning.structure.exact import families
@@ -202,7 +203,7 @@ def test_too_many_parent_sets_are_refused_before_they_are_scored():
 
 
 def test_tables_that_take_much_longer_than_the_time_left_are_refused_before_the_work(monkeypatch):
-    monkeypatch.setattr(families, "SECONDS_ASKED", 10.0)
+    monkeypatch.setattr(costs, "SECONDS_ASKED", 10.0)
     rows = ss.sample(ss.datasets.load("alarm"), 500, seed=1).to_frame()
     rows = rows[[name for name in rows if rows[name].nunique() > 1]]
     with pytest.raises(TooLarge, match=r"s are left\. Set max_parents="):

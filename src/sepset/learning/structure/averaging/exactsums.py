@@ -20,6 +20,7 @@ from sepset.errors import NotApplicable, TooLarge
 from sepset.inference.result import Guarantee
 from sepset.kernels.structure import subsets
 from sepset.kernels.structure.chains import log_extensions
+from sepset.learning.structure import costs
 from sepset.learning.structure.averaging.posterior import StructurePosteriorResult, as_edges
 from sepset.learning.structure.ending import all_or_nothing
 from sepset.learning.structure.exact.dynamic import check_size, needs
@@ -29,9 +30,6 @@ from sepset.learning.structure.learned import StructureTask
 
 MOST_DAG_COLUMNS = 17
 """The most columns of `TianHe`: the work grows as three to their number."""
-
-SECONDS_PER_PAIR = 5e-9
-"""Of `TianHe`, for each column and each pair of a subset and its subset."""
 
 MOST_PATH_COLUMNS = {"orders": 12, "dags": 9}
 """The most columns whose paths are summed exactly: the work grows as three, or five, to their number."""
@@ -118,8 +116,8 @@ class TianHe:
         if n > MOST_DAG_COLUMNS:
             raise TooLarge(
                 f"TianHe() sums over pairs of subsets of {n} columns, which takes about {readable(needs(n)[0])} and "
-                f"{SECONDS_PER_PAIR * n * 3.0**n:.2g} s; the most is {MOST_DAG_COLUMNS} columns. Use PartitionMCMC(), "
-                "or KoivistoSood() for orders."
+                f"{costs.SECONDS_PER_PAIR * n * 3.0**n:.2g} s; the most is {MOST_DAG_COLUMNS} columns. "
+                "Use PartitionMCMC(), or KoivistoSood() for orders."
             )
         made = _Sums.of(task)
         scale = made.scale()

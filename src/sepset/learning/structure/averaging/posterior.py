@@ -156,7 +156,7 @@ class StructurePosteriorResult(Report, IterativeResult):
             path = "~>" in feature
             table = self.paths if path else self.edges
             pair = [part.strip() for part in feature.split("~>" if path else "->")]
-        if len(pair) != 2:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise ArgumentError(f"A feature is 'a -> b', 'a ~> b', a pair of names, or a function; found {feature!r}.")
         return float(table[self._place(pair[0]), self._place(pair[1])])
 

@@ -39,10 +39,8 @@ class TreePosterior(Worded, Plain):
     ignores_start: ClassVar[bool] = True
     keeps_checkpoint: ClassVar[bool] = False
 
-    @property
-    def takes_collinear(self) -> bool:
-        """It does: an edge has two columns."""
-        return True
+    takes_collinear = True
+    """It does: an edge has two columns."""
 
     @all_or_nothing
     def average(self, task: StructureTask) -> StructurePosteriorResult:

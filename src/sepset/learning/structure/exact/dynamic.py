@@ -16,11 +16,9 @@ from sepset.base.text import readable
 from sepset.base.threads import interruptible, shares, together
 from sepset.errors import NotApplicable, TooLarge
 from sepset.kernels.structure.subsets import best_sinks, best_subsets
+from sepset.learning.structure import costs
 from sepset.learning.structure.exact.optimum import Optimum
 from sepset.learning.structure.exact.scoretable import ScoreTable, including, without
-
-SECONDS_PER_ENTRY = 2e-9
-"""Seconds for each column, of each parent set, of each child."""
 
 INSTEAD = "Use ExactSearch(method='integer') or 'astar' with a limit on parents, fewer columns, or a larger max_bytes=."
 
@@ -33,7 +31,7 @@ def needs(num_columns: int) -> tuple[float, float]:
     """
     n = num_columns
     entries = n * 2.0 ** max(n - 1, 0)
-    return 16.0 * entries + 9.0 * 2.0**n, SECONDS_PER_ENTRY * n * entries
+    return 16.0 * entries + 9.0 * 2.0**n, costs.SECONDS_PER_ENTRY * n * entries
 
 
 def check_size(num_columns: int, max_bytes: float, instead: str = INSTEAD) -> None:

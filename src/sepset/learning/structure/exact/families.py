@@ -27,6 +27,7 @@ from sepset.base.threads import together
 from sepset.errors import TooLarge
 from sepset.kernels.structure.familyscores import EVIDENCE, LIKELIHOOD
 from sepset.kernels.structure.setsums import set_sums
+from sepset.learning.structure import costs
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.constraints import Allowed
 from sepset.learning.structure.exact.scoretable import MOST_COLUMNS, ScoreTable, bits, including
@@ -36,23 +37,11 @@ from sepset.learning.structure.scores.likelihood import LogLikelihood
 MOST_SETS = 1 << 26
 """The largest number of sets of columns whose sums are kept."""
 
-MOST_SECONDS = 60.0
-"""The time for sums over all sets; beyond it, sets that a bound excludes are left out where that helps."""
-
 MOST_FAMILIES = 1 << 28
 """The largest number of families of a table."""
 
 MOST_ASKED = 1 << 23
 """The largest number of families that are scored one by one."""
-
-SECONDS_LISTED, SECONDS_ASKED = 2e-6, 1e-4
-"""About what a family takes in a table of sums, and one by one."""
-
-SECONDS_COUNTED = 6e-9
-"""About what a row takes in the count of a set of columns."""
-
-MANY, FIXED = 14, 3
-"""The columns from which sets are counted in parts, by which of so many columns they have: for several threads."""
 
 PROBED, PROBES = 7, 3
 """The candidates inside which all sets are counted, and how often they are drawn for each child."""
@@ -103,14 +92,14 @@ def families_of_children(
         allowed = allowed._replace(max_parents=max(useful_parents(scorer, allowed, v) for v in range(scorer.n)))
     sets = sum(math.comb(scorer.n, k) for k in range(min(allowed.max_parents + 1, scorer.n) + 1))
     count = sum(num_sets(allowed, child) for child in range(scorer.n))
-    in_sums = count * SECONDS_LISTED + sets * scorer.columns.num_rows * SECONDS_COUNTED
-    if sums is not None and sets <= MOST_SETS and (not pruned or in_sums <= MOST_SECONDS):
+    in_sums = count * costs.SECONDS_LISTED + sets * scorer.columns.num_rows * costs.SECONDS_COUNTED
+    if sums is not None and sets <= MOST_SETS and (not pruned or in_sums <= costs.SECONDS_OF_SUMS):
         _require(count, MOST_FAMILIES, scorer.n, in_sums / max(count, 1), seconds=seconds)
         return _summed_families(scorer, sums, allowed)
     if pruned and bound_above(scorer, 0, ()) < np.inf:
         _require_bounded(scorer, allowed, seconds)
         return (bounded_families(scorer, allowed, child) for child in range(scorer.n))
-    _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, seconds=seconds)
+    _require(count, MOST_ASKED, scorer.n, costs.SECONDS_ASKED, seconds=seconds)
     return (_listed_families(scorer, allowed, child) for child in range(scorer.n))
 
 
@@ -142,8 +131,10 @@ def _require_bounded(scorer: Scorer, allowed: Allowed, seconds: float) -> None:
         count += _num_left(scorer, child, base, free, score, room)
         if count > 1_000 * MOST_ASKED:
             break
-    _require(count, MOST_ASKED, scorer.n, SECONDS_ASKED, "at least ", seconds=seconds)
-    _require(round(estimated_sets(scorer, allowed)), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ", seconds=seconds)
+    _require(count, MOST_ASKED, scorer.n, costs.SECONDS_ASKED, "at least ", seconds=seconds)
+    _require(
+        round(estimated_sets(scorer, allowed)), MOST_ASKED, scorer.n, costs.SECONDS_ASKED, "about ", seconds=seconds
+    )
 
 
 def estimated_sets(scorer: Scorer, allowed: Allowed) -> float:
@@ -318,13 +309,13 @@ def bounded_families(scorer: Scorer, allowed: Allowed, child: int) -> tuple[Ints
         if size > 2:
             room = min(allowed.max_parents - len(base), len(free))
             count = _num_left(scorer, child, base, free[:], max(scores), room)
-            _require(round(count * others), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
+            _require(round(count * others), MOST_ASKED, scorer.n, costs.SECONDS_ASKED, "about ")
         useful = (u for u in _extended(level, base, free) if _is_useful(scorer, child, u, best, base))
         level = list(islice(useful, int(MOST_ASKED / others) + 1))
         if not level:
             break
         families = (len(masks) + len(level)) * others
-        _require(round(families), MOST_ASKED, scorer.n, SECONDS_ASKED, "about ")
+        _require(round(families), MOST_ASKED, scorer.n, costs.SECONDS_ASKED, "about ")
         found = scorer.families(child, level).tolist()
         for parents, score in zip(level, found, strict=True):
             best[parents] = max(score, _best_below(parents, best, base))
@@ -511,7 +502,7 @@ class _Rows:
         count = sum(math.comb(n, k) for k in range(max_size + 1))
         kinds, place = np.unique(self.weights, return_inverse=True)
         found, values = np.zeros(count, np.int64), np.zeros(count)
-        fixed = FIXED if n >= MANY else 0
+        fixed = costs.COLUMNS_FIXED if n >= costs.COLUMNS_FOR_PARTS else 0
         whole = np.arange(self.weights.sum() + 1) if np.array_equal(kinds, np.rint(kinds)) else np.zeros(0)
         logs = whole * np.log(np.maximum(whole, 1.0))
         arguments = (self.codes, self.cards, self.weights, place.reshape(-1).astype(np.int64), kinds, logs)

@@ -48,10 +48,8 @@ class ChowLiu:
 
     root: str | None = None
 
-    @property
-    def takes_collinear(self) -> bool:
-        """It does: families have two columns."""
-        return True
+    takes_collinear = True
+    """It does: families have two columns."""
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best forest."""
@@ -94,10 +92,8 @@ class Branching:
     ignores_start: ClassVar[bool] = True
     keeps_checkpoint: ClassVar[bool] = False
 
-    @property
-    def takes_collinear(self) -> bool:
-        """It does: families have two columns."""
-        return True
+    takes_collinear = True
+    """It does: families have two columns."""
 
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best forest."""

@@ -49,10 +49,8 @@ class SelectiveClustering:
         whole("SelectiveClustering(clusters=)", self.clusters, least=1)
         whole("SelectiveClustering(em_steps=)", self.em_steps, least=1)
 
-    @property
-    def takes_missing(self) -> bool:
-        """It does."""
-        return True
+    takes_missing = True
+    """It does."""
 
     def learn(self, task: StructureTask) -> LearnedBayesNet:
         """The network of clusters and columns; the cluster's children are the relevant columns."""

@@ -90,10 +90,8 @@ class FindHidden:
         whole("FindHidden(max_candidates=)", self.max_candidates, least=1)
         fraction("FindHidden(share=)", self.share)
 
-    @property
-    def takes_missing(self) -> bool:
-        """Whether missing cells are summed out: they are."""
-        return True
+    takes_missing = True
+    """Whether missing cells are summed out: they are."""
 
     @property
     def keeps_checkpoint(self) -> bool:

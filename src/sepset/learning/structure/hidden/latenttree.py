@@ -84,10 +84,8 @@ class LatentTree:
         if self.max_states is not None and whole("LatentTree(max_states=)", self.max_states) < self.num_states:
             raise ArgumentError(f"LatentTree(max_states=) is at least num_states={self.num_states}.")
 
-    @property
-    def takes_missing(self) -> bool:
-        """Whether missing cells are summed out: they are."""
-        return True
+    takes_missing = True
+    """Whether missing cells are summed out: they are."""
 
     def learn(self, task: StructureTask) -> LearnedHidden:
         """The tree of largest BIC among those tried."""

@@ -141,10 +141,8 @@ class StructuralEM:
         whole("StructuralEM(draws=)", self.draws, least=1)
         number("StructuralEM(tolerance=)", self.tolerance, least=0)
 
-    @property
-    def takes_missing(self) -> bool:
-        """It does."""
-        return True
+    takes_missing = True
+    """It does."""
 
     def learn(self, task: StructureTask) -> LearnedBayesNet:
         """The best network of all starts."""

@@ -27,15 +27,11 @@ class LocalScore(ABC):
     def fits(self, child: int, parents: tuple[int, ...], columns: Columns) -> bool:
         """Whether a family is small enough to be scored."""
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores: they have not."""
-        return False
+    is_equivalent = False
+    """Whether I-equivalent structures have equal scores: they have not."""
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
     def additions(self, child: int, parents: tuple[int, ...], candidates: Ints, columns: Columns) -> Floats:
         """The score of the family with each candidate added; minus infinity where that is too large for a search."""

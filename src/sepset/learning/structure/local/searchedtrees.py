@@ -20,8 +20,9 @@ from sepset.cpds.contexts import Node
 from sepset.errors import NotApplicable
 from sepset.kernels.structure.climbing import ancestors, has_other_path
 from sepset.kernels.structure.localtrees import score_splits
+from sepset.learning.structure import costs
 from sepset.learning.structure.constraints import Allowed
-from sepset.learning.structure.familyscores import ROWS_UNINTERRUPTED, TOLERANCE, Scorer, small_logs
+from sepset.learning.structure.familyscores import TOLERANCE, Scorer, small_logs
 from sepset.learning.structure.local.leaves import counted_rows
 from sepset.learning.structure.local.trees import ScoredTree, Tree, columns_of, grown_tree
 from sepset.learning.structure.local.treescore import TreeScore
@@ -232,7 +233,7 @@ class SearchedTrees:
                 own.terms, by_value, small_logs(), cancel, out,
             )  # fmt: skip
 
-        interruptible(run) if len(leaf.rows) * self.n > ROWS_UNINTERRUPTED else run(NEVER)
+        interruptible(run) if len(leaf.rows) * self.n > costs.ROWS_UNINTERRUPTED else run(NEVER)
         self.num_scores += self.n
         leaf.splits = out
         return out

@@ -18,8 +18,9 @@ from sepset.cpds.contexts import Node
 from sepset.cpds.tree import Split, Subtree, TreeCPD
 from sepset.errors import TooLarge
 from sepset.kernels.structure.localtrees import AXIS, BEST, COUNT, END, FIRST, START, STATE, VALUE, grow, prune
+from sepset.learning.structure import costs
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.familyscores import ROWS_UNINTERRUPTED, TOLERANCE, small_logs
+from sepset.learning.structure.familyscores import TOLERANCE, small_logs
 from sepset.learning.structure.local.leaves import LeafRows, LeafScore
 from sepset.variables.variable import Discrete
 
@@ -76,7 +77,7 @@ def grown_tree(
     def run(cancel: Bytes) -> None:
         growth.run(limit, by_value, cancel)
 
-    interruptible(run) if rows.codes.size * len(tested) > ROWS_UNINTERRUPTED else run(NEVER)
+    interruptible(run) if rows.codes.size * len(tested) > costs.ROWS_UNINTERRUPTED else run(NEVER)
     tree = _read(growth.nodes, tested, columns.cards, itertools.count())
     return ScoredTree(tree, float(growth.values[0, BEST]))
 

@@ -20,10 +20,8 @@ class _CountSum:
 
     __slots__ = ()
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
     def regrets(self, r: int, columns: Columns) -> Floats:
         """None are needed."""
@@ -56,15 +54,11 @@ class BDs(_CountSum):
     def __post_init__(self) -> None:
         check_positive("BDs", sample_size=self.sample_size)
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores: they have not."""
-        return False
+    is_equivalent = False
+    """Whether I-equivalent structures have equal scores: they have not."""
 
-    @property
-    def kind(self) -> int:
-        """The evidence with contexts counted by the sum itself."""
-        return SPARSE_EVIDENCE
+    kind = SPARSE_EVIDENCE
+    """The evidence with contexts counted by the sum itself."""
 
     def cell_numbers(self, q: Floats, r: int) -> Floats:
         """The sample size."""
@@ -105,10 +99,8 @@ class LeaveOneOut(_CountSum):
         """Whether I-equivalent structures have equal scores."""
         return self.prior.is_equivalent
 
-    @property
-    def kind(self) -> int:
-        """The sum over rows left out."""
-        return LEAVE_ONE_OUT
+    kind = LEAVE_ONE_OUT
+    """The sum over rows left out."""
 
     def cell_numbers(self, q: Floats, r: int) -> Floats:
         """The pseudo-count of each cell."""

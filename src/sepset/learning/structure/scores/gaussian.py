@@ -56,15 +56,11 @@ class BGe:
         if self.mean is not None:
             number("BGe(mean=)", self.mean)
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores."""
-        return True
+    is_equivalent = True
+    """Whether I-equivalent structures have equal scores."""
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Real columns."""
-        return frozenset({"real"})
+    kinds = frozenset({"real"})
+    """Real columns."""
 
     def family(self, child: int, parents: tuple[int, ...], columns: Columns) -> float:
         """The score of one family."""

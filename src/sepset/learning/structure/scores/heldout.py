@@ -26,10 +26,8 @@ class _HeldOut:
     prior: BDeu | K2
     seed: int
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
     @property
     def is_equivalent(self) -> bool:

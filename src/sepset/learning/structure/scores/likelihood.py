@@ -27,20 +27,14 @@ class PenalizedLikelihood:
 
     __slots__ = ()
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores."""
-        return True
+    is_equivalent = True
+    """Whether I-equivalent structures have equal scores."""
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete and real columns."""
-        return EVERY_KIND
+    kinds = EVERY_KIND
+    """Discrete and real columns."""
 
-    @property
-    def kind(self) -> int:
-        """The sum of `n log n`."""
-        return LIKELIHOOD
+    kind = LIKELIHOOD
+    """The sum of `n log n`."""
 
     def per_parameter(self, total: float) -> float:
         """The penalty of one free parameter with rows of this weight."""

@@ -115,20 +115,14 @@ class FNML(PenalizedLikelihood):
     -2.3026
     """
 
-    @property
-    def is_equivalent(self) -> bool:
-        """Whether I-equivalent structures have equal scores: they have not."""
-        return False
+    is_equivalent = False
+    """Whether I-equivalent structures have equal scores: they have not."""
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
-    @property
-    def kind(self) -> int:
-        """The likelihood less a regret in each context."""
-        return FACTORIZED
+    kind = FACTORIZED
+    """The likelihood less a regret in each context."""
 
     def per_parameter(self, total: float) -> float:
         """Zero: the regret takes the place of a penalty for each parameter."""
@@ -166,10 +160,8 @@ class QNML(PenalizedLikelihood):
     -2.3026
     """
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        """Discrete columns."""
-        return frozenset({"discrete"})
+    kinds = frozenset({"discrete"})
+    """Discrete columns."""
 
     def per_parameter(self, total: float) -> float:
         """Zero: the regret takes the place of a penalty for each parameter."""

@@ -54,10 +54,8 @@ class Forest:
     def __post_init__(self) -> None:
         fraction("Forest(gamma=)", self.gamma, ends=True)
 
-    @property
-    def takes_collinear(self) -> bool:
-        """It does: an edge has two columns."""
-        return True
+    takes_collinear = True
+    """It does: an edge has two columns."""
 
     def learn(self, task: StructureTask) -> Learned[UndirectedGraph]:
         """The best forest."""

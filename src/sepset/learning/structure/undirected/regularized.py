@@ -74,10 +74,8 @@ class PenalizedMethod:
         whole("num_penalties", self.num_penalties, least=1)
         fraction("smallest", self.smallest)
 
-    @property
-    def takes_collinear(self) -> bool:
-        """It does: the penalty keeps the estimate finite."""
-        return True
+    takes_collinear = True
+    """It does: the penalty keeps the estimate finite."""
 
     def penalties(self, columns: Columns) -> Floats:
         """The penalties to try, from the largest."""
