@@ -14,6 +14,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import fill, read_only
+from sepset.base.lazy import lazy
 from sepset.base.optimize import minimize, minimize_sparse, softmax
 from sepset.cpds.contexts import by_state, shown_terms, titles
 from sepset.cpds.counts import Configurations, column
@@ -393,32 +394,35 @@ class PenalizedFit:
         self.sizes = [1, *(card - 1 for card in self.cards[:-1])]
         self.size = sum(self.sizes) * (self.k - 1)
 
-    def unpack(self, flat: Floats) -> tuple[Floats, list[Floats]]:
-        """The biases, and the weights of each parent's states; those of first states are zero."""
-        rows = np.concatenate([np.zeros((sum(self.sizes), 1)), flat.reshape(sum(self.sizes), self.k - 1)], axis=1)
-        bias, *rest = np.split(rows, np.cumsum(self.sizes)[:-1])
-        return bias[0], [np.concatenate([np.zeros((1, self.k)), part]) for part in rest]
+    @lazy
+    def _indicators(self) -> tuple[Any, Any]:
+        """In every row a one for the bias and for each parent that is not in its first state; and the transpose."""
+        from scipy.sparse import csr_array
+
+        codes, starts = self.codes[:, :-1], np.cumsum(self.sizes)[:-1]
+        row, axis = np.nonzero(codes > 0)
+        rows = np.concatenate([np.arange(len(codes)), row])
+        columns = np.concatenate([np.zeros(len(codes), np.int64), starts[axis] + codes[row, axis] - 1])
+        found = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(codes), sum(self.sizes)))
+        return found, csr_array(found.T)
 
     def loss(self, flat: Floats) -> tuple[float, Floats]:
         """The penalized negative log-likelihood, and its gradient."""
-        bias, weights = self.unpack(flat)
-        logits = np.tile(bias, (len(self.counts), 1))
-        for axis, part in enumerate(weights):
-            logits += part[self.codes[:, axis]]
+        indicators, turned = self._indicators
+        weights = flat.reshape(-1, self.k - 1)
+        logits = np.concatenate([np.zeros((len(self.counts), 1)), indicators @ weights], axis=1)
         probabilities = softmax(logits)
         places = np.arange(len(self.counts)), self.codes[:, -1]
         top = logits.max(axis=1)
         log_sums = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
-        value = -float(self.counts @ (logits[places] - log_sums))
+        value = -float(self.counts @ (logits[places] - log_sums)) + 0.5 * self.precision * float(
+            (weights[1:] ** 2).sum()
+        )
         error = probabilities * self.counts[:, None]
         error[places] -= self.counts
-        slopes = [error.sum(axis=0, keepdims=True)]
-        for axis, part in enumerate(weights):
-            slope = self.precision * part
-            np.add.at(slope, self.codes[:, axis], error)
-            slopes.append(slope[1:])
-            value += 0.5 * self.precision * float((part**2).sum())
-        return value, np.concatenate(slopes)[:, 1:].reshape(-1)
+        slope = turned @ error[:, 1:]
+        slope[1:] += self.precision * weights[1:]
+        return value, np.asarray(slope, np.float64).reshape(-1)
 
 
 def _bias(cpd: LogisticCPD, bias: ArrayLike) -> Floats:

@@ -160,8 +160,8 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
 
     A value without the prefix serves every entry.
 
-    >>> shaped([1.0, 2.0], (2,), (1, 1), "covariances").shape
-    (2, 1, 1)
+    >>> shaped([1.0, 2.0], (2,), (1, 1), "covariances").shape, shaped([[1.0], [2.0]], (2,), (1, 1), "slopes").shape
+    ((2, 1, 1), (2, 1, 1))
     """
     try:
         array = np.array(value, dtype=np.float64)
@@ -169,10 +169,11 @@ def shaped(value: ArrayLike, prefix: tuple[int, ...], core: tuple[int, ...], wha
         raise ModelError(f"The {what} are real numbers; found {value!r}.") from None
     count = int(np.prod(prefix, dtype=np.int64))
     short = tuple(n for n in core if n != 1)
-    for tail in (core, short):
+    tails = [core, short, *([core[1:]] if core[:1] == (1,) else []), *([core[:-1]] if core[-1:] == (1,) else [])]
+    for tail in tails:
         if array.shape in (prefix + tail, (count, *tail)):
             return array.reshape((count, *core))
-    if array.shape in (core, short):
+    if array.shape in tails:
         return np.broadcast_to(array.reshape(core), (count, *core)).copy()
     raise ModelError(f"{_upper(what)} have shape {array.shape}; expected {prefix + core}.")
 
