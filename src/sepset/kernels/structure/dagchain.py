@@ -135,12 +135,23 @@ def run_structures(
         else:
             _undo(graph, kind, a, b)
             local[a], local[b] = old_a, old_b
-            for u in range(n):
-                changes[a, u], changes[b, u] = changes_a[u], changes_b[u]
+            _set_rows(changes, a, b, changes_a, changes_b)
+    _list_edges(graph, edges)
+    return local.sum(), accepted
+
+
+@kernel(borrows=True)
+def _set_rows(changes: Floats, a: int, b: int, row_a: Floats, row_b: Floats) -> None:
+    for u in range(row_a.size):
+        changes[a, u], changes[b, u] = row_a[u], row_b[u]
+
+
+@kernel(borrows=True)
+def _list_edges(graph: Bytes, edges: Ints) -> None:
+    n = graph.shape[0]
     for a in range(n):
         for b in range(n):
             edges[a * n + b] = graph[a, b]
-    return local.sum(), accepted
 
 
 @kernel

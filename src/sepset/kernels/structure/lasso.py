@@ -127,11 +127,8 @@ def lasso_regressions(
     """
     n = len(covariance)
     worst = 0.0
-    residual = np.zeros(n)
     for j in range(n):
-        beta = coefficients[j]
-        for k in range(n):
-            residual[k] = covariance[j, k]
+        beta, residual = coefficients[j], covariance[j].copy()
         for m in range(n):
             if beta[m] != 0.0:
                 for k in range(n):
