@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import pickle
+from enum import Enum
 
 import numpy as np
 import pytest
 
 import sepset as ss
 from sepset.base.foreign import translated
+from sepset.base.namespaces import INNER
 from sepset.surface import NAMESPACES, VERBS, homes
 
 ASIA = ss.datasets.load("asia")
@@ -103,6 +106,74 @@ def public_functions():
 @pytest.mark.parametrize("function", list(public_functions()))
 def test_every_public_function_looks_at_its_arguments_after_a_failure(function):
     assert hasattr(function, "__wrapped__")
+
+
+def public_classes():
+    for space, table in NAMESPACES.items():
+        for name in homes(table):
+            found = getattr(getattr(ss, space), name)
+            if not inspect.isclass(found) or name in INNER or issubclass(found, Exception | Enum):
+                continue
+            is_made = inspect.isfunction(found.__init__) and not inspect.isabstract(found)
+            if is_made and not getattr(found, "_is_protocol", False):
+                yield pytest.param(found, id=f"{space}.{name}")
+
+
+@pytest.mark.parametrize("cls", list(public_classes()))
+def test_every_public_class_names_a_mistaken_argument_of_a_new_object(cls):
+    with pytest.raises(ss.errors.ArgumentError, match=f"^{cls.__name__} (has no zzz=|cannot be called like this)"):
+        cls(zzz=1)
+
+
+ENGINE = ss.prepare(ASIA)
+OBJECTS = {
+    "BayesNet": ASIA,
+    "MarkovNet": ASIA.markov_net(),
+    "FactorGraph": ASIA.factor_graph(),
+    "ChainGraph": ss.models.to_chain_graph(ASIA),
+    "DAG": ASIA.dag,
+    "UndirectedGraph": MORAL,
+    "MixedGraph": ss.graphs.cpdag(ASIA.dag),
+    "Dataset": ROWS,
+    "Engine": ENGINE,
+    "View": ENGINE.observe({"smoke": "yes"}),
+    "QueryResult": ENGINE.query("lung"),
+    "MarginalsResult": ENGINE.marginals(),
+    "MapResult": ENGINE.map_assignment(),
+    "Prediction": ENGINE.predict(ROWS, targets="lung"),
+    "FitResult": ss.fit(ASIA, ROWS, ss.Bayes(ss.BDeu(1))),
+}
+OFTEN = {"about", "answer", "as_written", "column", "evidence", "id", "ids", "over", "point", "positions", "problem"}
+OFTEN |= {"weighted_evidence", "with_joints", "with_parameters", "with_notes"}
+"""Methods that every question or every step of learning calls: as they are, since a look at each call takes time."""
+
+
+def methods():
+    for name, value in OBJECTS.items():
+        for method in dir(value):
+            found = inspect.getattr_static(value, method)
+            function = found.__func__ if isinstance(found, classmethod) else found
+            place = getattr(function, "__module__", "") if inspect.isfunction(function) else ""
+            is_shared = place == "sepset.base.display" or not place.startswith("sepset.")
+            if not is_shared and not method.startswith("_") and method not in OFTEN:
+                yield pytest.param(value, method, id=f"{name}.{method}")
+
+
+@pytest.mark.parametrize(("value", "method"), list(methods()))
+def test_a_mistaken_argument_of_a_method_is_named(value, method):
+    with pytest.raises(ss.errors.ArgumentError, match=rf"{method} has no zzz=.* It takes "):
+        getattr(value, method)(zzz=1)
+    parameters = inspect.signature(getattr(value, method)).parameters.values()
+    if all(p.kind is not p.VAR_POSITIONAL for p in parameters):
+        with pytest.raises(ss.errors.ArgumentError, match=rf"{method} takes "):
+            getattr(value, method)(*[Odd()] * 12)
+
+
+def test_signatures_and_pickles_of_methods_stay():
+    assert str(inspect.signature(ASIA.parents)).startswith("(variable: ")
+    assert str(inspect.signature(ss.EM)).startswith("(prior: ")
+    assert pickle.loads(pickle.dumps(ASIA.parents))("lung") == ("smoke",)
+    assert pickle.loads(pickle.dumps(ss.EM(restarts=3))) == ss.EM(restarts=3)
 
 
 def test_errors_inside_a_function_given_by_the_user_stay_as_they_are():

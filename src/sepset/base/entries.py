@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.foreign import translated
 from sepset.errors import ScopeError, StateError
 
 
@@ -42,6 +43,7 @@ class Entries(ABC):
             return False
         return True
 
+    @translated
     def get(self, key: Any, default: Any = None) -> Any:
         """The entry, or the default if there is none."""
         try:
@@ -49,6 +51,7 @@ class Entries(ABC):
         except (StateError, ScopeError):
             return default
 
+    @translated
     def items(self) -> tuple[tuple[Any, Any], ...]:
         """Each key with its entry."""
         return tuple((key, self[key]) for key in self.keys())
@@ -81,6 +84,7 @@ class Answers(Mapping[K, V]):
             return False
         return True
 
+    @translated
     def get(self, key: Any, default: Any = None) -> Any:
         """The answer, or the default if there is none."""
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sepset.base.annotations import misfit
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.errors import ArgumentError, SepsetError
 
 P = ParamSpec("P")
@@ -376,8 +376,22 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def takes_names(cls: type[T]) -> type[T]:
-    """The class, whose error about the settings of a new object says what they are called here."""
-    cls.__init__ = translated(cls.__init__)  # type: ignore[method-assign]  # of this class alone
+    """The class, whose error about the arguments of a new object says what they are called here.
+
+    Every public class becomes one where its name becomes public, in a namespace; errors, protocols and named tuples
+    stay as they are.
+
+    >>> class Counter:
+    ...     def __init__(self, start=0):
+    ...         self.start = start
+    >>> takes_names(Counter)(begin=3)
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ArgumentError: Counter has no begin=. It takes start.
+    """
+    made = cls.__init__
+    if inspect.isfunction(made) and not hasattr(made, "__wrapped__") and not getattr(cls, "_is_protocol", False):
+        cls.__init__ = translated(made)  # type: ignore[method-assign]  # of this class alone
     return cls
 
 
@@ -395,18 +409,25 @@ def misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     name = name.removesuffix(".__init__")
     named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    takes = f"It takes {', '.join([*placed, *(f'{n}=' for n in named)])}."
+    many = [f"*{p.name}" for p in parameters if p.kind is p.VAR_POSITIONAL]
+    takes = f"It takes {', '.join([*placed, *many, *(f'{n}=' for n in named)]) or 'no arguments'}."
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return f"{name} cannot be called like this. {takes}"
     for word in kwargs:
         if word not in placed and word not in named:
             return f"{name} has no {word}={_here(word, [*placed, *named])} {takes}"
     given = args[1:] if is_method else args
-    if len(given) > len(placed):
-        first = f"{listing(placed)} by position, and the rest by name" if placed else "its arguments by name"
-        return f"{name} takes {first}.{_extra(given, placed)} {takes}"
+    if not parameters:
+        return f"{name} takes no arguments; found {', '.join(map(brief, given))}."
+    if len(given) > len(placed) and not many:
+        rest = ", and the rest by name" if named else f" and nothing else; found {brief(given[len(placed)])} too"
+        first = f"{listing(placed)} by position{rest}" if placed else "its arguments by name"
+        return f"{name} takes {first}.{_extra(given, placed, named)} {takes}"
     twice = next((n for n in placed[: len(given)] if n in kwargs), None)
     if twice is not None:
         return f"{name} is given {twice} twice, by position and by name. {takes}"
-    missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]
+    required = [p for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    missing = [p.name for p in required if p.default is p.empty and p.name not in kwargs]
     return f"{name} needs {listing(missing[len(given) :] or missing)}. {takes}"
 
 
@@ -417,9 +438,9 @@ def _here(word: str, known: list[str]) -> str:
     return f"; here it is {ELSEWHERE[word]}." if word in ELSEWHERE else f".{nearest(word, known)}"
 
 
-def _extra(given: tuple[Any, ...], placed: list[str]) -> str:
+def _extra(given: tuple[Any, ...], placed: list[str], named: list[str]) -> str:
     """The advice about arguments beyond those taken by position."""
     extra = given[len(placed) :]
     if placed[-1:] == ["targets"] and all(isinstance(one, str) for one in given[len(placed) - 1 :]):
         return f" Several targets are one list: {[*given[len(placed) - 1 :]]}."
-    return " Findings are given=." if isinstance(extra[0], dict) else ""
+    return " Findings are given=." if isinstance(extra[0], dict) and "given" in named else ""

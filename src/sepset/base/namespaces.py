@@ -8,6 +8,9 @@ from typing import Any
 
 from sepset import surface
 
+INNER = frozenset(("Evidence", "Problem"))
+"""The public classes of which each question makes objects: what they are made of is not looked at."""
+
 
 def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """`__getattr__`, `__dir__` and `__all__` of a module whose public names are imported when they are first used.
@@ -36,6 +39,10 @@ def namespace(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
             raise AttributeError(f"module {module!r} has no attribute {name!r}.{advice}")
         home = import_module(f"sepset.{homes[name]}")
         value = home if homes[name] == name else getattr(home, name)
+        if isinstance(value, type) and name not in INNER and not issubclass(value, BaseException):
+            from sepset.base.foreign import takes_names
+
+            value = takes_names(value)
         setattr(import_module(module), name, value)
         return value
 

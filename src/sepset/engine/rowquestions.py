@@ -62,10 +62,12 @@ class RowQuestions(Bound):
 
     _report: Callable[[int, int], None] | None = None
 
+    @translated
     def reporting(self: R, report: Callable[[int, int], None]) -> R:
         """The same engine, which calls `report` with the rows done and the rows in all, in place of a bar."""
         return made(type(self), **{**vars(self), "_report": report})
 
+    @translated
     def rows(self, data: object) -> Dataset:
         """The rows over the model's variables; variables without a column are missing throughout."""
         from sepset.engine.rows import rows_over
@@ -295,6 +297,7 @@ class RowQuestions(Bound):
             return [-1] * len(places)
         return [int(best.values[p]) for p in places]
 
+    @translated
     def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
         """The model's variables of these names, at least one, each at most once."""
         asked = listed(names)
@@ -303,12 +306,14 @@ class RowQuestions(Bound):
             raise ScopeError(f"Different variables, at least one, were expected; found {listing(asked)}.")
         return found
 
+    @translated
     def discrete(self, names: Names) -> tuple[Discrete, ...]:
         """The same; raises where one is continuous."""
         from sepset.engine.rows import discrete_targets
 
         return discrete_targets(self.model.variables, map(self.model.variables.id, self.variables(names)))
 
+    @translated
     def features(self, targets: Iterable[Discrete | Vector], given: Names | None) -> tuple[Discrete | Vector, ...]:
         """The variables of `given`, none of them a target; by default all but the targets."""
         aims = set(targets)

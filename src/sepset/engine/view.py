@@ -177,10 +177,12 @@ class View(Frozen, Sketched, Tabulated):
         found = self.marginals()._shown()
         return found if found.title else found._replace(title="without findings")
 
+    @translated
     def to_dict(self) -> dict[str, Any]:
         """The marginals given the findings in plain values, as `to_json` writes them."""
         return self.marginals().to_dict()
 
+    @translated
     def to_json(self, indent: int | None = None) -> str:
         """The marginals given the findings as JSON."""
         return self.marginals().to_json(indent)

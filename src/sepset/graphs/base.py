@@ -155,10 +155,12 @@ class Graph(Indexed, Frozen, Sketched, ABC):
         left, right = np.concatenate([self._directed, self._undirected]).T
         return csr(np.concatenate([left, right]), np.concatenate([right, left]), len(self))
 
+    @translated
     def adjacent(self, node: Node) -> tuple[str, ...]:
         """The nodes joined to `node` by an edge of any kind, in node order."""
         return self._row(self.adjacent_csr, node)
 
+    @translated
     def has_edge(self, source: Node, target: Node) -> bool:
         """Whether `source -> target` or `source - target` is an edge."""
         s, t = self.id(source), self.id(target)
@@ -168,6 +170,7 @@ class Graph(Indexed, Frozen, Sketched, ABC):
         """The positions of one node or several, each once, in the order given."""
         return list(dict.fromkeys(map(self.id, each(nodes))))
 
+    @translated
     def subgraph(self, nodes: Nodes) -> Self:
         """The induced subgraph: these nodes, in this graph's order, and every edge between them.
 
@@ -181,6 +184,7 @@ class Graph(Indexed, Frozen, Sketched, ABC):
         names = tuple(itertools.compress(self.nodes, kept))
         return self._of(names, *(renumber[p[kept[p].all(axis=1)]] for p in (self._directed, self._undirected)))
 
+    @translated
     def without_edge(self, source: Node, target: Node) -> Self:
         """The graph without the edge from `source` to `target`; raises if there is none.
 

@@ -105,6 +105,7 @@ class DAG(Graph):
         self._fill_named(*edges_first(nodes, edges), ())
 
     @classmethod
+    @translated
     def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
         """The DAG with an edge from node number `sources[i]` to `targets[i]`, built without a loop over edges.
 
@@ -121,6 +122,7 @@ class DAG(Graph):
         _check_foreign(graph)
         return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
 
+    @translated
     def to_networkx(self) -> Any:
         """The graph as a networkx `DiGraph`."""
         graph = require("networkx", "networkx", "to_networkx").DiGraph()
@@ -132,10 +134,12 @@ class DAG(Graph):
         super()._check()
         self.topological_ids  # noqa: B018  # finds the cycle, if there is one
 
+    @translated
     def parents(self, node: Node) -> tuple[str, ...]:
         """The parents of `node`, in node order."""
         return self._row(self.parent_csr, node)
 
+    @translated
     def children(self, node: Node) -> tuple[str, ...]:
         """The children of `node`, in node order."""
         return self._row(self.child_csr, node)
@@ -156,6 +160,7 @@ class DAG(Graph):
         """The nodes, parents before children; ties go to the first in node order."""
         return tuple(self.nodes[i] for i in self.topological_ids.tolist())
 
+    @translated
     def with_edge(self, source: Node, target: Node) -> Self:
         """The DAG with `source -> target` added; raises if that closes a cycle.
 
@@ -164,6 +169,7 @@ class DAG(Graph):
         """
         return type(self)(self.nodes, (*self.directed, (source, target)))
 
+    @translated
     def reverse(self, source: Node, target: Node) -> Self:
         """The DAG with the edge `source -> target` reversed.
 
@@ -204,6 +210,7 @@ class UndirectedGraph(Graph):
         self._fill_named(own, (), pairs)
 
     @classmethod
+    @translated
     def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
         """The graph that joins node number `sources[i]` and `targets[i]`, built without a loop over edges.
 
@@ -220,6 +227,7 @@ class UndirectedGraph(Graph):
         _check_foreign(graph)
         return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
 
+    @translated
     def to_networkx(self) -> Any:
         """The graph as a networkx `Graph`."""
         graph = require("networkx", "networkx", "to_networkx").Graph()
@@ -227,10 +235,12 @@ class UndirectedGraph(Graph):
         graph.add_edges_from(self.edges)
         return graph
 
+    @translated
     def neighbors(self, node: Node) -> tuple[str, ...]:
         """The neighbors of `node`, in node order."""
         return self._row(self.neighbor_csr, node)
 
+    @translated
     def with_edge(self, source: Node, target: Node) -> Self:
         """The graph with `source - target` added.
 
@@ -270,6 +280,7 @@ class MixedGraph(Graph):
         self._fill_named(nodes, directed, undirected)
 
     @classmethod
+    @translated
     def from_arrays(
         cls,
         nodes: Iterable[str],
@@ -297,6 +308,7 @@ class MixedGraph(Graph):
         single = [(a, b) for a, b in arcs if (b, a) not in both]
         return cls(map(text_of, graph.nodes), single, undirected=[(a, b) for a, b in arcs if (b, a) in both])
 
+    @translated
     def to_networkx(self) -> Any:
         """The graph as a networkx `DiGraph`; each undirected edge becomes two opposite arcs."""
         graph = require("networkx", "networkx", "to_networkx").DiGraph()
@@ -314,14 +326,17 @@ class MixedGraph(Graph):
             a, b = (self.nodes[i] for i in divmod(int(repeated[0]), len(self)))
             raise ModelError(f"Two edges join {a!r} and {b!r}; keep one of ->, <- and -.")
 
+    @translated
     def parents(self, node: Node) -> tuple[str, ...]:
         """The tails of directed edges into `node`, in node order."""
         return self._row(self.parent_csr, node)
 
+    @translated
     def children(self, node: Node) -> tuple[str, ...]:
         """The heads of directed edges from `node`, in node order."""
         return self._row(self.child_csr, node)
 
+    @translated
     def neighbors(self, node: Node) -> tuple[str, ...]:
         """The nodes joined to `node` by an undirected edge, in node order."""
         return self._row(self.neighbor_csr, node)
@@ -346,6 +361,7 @@ class MixedGraph(Graph):
         order = topological(into, out)
         return [groups[i] for i in order] if len(order) == len(groups) else None
 
+    @translated
     def with_edge(self, source: Node, target: Node, *, directed: bool = True) -> Self:
         """The graph with `source -> target` added, or `source - target` if `directed` is false.
 
@@ -356,6 +372,7 @@ class MixedGraph(Graph):
         extra: tuple[Any, Any] = (added, []) if directed else ([], added)
         return type(self)(self.nodes, (*self.directed, *extra[0]), undirected=(*self.undirected, *extra[1]))
 
+    @translated
     def reverse(self, source: Node, target: Node) -> Self:
         """The graph with the directed edge `source -> target` reversed.
 

@@ -218,39 +218,48 @@ class QueryResult(Entries, Result, Report):
                 states_of(variable)
             raise
 
+    @translated
     def mean(self) -> Any:
         """The expectation, if the targets are numbers."""
         return self.distribution.mean()
 
+    @translated
     def variance(self) -> Any:
         """The variance of a real target."""
         return self.distribution.variance()
 
+    @translated
     def mode(self) -> Any:
         """The most probable state of one target, or assignment of several."""
         return self.distribution.mode()
 
+    @translated
     def entropy(self) -> float:
         """The entropy in nats."""
         return float(self.distribution.entropy())
 
+    @translated
     def interval(self, level: float = 0.95) -> Any:
         """The central interval of this probability."""
         return self.distribution.interval(level)
 
+    @translated
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Any]:
         """Independent draws of the targets, by name."""
         draws: dict[str, Any] = self.distribution.sample(num_rows, seed)
         return draws
 
+    @translated
     def condition(self, assignment: Mapping[Any, Any]) -> Any:
         """The distribution at these values of some targets, as it is: a table is not normalized."""
         return self.distribution.condition(assignment)
 
+    @translated
     def to_frame(self, kind: str = "pandas") -> Any:
         """A data frame with one row per joint state."""
         return self.distribution.to_frame(kind)
 
+    @translated
     def to_dict(self) -> dict[str, Any]:
         """The answer in plain values, as `to_json` writes it.
 
@@ -260,6 +269,7 @@ class QueryResult(Entries, Result, Report):
         """
         return answer_document(self)
 
+    @translated
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the distribution, its probabilities from zero to one, under the question."""
         axes = self.distribution.plot(ax)
@@ -297,6 +307,7 @@ class QueryResult(Entries, Result, Report):
         name = ", ".join(names)
         return compared({name: before}, {name: after}, (self.title, other.title))
 
+    @translated
     def keys(self) -> tuple[Any, ...]:
         """The states of one discrete target, or the joint states of several as tuples: `dict(answer)` has them all."""
         domains = [states_of(v) for v in self.scope]
@@ -459,6 +470,7 @@ class MarginalsResult(Answers[str, Any], Report):
         title = f"given {self.findings}" if self.findings.evidence else ""
         return Shown(("variable", "distribution"), rows, title, caption=more, words=2)
 
+    @translated
     def to_dict(self) -> dict[str, Any]:
         """The answers in plain values, as `to_json` writes them.
 
@@ -468,6 +480,7 @@ class MarginalsResult(Answers[str, Any], Report):
         """
         return marginals_document(self)
 
+    @translated
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per variable and state: its probability; of a real variable, mean and deviation.
 
@@ -501,6 +514,7 @@ class MarginalsResult(Answers[str, Any], Report):
     def _observed(self) -> set[str]:
         return {self.findings.variables[v].name for v in self.findings.evidence.codes}
 
+    @translated
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with a horizontal bar for the probability of every state of the discrete variables."""
         axes = axes_of(ax)

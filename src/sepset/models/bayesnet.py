@@ -70,6 +70,7 @@ class BayesNet(NamedModel):
     dag: DAG
     drawing: Drawing
 
+    @translated
     def __init__(
         self, *cpds: CPD | Iterable[CPD], name: str = "", notes: Iterable[str] = (), drawing: Drawing = BLANK
     ) -> None:
@@ -148,6 +149,7 @@ class BayesNet(NamedModel):
     def cpd(self, variable: VariableLike) -> TableCPD: ...
     @overload
     def cpd(self, variable: VariableLike, *, kind: type[K]) -> K: ...
+    @translated
     def cpd(self, variable: VariableLike, *, kind: type[Any] | None = None) -> Any:
         """The CPD of a variable, given as itself or by name.
 
@@ -159,10 +161,12 @@ class BayesNet(NamedModel):
             raise ModelError(f"The CPD of {found.child.name!r} is a {type(found).__name__}, not a {kind.__name__}.")
         return found
 
+    @translated
     def parents(self, variable: VariableLike) -> tuple[str, ...]:
         """The names of a variable's parents, in the order of its CPD."""
         return tuple(p.name for p in self.cpd(variable).parents)
 
+    @translated
     def children(self, variable: VariableLike) -> tuple[str, ...]:
         """The names of a variable's children, in the network's order."""
         return self.dag.children(self.variables[variable].name)
@@ -176,6 +180,7 @@ class BayesNet(NamedModel):
     def _ancestral(self) -> tuple[CPD, ...]:
         return tuple(self._by_name[n] for n in self.dag.topological_order)
 
+    @translated
     def log_probability(self, data: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
 
@@ -225,12 +230,14 @@ class BayesNet(NamedModel):
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
         return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
 
+    @translated
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
         from sepset.models.ancestral import forward_sample
 
         return forward_sample(self._ancestral, num_rows, seed)
 
+    @translated
     def condition(self, given: Given) -> MarkovNet:
         r"""The network reduced by evidence: an undirected model whose $Z$ is $P(\mathbf e)$.
 
@@ -308,6 +315,7 @@ class BayesNet(NamedModel):
         own = (c for c in self.cpds if c.child.name in kept)
         return BayesNet(*own, name=self.name, notes=self.notes, drawing=self.drawing)
 
+    @translated
     def markov_net(self) -> MarkovNet:
         """The same distribution as a product of factors with $Z = 1$.
 
@@ -327,16 +335,19 @@ class BayesNet(NamedModel):
         own = self.variables.parts
         return MarkovNet(*factors, variables=own, auxiliaries=hidden, name=self.name, notes=self.notes)
 
+    @translated
     def factor_graph(self) -> FactorGraph:
         """The factor graph of the network."""
         from sepset.models.factorgraph import FactorGraph
 
         return FactorGraph(self)
 
+    @translated
     def moral_graph(self) -> UndirectedGraph:
         """The moral graph, with all parents of each variable joined: the minimal I-map among undirected graphs."""
         return moralize(self.dag)
 
+    @translated
     def to_networkx(self) -> Any:
         """The directed graph as a networkx `DiGraph`."""
         return self.dag.to_networkx()

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
-from sepset.base.foreign import takes_names
 from sepset.base.frozen import fill, made
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns, num_entries
@@ -197,7 +196,6 @@ class ContextStrength:
         return np.broadcast_to(self.strength * np.array(self.mean), shape)
 
 
-@takes_names
 @dataclass(frozen=True, slots=True)
 class BDeu(_Evidence):
     r"""One equivalent sample size for the whole network, spread evenly.

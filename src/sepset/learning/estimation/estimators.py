@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from sepset.base.checks import fraction, number
-from sepset.base.foreign import takes_names
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.errors import ArgumentError
@@ -75,7 +74,6 @@ class MLE:
         return shown(self)
 
 
-@takes_names
 @dataclass(frozen=True, eq=False, repr=False)
 class Bayes:
     r"""Bayesian estimation: the posterior over parameters, and the network of its means.

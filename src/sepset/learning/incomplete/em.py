@@ -16,7 +16,6 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sepset.base.checks import one_of, whole
-from sepset.base.foreign import takes_names
 from sepset.cpds.parameters import Parameterization
 from sepset.inference.iterate import Info
 from sepset.inference.method import Method
@@ -64,7 +63,6 @@ Accelerated: TypeAlias = Literal["squarem", "aitken", "conjugate"]
 """How EM goes further than its steps."""
 
 
-@takes_names
 @dataclass(frozen=True, slots=True, repr=False)
 class EM(IterativeEstimator):
     r"""Expectation maximization with the posterior of every row.
@@ -126,7 +124,6 @@ class EM(IterativeEstimator):
         return new, self.info(task, new, state)
 
 
-@takes_names
 @dataclass(frozen=True, slots=True, repr=False)
 class HardEM(IterativeEstimator):
     r"""Hard-assignment EM: complete each row by its most probable values, estimate, and repeat.

@@ -10,7 +10,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools
 from sepset.base.checks import one_of, whole
-from sepset.base.foreign import takes_names
 from sepset.graphs.graph import DAG
 from sepset.inference.iterate import Info
 from sepset.inference.result import Guarantee, Status
@@ -70,7 +69,6 @@ class StateCodec:
         )
 
 
-@takes_names
 @dataclass(frozen=True, slots=True)
 class HillClimb:
     r"""Greedy search over DAGs: apply the addition, deletion or reversal of an edge that gains most, until none does.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sepset.base.foreign import takes_names
 from sepset.learning.structure.independence.boundtest import Queries
 from sepset.learning.structure.independence.corrections import Correction
 from sepset.learning.structure.skeletons.method import ClassMethod
 from sepset.learning.structure.skeletons.skeleton import Knowledge, Skeleton, remove_doubtful, separate_by_neighbors
 
 
-@takes_names
 @dataclass(frozen=True, kw_only=True)
 class PC(ClassMethod):
     r"""The PC algorithm: an equivalence class from tests with small conditioning sets.
