@@ -69,6 +69,9 @@ SNIPPETS = {
         ss.query(ss.BayesNet(ss.TableCPD(coin, [0.5, 0.5])), "coin").entorpy()
     """,
 }
+CACHE = ROOT / ".mypy_cache" / "snippets"
+"""What mypy knows about the library and NumPy from earlier runs, as far as they are unchanged."""
+
 # What other libraries say about their own types takes most of the time; only NumPy's are needed here.
 MYPY = """
 [mypy]
@@ -85,7 +88,14 @@ def mypy(folder: Path) -> str:
     """What mypy says, a line an error."""
     (folder / "mypy.ini").write_text(MYPY)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "--cache-dir=cache", *(f"{n}.py" for n in SNIPPETS)],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            "--config-file=mypy.ini",
+            f"--cache-dir={CACHE}",
+            *(f"{n}.py" for n in SNIPPETS),
+        ],
         cwd=folder,
         env=os.environ | {"MYPYPATH": str(SOURCE)},
         capture_output=True,

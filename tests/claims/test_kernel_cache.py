@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -102,24 +103,48 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
-def test_a_damaged_file_is_a_miss_and_is_replaced(folder, suffix, damage):
+def after(folder: Path, suffix: str, damages: dict[str, Callable[[bytes], bytes]]) -> dict[str, list[bool]]:
+    """For each damage: whether the sum was right, whether the cache helped, and whether the file was replaced.
+
+    One process makes the kernel again for each of them, from what is on disk.
+    """
     (path,) = files(folder, suffix)
-    broken = damage(path.read_bytes())
-    path.write_bytes(broken)
-    done = run(folder)
-    assert done.stdout.split() == ["10.0", "0"], done.stderr
-    assert path.read_bytes() != broken
+    whole = path.read_bytes()
+    for name, damage in damages.items():
+        (folder / name).write_bytes(damage(whole))
+    script = f"""
+        import importlib, json, shutil, sys
+        sys.path.insert(0, {str(folder)!r})
+        from pathlib import Path
+        import numpy as np, loops
+
+        path, found = Path({str(path)!r}), {{}}
+        for name in {list(damages)}:
+            broken = Path({str(folder)!r}, name).read_bytes()
+            path.write_bytes(broken)
+            importlib.reload(loops)
+            is_right = loops.total(np.arange(5.0)) == 10.0
+            helped = sum(importlib.import_module("loops").total.stats.cache_hits.values()) > 0
+            found[name] = [bool(is_right), helped, path.read_bytes() != broken]
+        print(json.dumps(found))
+    """
+    done = child(script, SEPSET_CACHE_DIR=str(folder / "cache"))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_a_damaged_file_is_a_miss_and_is_replaced(folder, suffix):
+    assert after(folder, suffix, DAMAGES) == {name: [True, False, True] for name in DAMAGES}
+
+
+def test_the_search_for_damage_itself(folder):
+    assert after(folder, ".nbc", {"none": lambda content: content}) == {"none": [True, True, False]}
 
 
 def test_damaged_machine_code_is_not_run(folder):
-    (path,) = files(folder, ".nbc")
-    whole = path.read_bytes()
-    for place in (0.21, 0.25, 0.29):
-        path.write_bytes(flipped(place)(whole))
-        done = run(folder)
-        assert (done.returncode, done.stdout.split()) == (0, ["10.0", "0"]), done.stderr
+    damages = {str(place): flipped(place) for place in (0.21, 0.25, 0.29)}
+    assert after(folder, ".nbc", damages) == {name: [True, False, True] for name in damages}
 
 
 def test_a_full_disk_is_no_obstacle(folder):
