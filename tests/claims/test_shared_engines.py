@@ -15,7 +15,8 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.kernels.compiled import contraction as kernels
+from sepset.inference.compiled import question
+from sepset.kernels.compiled import contraction as kernels, onepass
 from support.random_models import random_case
 
 
@@ -104,6 +105,8 @@ def test_an_interrupted_run_leaves_the_engine_usable(when, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(kernels, "run", interrupt)
         patch.setattr(kernels, "run_briefly", interrupt)
+        patch.setattr(onepass, "compile_greedily", interrupt)
+        patch.setattr(question, "is_at_hand", lambda kernel: True)
         with pytest.raises(KeyboardInterrupt):
             engine.marginals(given=given)["lung"]
     found = engine.marginals(given=given)

@@ -90,6 +90,7 @@ def test_an_engine_is_pickled_with_its_plans(name, zeros, monkeypatch):
 
     monkeypatch.setattr(compiled, "compile_question", fail)
     monkeypatch.setattr(compiled, "compile_greedily", fail)
+    monkeypatch.setattr(compiled, "answer_greedily", fail)
     monkeypatch.setattr(batch, "compile_question", fail)
     monkeypatch.setattr(batch, "compile_greedily", fail)
     assert asked(pickle.loads(sent), seen) == expected

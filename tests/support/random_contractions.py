@@ -12,7 +12,7 @@ from sepset.graphs.ordering import MinFill
 from sepset.graphs.symbolic import symbolic_elimination
 from sepset.inference.compiled.contraction import Inputs, contract, tree_groups
 from sepset.inference.compiled.program import assemble
-from sepset.inference.compiled.store import FactorStore
+from sepset.inference.compiled.store import Layout
 
 
 class Network(NamedTuple):
@@ -76,12 +76,12 @@ def with_free(network):
 
 
 NONE = np.zeros(0, np.int64)
-NO_STORE = FactorStore(np.zeros(0), np.zeros(1, np.int64), NONE, (np.zeros(1, np.int64), NONE, NONE), True)
+NO_LAYOUT = Layout.of((np.zeros(1, np.int64), NONE, NONE), np.zeros(1, np.int64), NONE)
 
 
 def assembled(made):
     """The program of a contraction whose factors are put in by hand."""
-    return assemble(made, NO_STORE, NONE, NONE, NONE, 0, NONE)
+    return assemble(made, NO_LAYOUT, NONE, NONE, NONE, 0, NONE)
 
 
 def contracted(network, kept=(), *, targets=False, num_factors=0, limit=np.inf):

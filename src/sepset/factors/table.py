@@ -93,7 +93,7 @@ class Table(DiscreteFactor):
 
     @staticmethod
     def _reader(
-        scopes: Sequence[tuple[Discrete, ...]], flat: Floats, places: Mapping[int, slice]
+        scopes: Sequence[tuple[Discrete, ...]], flat: Floats, places: Mapping[int, slice] | Sequence[slice]
     ) -> Callable[[int], Table]:
         """From a position to the linear table of its place in plain numbers that are read-only already."""
 

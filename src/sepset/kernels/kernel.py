@@ -195,6 +195,8 @@ def answered() -> Mapping[str, object]:
 
 def load(kind: str = QUESTIONS) -> None:
     """Load the compiled kernels of a kind: every kernel module has them under the names of the interpreted ones."""
+    if METERS.of(kind).is_loaded:
+        return
     with METERS.lock:
         if not METERS.of(kind).is_loaded:
             for made in _KERNELS:

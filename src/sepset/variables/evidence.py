@@ -233,7 +233,7 @@ def _add(
         soft[position] = _probabilities(variable, finding)
     elif isinstance(finding, Likelihood | Not | Set):
         row = _weights(variable, finding)
-        if np.count_nonzero(row) == 1 and not isinstance(finding, Likelihood):
+        if not isinstance(finding, Likelihood) and np.count_nonzero(row) == 1:
             codes[position] = int(row.argmax())
         elif row.tolist().count(1.0) < len(row):
             weights[position] = row
@@ -284,13 +284,13 @@ def _probabilities(variable: Discrete, finding: Soft) -> Floats:
 
 
 def _row(variable: Discrete, given: tuple[Any, ...] | Mapping[Any, float], kind: str) -> Floats:
-    row = list(given) if not isinstance(given, Mapping) else [0.0] * variable.num_states
-    if any(isinstance(part, tuple) for part in row):
+    row = list(given) if type(given) is tuple or not isinstance(given, Mapping) else [0.0] * variable.num_states
+    if tuple in map(type, row):
         raise StateError(
             f"{kind} on {variable.name} has rows of numbers; one per state was expected. For joint states of several "
             f"variables give them together, as in {{({variable.name!r}, ...): {kind}(...)}}."
         )
-    if isinstance(given, Mapping):
+    if type(given) is not tuple and isinstance(given, Mapping):
         for state, weight in zip(given, _floats(given.values()), strict=True):
             row[variable.code(state)] = weight
     if len(row) != variable.num_states:

@@ -91,9 +91,7 @@ def test_a_search_shorter_than_its_calls_is_not_begun(monkeypatch, cost, expecte
     searches = []
     plan = Planner.plan
     monkeypatch.setattr(Planner, "plan", lambda *args, **about: searches.append(args) or plan(*args, **about))
-    hasty = HASTY.copy()
-    hasty[:2] = cost, 0.0
-    monkeypatch.setattr(questions, "HASTY", hasty)
+    monkeypatch.setattr(questions, "HASTY", (cost, 0.0, *HASTY[2:]))
     monkeypatch.setattr(costs, "ENTRIES_PER_SINK_FOR_GROUPS", 10**9)
     compiler = compiler_of(ss.MarkovNet.potts(ss.Discrete.array("pixel", (4, 4), states=3), 0.5), order=DEFAULT_ORDER)
     question = compiler.all_marginals(compiler.planner.pattern(Evidence()))[1]

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled.stores import settle
+from sepset.kernels.compiled.stores import LAYOUT, settle
 from support.small_contractions import compressed
 
 
 def settled(tables, scopes, cards, near=60, safe=400):
     values = np.concatenate([np.ravel(table) for table in tables]) if tables else np.zeros(0)
-    offsets = np.cumsum([0, *(np.size(table) for table in tables)])
-    return settle(values, offsets, *compressed(scopes), np.array(cards, dtype=np.int64), near, safe)
+    return settle(values, *compressed(scopes), np.array(cards, dtype=np.int64), near, safe)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -23,9 +22,13 @@ def test_strides_are_those_of_arrays_in_c_order(seed):
     cards = rng.integers(1, 5, 6).tolist()
     scopes = [tuple(rng.permutation(6)[: rng.integers(0, 5)].tolist()) for _ in range(5)]
     tables = [rng.random([cards[v] for v in scope]) for scope in scopes]
-    shifts, strides, is_safe = settled(tables, scopes, cards)
-    assert strides.tolist() == [step // 8 for table in tables for step in table.strides]
-    assert not shifts.any()
+    layout, shifts, is_safe = settled(tables, scopes, cards)
+    start, members = compressed(scopes)
+    assert layout[:LAYOUT].tolist() == [5, len(members), 6]
+    strides = [step // 8 for table in tables for step in table.strides]
+    offsets = np.cumsum([0, *(np.size(table) for table in tables)])
+    assert layout[LAYOUT:].tolist() == [*start, *members, *strides, *offsets, *cards]
+    assert len(shifts) == 0
     assert is_safe
 
 
@@ -33,8 +36,8 @@ def test_strides_are_those_of_arrays_in_c_order(seed):
 def test_a_factor_far_from_one_is_brought_near(power):
     table = np.array([0.0, 0.75 * 2.0**power, 0.5 * 2.0**power])
     expected = math.frexp(table.max())[1]
-    shifts, _, is_safe = settled([table], [(0,)], [3])
-    assert shifts.tolist() == [expected if abs(expected) > 60 else 0]
+    _, shifts, is_safe = settled([table], [(0,)], [3])
+    assert shifts.tolist() == ([expected] if abs(expected) > 60 else [])
     assert is_safe
 
 
@@ -43,9 +46,10 @@ def test_ranges_are_judged_factor_by_factor_and_zeros_do_not_count():
     assert settled(far, [(0,)] * 3, [2])[2]
     assert settled([np.array([1.0, 2.0**-399])], [(0,)], [2])[2]
     assert not settled([np.array([1.0, 2.0**-401])], [(0,)], [2])[2]
-    assert settled([np.zeros(2)], [(0,)], [2])[0].tolist() == [0]
+    assert len(settled([np.zeros(2)], [(0,)], [2])[1]) == 0
+    assert settled([np.ones(2), np.full(2, 2.0**100)], [(0,)] * 2, [2])[1].tolist() == [0, 101]
 
 
 def test_no_factors():
-    shifts, strides, is_safe = settled([], [], [2])
-    assert (len(shifts), len(strides), is_safe) == (0, 0, True)
+    layout, shifts, is_safe = settled([], [], [2])
+    assert (layout.tolist(), len(shifts), is_safe) == ([0, 0, 1, 0, 0, 2], 0, True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sepset.base.arraytypes import Floats
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.errors import TooLarge
@@ -15,10 +16,13 @@ from sepset.inference import costs
 from sepset.inference.compiled.narrowing import Narrowing, is_worth_a_look
 from sepset.inference.compiled.planner import Kind, Pattern, Planner, Positions
 from sepset.inference.compiled.question import (
+    HASTY,
     Attempt,
     Question,
+    answer_greedily,
     compile_greedily,
     compile_question,
+    limits,
     narrowed,
     rearranged,
 )
@@ -43,16 +47,23 @@ class AllMarginals:
 
     Attributes:
         uses: the number of requests.
-        entries: the table entries of a single tree, if one greedy order was tried for it.
+        attempt: one greedy order for a single tree, if it was tried, and the question along it.
+        entries: the table entries of that tree, if they are known.
         first: the question along that order, if it is expensive, so that another way may be cheaper.
         found: the targets in groups, and the question that answers for all of them or None; None before any request.
     """
 
     def __init__(self) -> None:
         self.uses = 0
+        self.attempt: Attempt | None = None
         self.entries: float | None = None
         self.first: Question | None = None
         self.found: tuple[tuple[Positions, ...], Question | None] | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the tables of a single tree are too few entries for any search."""
+        return self.entries is not None and self.entries <= costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER
 
 
 class Uses:
@@ -73,11 +84,24 @@ class Compiler:
     def __init__(self, planner: Planner) -> None:
         self.planner = planner
         self.narrowing = Narrowing(planner)
-        self._questions: Cache[Question] = Cache(128)
         self._marginals: Cache[AllMarginals] = Cache(128)
-        self._uses: Cache[Uses] = Cache(128)
-        self._narrowed: Cache[Question] = Cache(16)
-        self._shared: Cache[Uses] = Cache(128)  # findings whose own states hardly make best values cheaper
+
+    @lazy
+    def _questions(self) -> Cache[Question]:
+        return Cache(128)
+
+    @lazy
+    def _uses(self) -> Cache[Uses]:
+        return Cache(128)
+
+    @lazy
+    def _narrowed(self) -> Cache[Question]:
+        return Cache(16)
+
+    @lazy
+    def _shared(self) -> Cache[Uses]:
+        """Findings whose own states hardly make best values cheaper."""
+        return Cache(128)
 
     @lazy
     def supports(self) -> Supports | None:
@@ -94,6 +118,52 @@ class Compiler:
     def question(self, kind: Kind, targets: Positions, pattern: Pattern) -> Question:
         """The compiled question, made on first use."""
         return self._questions.get(_key(kind, targets, pattern), lambda: self._compiled(kind, targets, pattern))
+
+    def is_new(self, pattern: Pattern) -> bool:
+        """Whether this is the first request for all marginals for an observed set, which one call may answer."""
+        return self._marginals.find(pattern) is None and self._within is not None
+
+    def answered(self, pattern: Pattern, store: FactorStore, evidence: Evidence) -> Attempt | None:
+        """All marginals by the call that compiles the question; None if it does not run its program.
+
+        Args:
+            store, evidence: the factors and the findings, over the states of the pattern.
+        """
+        asked = self._marginals.get(pattern, AllMarginals)
+        observed, touched, states = pattern
+        cards = self.planner.problem.variables.cards if states is None else states.cards
+        about = {"cards": cards, "observed": observed, "touched": touched, "states": states}
+        about |= {"reads_singles": True, "is_whole": True}
+        within, memory = self._within, self.planner.settings.memory
+        if within is None:
+            return None
+        attempt = asked.attempt = answer_greedily(store, evidence, about, within, memory)
+        asked.entries = attempt.entries
+        if attempt.singles is None:
+            return None
+        asked.uses = 1
+        return attempt
+
+    @lazy
+    def _within(self) -> Floats | None:
+        """The limits within which a question about everything is compiled and run in one call; None if it never is."""
+        planner, settings = self.planner, self.planner.settings
+        if (
+            planner.problem.num_factors > costs.FACTORS_AT_ONCE
+            or settings.zeros == "sparse"
+            or not planner.has_usual_order
+        ):
+            return None
+        most, per_sink = planner.most_entries(costs.ENTRIES_PER_SINK_FOR_GROUPS)
+        return limits(
+            settings.memory,
+            most=most,
+            per_sink=per_sink,
+            effort=costs.FIRST_ORDER_PASSES,
+            times=HASTY,
+            free_from=costs.ENTRIES_FOR_FREE_AXES,
+            run=min(costs.WORK_OF_A_SHORT_RUN, costs.ENTRIES_BEFORE_TREE_SEARCH / 3.0),
+        )
 
     def all_marginals(
         self, pattern: Pattern, evidence: Evidence | None = None
@@ -115,7 +185,7 @@ class Compiler:
                 return self.all_marginals(fewer)
             else:
                 found = asked.found = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS)
-        elif uses == costs.USES_BEFORE_SEARCH + 1:
+        elif uses == costs.USES_BEFORE_SEARCH + 1 and not asked.is_small:
             groups, question = self._grouped(asked, pattern, costs.ENTRIES_PER_SINK_FOR_GROUPS_LATER)
             if question is None:
                 question = self._bundled(pattern, groups)
@@ -220,12 +290,16 @@ class Compiler:
 
     def _tried(self, asked: AllMarginals, pattern: Pattern, entries_per_sink: int) -> Question | None:
         """All marginals from a single tree in one compiled call; None if that was tried, or if a search is worth it."""
-        relevant = self.planner.relevant("marginals", (), pattern)
-        if asked.entries is not None or not self._is_quick("marginals", relevant):
+        if asked.entries is None:
+            relevant = self.planner.relevant("marginals", (), pattern)
+            if not self._is_quick("marginals", relevant):
+                return None
+            most = self.planner.most_in_one_tree(entries_per_sink)
+            asked.attempt = self._attempt("marginals", (), pattern, relevant, most=most)
+            asked.entries = asked.attempt.entries
+        elif asked.attempt is None or asked.found is not None or asked.first is not None:
             return None
-        most = self.planner.most_in_one_tree(entries_per_sink)
-        attempt = self._attempt("marginals", (), pattern, relevant, most=most)
-        asked.entries, made = attempt.entries, attempt.question
+        made = None if asked.attempt is None else asked.attempt.question
         if made is None or made.is_expensive:
             asked.first = made
             return None

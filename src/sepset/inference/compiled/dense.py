@@ -8,7 +8,7 @@ from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER, TURNS, interruptible, num_threads
 from sepset.inference import costs
-from sepset.inference.compiled.program import INPUT_SPAN, Program, Workspace
+from sepset.inference.compiled.program import INPUT_SPAN, Workspace
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.run import TensorRun
 from sepset.inference.compiled.store import FactorStore, FactorValues, near_one
@@ -103,14 +103,14 @@ def run_dense(
             at one, and it is the products of two tensors that must be in the range of floats.
         threads: the number of threads that share a large step; None for one per processor.
     """
-    if _is_short(question.program):
+    if _is_short(question):
         return _run(question, values, evidence, reads_tensors=reads_tensors, threads=threads)
     with TURNS:
         return _run(question, values, evidence, reads_tensors=reads_tensors, threads=threads)
 
 
-def _is_short(program: Program) -> bool:
-    return program.work <= costs.WORK_OF_A_SHORT_RUN and not program.slices
+def _is_short(question: Question) -> bool:
+    return question.program.work <= costs.WORK_OF_A_SHORT_RUN and question.has_only_loops
 
 
 def _run(
@@ -127,7 +127,7 @@ def _run(
     parts = *copied, steps, program.groups, space.exponents, space.flags, spans, question.maximize
     if is_same:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)
-    elif _is_short(program):
+    elif _is_short(question):
         log_partition = kernels.run_briefly(space.values, store.values, *parts, NEVER, program.roots, reads, out)
     elif program.work <= costs.WORK_UNDIVIDED and not program.slices:
         log_partition = kernels.run(space.values, store.values, *parts, NEVER, program.roots, reads, out)

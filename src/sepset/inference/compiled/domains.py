@@ -72,16 +72,15 @@ class States:
         """The codes of one variable's possible states."""
         return np.flatnonzero(self.allowed[self.first[position] : self.first[position + 1]])
 
-    @property
+    @lazy
     def layout(self) -> Layout:
         """The layout of a store of the entries over possible states only."""
         _, offsets, strides = self._tables
-        return Layout((*self.source.rows[:2], strides), offsets)
+        return Layout.of((*self.source.rows[:2], strides), offsets, self.cards)
 
     def store(self, whole: FactorStore) -> FactorStore:
         """The store of the entries over possible states only."""
-        rows, offsets = self.layout
-        return replace(whole, values=whole.values[self.cells], rows=rows, offsets=offsets)
+        return replace(whole, values=whole.values[self.cells], layout=self.layout)
 
     def allow(self, codes: Mapping[int, int]) -> bool:
         """Whether each of these findings is possible by itself."""

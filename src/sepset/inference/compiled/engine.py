@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,8 +16,8 @@ from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.inference.compiled.compiler import SUMS, Compiler
 from sepset.inference.compiled.domains import States
-from sepset.inference.compiled.execution import run, run_tensors
-from sepset.inference.compiled.planner import Kind, Positions
+from sepset.inference.compiled.execution import is_linear, run, run_tensors
+from sepset.inference.compiled.planner import Kind, Pattern, Positions
 from sepset.inference.compiled.question import Question
 from sepset.inference.compiled.readback import drawer, most_probable, read_back
 from sepset.inference.compiled.run import Run, TensorRun
@@ -88,16 +89,40 @@ class TableEngine:
 
     def marginals(self, evidence: Evidence) -> tuple[Reader, float]:
         """A reader of single marginals (findings as point masses), by two sweeps per group of targets, and log Z."""
-        groups, question = self.compiler.all_marginals(self.compiler.narrowing.pattern(evidence), evidence)
+        pattern = self.compiler.narrowing.pattern(evidence)
+        first = self._first(pattern, evidence) if self.compiler.is_new(pattern) else None
+        if first is not None:
+            return first
+        groups, question = self.compiler.all_marginals(pattern, evidence)
         if question is None:
             return self._read_groups(groups, evidence), self.log_partition(evidence)
         return self._read_singles(question, evidence)
+
+    def _first(self, pattern: Pattern, evidence: Evidence) -> tuple[Reader, float] | None:
+        """A reader, and log Z, by the call that compiles the question; None if its program is not run at once."""
+        values, found = self.within(pattern.states, evidence)
+        if not is_linear(values.store, found):
+            return None
+        made = self.compiler.answered(pattern, values.store, found)
+        if made is None or made.singles is None:
+            return None
+        spread = None if pattern.states is None or made.question is None else made.question.spread
+        if spread is None:
+            return Table._reader(self._scopes, made.singles, self._places), made.log_partition
+        return Table._reader(self._scopes, spread.read(made.singles), spread.places), made.log_partition
+
+    @lazy
+    def _places(self) -> Sequence[slice]:
+        """The place of each variable's marginal behind those of the variables before it."""
+        ends = itertools.accumulate(self.problem.variables.cards.tolist(), initial=0)
+        return [slice(first, end) for first, end in itertools.pairwise(ends)]
 
     def _read_singles(self, question: Question, evidence: Evidence) -> tuple[Reader, float]:
         with self._run(question, evidence) as done:
             log_partition, is_log = done.log_partition, done.is_log
             values = done.log_singles() if is_log else done.singles()
-        scopes, places = self._scopes, question.places
+        scopes, is_plain = self._scopes, question.is_whole and question.states is None
+        places: Mapping[int, slice] | Sequence[slice] = self._places if is_plain else question.places
         if question.spread is not None:
             zero = -np.inf if is_log else 0.0
             values, places = question.spread.read(values, zero=zero), question.spread.places

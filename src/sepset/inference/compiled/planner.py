@@ -69,8 +69,15 @@ class Planner:
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self.problem = problem
         self.settings = settings
-        self._plans: Cache[EliminationPlan] = Cache(128)
-        self._refusals: Cache[str] = Cache(128)  # no longer search makes hopeless tables fit
+
+    @lazy
+    def _plans(self) -> Cache[EliminationPlan]:
+        return Cache(128)
+
+    @lazy
+    def _refusals(self) -> Cache[str]:
+        """Plans that are too large: no longer search makes hopeless tables fit."""
+        return Cache(128)
 
     @lazy
     def store(self) -> FactorStore:
@@ -196,9 +203,17 @@ class Planner:
 
     def most_in_one_tree(self, entries_per_sink: int) -> float:
         """The entries of a single tree up to which no groups of targets are considered."""
-        if self.problem.is_normalized and self.problem.num_visible <= costs.VARIABLES_ALWAYS_PLANNED:
-            return float(entries_per_sink * max(self._num_sinks, 1))
-        return math.inf
+        most, per_sink = self.most_entries(entries_per_sink)
+        return max(most, per_sink * self._num_sinks) if per_sink else most
+
+    def most_entries(self, entries_per_sink: int) -> tuple[float, float]:
+        """The same as a number of entries, and one for each variable without children if these are to be counted: then
+        they are the variables in one factor only."""
+        if not (self.problem.is_normalized and self.problem.num_visible <= costs.VARIABLES_ALWAYS_PLANNED):
+            return math.inf, 0.0
+        if len(self.problem.conditionals) == len(self.problem.variables) == self.problem.num_factors:
+            return float(entries_per_sink), float(entries_per_sink)
+        return float(entries_per_sink * max(self._num_sinks, 1)), 0.0
 
     @lazy
     def _num_sinks(self) -> int:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
+from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER
 from sepset.graphs import costs as pace
 from sepset.inference import costs
@@ -31,14 +34,17 @@ from sepset.inference.compiled.contraction import (
 )
 from sepset.inference.compiled.domains import Spread, States
 from sepset.inference.compiled.program import Program, Workspace, WorkspacePool, assemble
-from sepset.inference.compiled.store import FactorStore, Layout
+from sepset.inference.compiled.store import FactorStore, Layout, near_one
 from sepset.inference.compiled.teams import large_steps
 from sepset.inference.compiled.treesearch import cheaper_tree, estimated, is_searched
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan
+from sepset.kernels.compiled import onepass
+from sepset.kernels.compiled.instructions import KIND, WIDTH
 from sepset.kernels.kernel import is_at_hand
 from sepset.variables.evidence import Evidence
 
 NO_CODES = np.zeros(0, dtype=np.int64)
+NOTHING = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +64,7 @@ class Question:
         states: the domains of tables if impossible states are left out; codes, weights and answers are then over these.
         reads_singles: whether a run reads single marginals, those of findings included.
         is_shared: whether it is several questions in one program.
+        is_whole: whether its single marginals are those of all variables, in the order of their positions.
         need: the bytes that an answer takes: the factors laid out, a workspace, and the answer.
         pool: workspaces of earlier runs.
     """
@@ -75,6 +82,7 @@ class Question:
     states: States | None = field(default=None, repr=False)
     reads_singles: bool = False
     is_shared: bool = False
+    is_whole: bool = False
     need: int = 0
     pool: WorkspacePool = field(default_factory=WorkspacePool, repr=False)
 
@@ -98,6 +106,11 @@ class Question:
         """Whether a longer search for a plan may be worth it after repeated questions."""
         most = 3.0 * self.program.work  # no tensor of a step has more entries than it has multiplications
         return most > costs.ENTRIES_BEFORE_TREE_SEARCH and is_searched(self.program.contraction)
+
+    @lazy
+    def has_only_loops(self) -> bool:
+        """Whether no step runs by panels or slices, or over packed operands."""
+        return not (self.program.ops[:, KIND].any() or self.program.slices)
 
     @lazy
     def nanoseconds(self) -> float:
@@ -144,10 +157,12 @@ class Question:
 
     @lazy
     def places(self) -> Mapping[int, slice]:
-        """From variable position to its slice of the single marginals: the targets, then the findings."""
-        rows = self.program.reads.tolist()
-        positions = (*self.targets.tolist(), *self.observed)
-        return {v: slice(start, start + size) for v, (_, start, size) in zip(positions, rows, strict=True)}
+        """From variable position to its slice of the single marginals, those of findings included."""
+        rows, targets, observed = self.program.reads.tolist(), iter(self.targets.tolist()), self.observed
+        return {
+            next(targets) if source >= 0 else observed[-1 - source]: slice(start, start + size)
+            for source, start, size in rows
+        }
 
     @lazy
     def width(self) -> int:
@@ -247,7 +262,7 @@ def compile_question(
     if search > 0.0 and is_searched(made):
         made, tree = _rearranged(made, tree, inputs, asked, maximize=maximize, share=search, limit=limit)
     program = used.assembled(made, found, cards, len(targets), reads_tensors=reads_tensors or factors)
-    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states))
+    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program.size, kept, cards, states))
     if memory is not None and need > memory:
         plan.check(memory, need)
     about = tree, program, numbers, targets, tuple(last.tolist()), maximize, states, marginals is not None
@@ -288,36 +303,103 @@ def rearranged(question: Question, layout: Layout, *, reads_tensors: bool, share
     seen = _places(question.observed)
     program = used.assembled(other, seen, cards, len(question.targets), reads_tensors=reads_tensors)
     kept = [int(order[r]) for r in question.kept]
-    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, question.states))
+    need = ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program.size, kept, cards, question.states))
     if need > memory:
         return question
-    return replace(question, tree=tree, program=program, need=need, pool=WorkspacePool())
+    return replace(question, tree=tree, program=program, need=need, is_whole=False, pool=WorkspacePool())
 
 
-class Attempt(NamedTuple):
+class Attempt:
     """A question compiled with one greedy order.
 
-    Attributes:
-        question: None if it is too large, or a better order is worth a search, or it was not tried.
+    Args:
         total: log2 of the entries of the order's tables; None if it was not tried.
+        parts: the compiled question as it comes from the kernel; None if it is too large, or a better order is worth a
+            search, or it was not tried.
+        about: the other parts of the question, by name.
+        singles, log_partition: if the program ran at once, the marginals of all variables, in the order of their
+            positions, and the logarithm of the total.
     """
 
-    question: Question | None
-    total: float | None
+    def __init__(
+        self,
+        total: float | None,
+        parts: Ints | None = None,
+        about: Mapping[str, Any] | None = None,
+        singles: Floats | None = None,
+        log_partition: float = math.nan,
+    ) -> None:
+        self.total, self._parts, self._about = total, parts, about
+        self.singles, self.log_partition = singles, log_partition
 
     @property
     def entries(self) -> float | None:
         """The entries of the order's tables."""
         return None if self.total is None else float(2.0 ** min(self.total, 1000.0))
 
+    @lazy
+    def question(self) -> Question | None:
+        """The question; None if it was not compiled."""
+        if self._parts is None or self._about is None:
+            return None
+        order, targets, tree, program = _unpacked(self._parts)
+        about = {"numbers": np.arange(len(program.rows)), **self._about}
+        return Question(order=order, tree=tree, program=program, **{"targets": targets, **about})
+
+
+NUM_PARTS, NUM_FLOATS = 23, 3
+"""The parts of a question as it comes from the kernel, and those of floats among them, which come first."""
+
+
+def _unpacked(parts: Ints) -> tuple[Ints, Ints, Groups, Program]:
+    """The order, the targets, the cliques and the program of a question as it comes from the kernel."""
+    *sizes, num_inputs, num_forward, size = parts[: NUM_PARTS + 3].tolist()
+    ends = itertools.accumulate(sizes, initial=NUM_PARTS + 3)
+    each = [parts[first:end] for first, end in itertools.pairwise(ends)]
+    ranked, results, work = each[0].view(np.float64), each[1].view(np.float64), float(each[2].view(np.float64)[0])
+    order, targets, group, sep_start, sepsets, bounds, pool, steps, roots, box_start, boxes, reads = each[NUM_FLOATS:-8]
+    boxed, counts = (box_start, boxes), (num_inputs, num_forward)
+    made = Contraction(ranked, bounds, pool, results, steps.reshape(-1, 3), roots, boxed, reads, *counts)
+    ops, groups, offsets, rows, copies, fixed, sums, singles = each[-8:]
+    loops = ops.reshape(-1, WIDTH), groups.reshape(-1, 4), offsets, size, work
+    copied = rows.reshape(-1, 6), copies.reshape(-1, 4), fixed.reshape(2, -1)
+    program = Program(*loops, *copied, sums.reshape(-1, 3), singles.reshape(-1, 3), made)
+    return order, targets, Groups(group, sep_start, sepsets), program
+
 
 PACE = pace.NANOSECONDS_PER_TRY, pace.NANOSECONDS_PER_READ, pace.NANOSECONDS_PER_ENTRY
-STEADY = np.array([*PACE, math.inf, 0.0])
+STEADY = *PACE, math.inf, 0.0
 """When a greedy order is taken at once: if a search would end with it."""
 
-HASTY = np.array([*PACE, costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES])
-HASTY[0] += costs.NANOSECONDS_BEFORE_SEARCH
+HASTY = PACE[0] + costs.NANOSECONDS_BEFORE_SEARCH, *PACE[1:], costs.ENTRIES_FOR_HASTE, costs.HASTY_ORDER_PASSES
 """The same for questions that are planned again after some uses: small tables get no search, large ones a shorter."""
+
+
+@cache
+def limits(
+    memory: int,
+    *,
+    most: float,
+    effort: float,
+    times: tuple[float, ...],
+    per_sink: float = 0.0,
+    free_from: float = math.inf,
+    run: float = 0.0,
+) -> Floats:
+    """The limits within which a question is compiled in one call, as the kernel takes them.
+
+    Args:
+        memory: the largest number of bytes of all results.
+        most, per_sink: the entries of all tables up to which it is compiled, or those for each variable in one factor
+            only if they are more.
+        effort, times: how long to search for an order, in passes over its tables, and the times that decide: if this
+            one is found sooner, it is not compiled.
+        free_from: the entries of all tensors from which their axes may be in any order.
+        run: the multiplications up to which the program is run at once.
+    """
+    limit = memory / ENTRY_BYTES
+    hopeless = math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS
+    return np.array([most, per_sink, limit, hopeless, free_from, effort, run, *times], np.float64)
 
 
 def compile_greedily(
@@ -351,42 +433,73 @@ def compile_greedily(
             compiled.
         haste: whether its order is soon found, as it is planned again after some uses.
     """
-    from sepset.kernels.compiled.onepass import compile_greedily as compiled
-
+    compiled = onepass.compile_greedily
     if not is_at_hand(compiled):  # a large kernel, which is compiled in the background; its stages answer meanwhile
-        return Attempt(None, None)
+        return Attempt(None)
     targets, num_reads = NO_CODES if marginals is None else marginals, len(numbers) if factors else 0
-    seen, with_likelihoods = _places(observed), _places(touched)
-    limit, is_free = memory / ENTRY_BYTES, not (reads_tensors or factors)
-    is_made, total, order, ranked, cliques, traced, parts = compiled(
-        *layout.rows,
-        layout.offsets,
-        cards,
-        *(numbers, hidden, _places(kept), seen, with_likelihoods, targets),
-        num_reads,
-        most,
-        limit,
-        math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS,
-        float(costs.ENTRIES_FOR_FREE_AXES) if is_free else math.inf,
-        effort,
-        HASTY if haste else STEADY,
-        NEVER,
-    )
-    if not is_made:
-        return Attempt(None, total)
-    bounds, pool, sizes, steps, roots, box_start, boxes, reads, *counts = traced
-    made = Contraction(ranked, bounds, pool, sizes, steps, roots, (box_start, boxes), reads, *counts)
-    instructions: tuple[Ints, Ints, Ints, int, float, Ints, Ints, Ints, Ints, Ints] = parts
-    program, tree, last = (
-        Program(*instructions, made),
-        Groups(*cliques),
-        tuple(range(len(order) - len(kept), len(order))),
-    )
-    need = int(ENTRY_BYTES * (program.size + int(layout.offsets[-1]) + _answer(program, kept, cards, states)))
-    if need > memory:
-        return Attempt(None, total)
-    about = tree, program, numbers, targets, last, maximize, states, marginals is not None
-    return Attempt(Question(cards, order, tuple(observed), tuple(touched), *about, need=need), total)
+    sizes = len(numbers), len(hidden), len(kept), len(observed), len(touched), len(targets), num_reads
+    lists = *kept, *observed, *(0 for _ in observed), *touched  # findings have no values yet
+    asked = np.concatenate([sizes, numbers, hidden, lists, targets]).astype(np.int64)
+    free_from = math.inf if reads_tensors or factors else costs.ENTRIES_FOR_FREE_AXES
+    within = limits(memory, most=most, effort=effort, times=HASTY if haste else STEADY, free_from=free_from)
+    parts, out = compiled(layout.numbers, asked, within, NOTHING, NO_CODES, NOTHING, NEVER)
+    total = float(out[0])
+    if not len(parts):
+        return Attempt(total)
+    need = ENTRY_BYTES * (_size(parts) + int(layout.offsets[-1]) + _answer(_size(parts), kept, cards, states))
+    about = {
+        "cards": cards,
+        "observed": tuple(observed),
+        "touched": tuple(touched),
+        "numbers": numbers,
+        "targets": targets,
+        "kept": tuple(range(len(hidden) - len(kept), len(hidden))),
+        "maximize": maximize,
+        "states": states,
+        "reads_singles": marginals is not None,
+        "need": need,
+    }
+    return Attempt(total, parts, about) if need <= memory else Attempt(total)
+
+
+def answer_greedily(
+    store: FactorStore, evidence: Evidence, about: dict[str, Any], within: Floats, memory: int
+) -> Attempt:
+    """All marginals with the order of least weighted fill, compiled in one call, which also runs a short program.
+
+    Args:
+        store, evidence: the factors and the findings.
+        about: the parts of the question that are known: the number of states of every variable, the positions with
+            findings and with likelihoods, in order.
+        within: the limits, with the multiplications up to which the program runs.
+        memory: the largest number of bytes that an answer takes.
+    """
+    compiled, codes, observed, touched = onepass.compile_greedily, evidence.codes, about["observed"], about["touched"]
+    if not is_at_hand(compiled):
+        return Attempt(None)
+    sizes = onepass.EVERYTHING, 0, 0, len(observed), len(touched), 0, 0
+    asked = np.array((*sizes, *observed, *[codes[v] for v in observed], *touched), np.int64)
+    weights, shift = _together([evidence.weights[v] for v in touched]) if touched else (NOTHING, 0)
+    parts, out = compiled(store.layout.numbers, asked, within, store.values, store.exponents, weights, NEVER)
+    total, log_partition, state = out[: onepass.SINGLES].tolist()
+    about["need"] = ENTRY_BYTES * (_size(parts) + len(store.values) + 1) if len(parts) else 0
+    if not len(parts) or about["need"] > memory:
+        return Attempt(total)
+    if state != onepass.ANSWERED:
+        return Attempt(total, parts, about)
+    out.setflags(write=False)
+    return Attempt(total, parts, about, out[onepass.SINGLES :], log_partition + LN2 * shift)
+
+
+def _together(likelihoods: Sequence[Floats]) -> tuple[Floats, int]:
+    """Likelihoods one after the other, each scaled to a largest weight near one, and the power of two divided out."""
+    near = [near_one(weights) for weights in likelihoods]
+    return np.concatenate([weights for weights, _ in near]), sum(shift for _, shift in near)
+
+
+def _size(parts: Ints) -> int:
+    """The floats of a workspace of a question as it comes from the kernel."""
+    return int(parts[NUM_PARTS + 2])
 
 
 def _ranks(positions: Ints, num_variables: int) -> Ints:
@@ -446,11 +559,11 @@ def _rearranged(
     return (other, cliques) if is_cheaper else (made, tree)
 
 
-def _answer(program: Program, kept: Sequence[int], cards: Ints, states: States | None) -> int:
-    """The entries of a joint, beyond those of a workspace: none if it takes the workspace."""
+def _answer(room: int, kept: Sequence[int], cards: Ints, states: States | None) -> int:
+    """The entries of a joint, beyond those of a workspace of this size: none if it takes the workspace."""
     if not kept:
         return 1
     size = math.prod(int(cards[v]) for v in kept)
     whole = 0 if states is None else math.prod(map(states.num_states, kept))
-    is_copied = size < costs.ENTRIES_TAKEN or 2 * size < program.size
+    is_copied = size < costs.ENTRIES_TAKEN or 2 * size < room
     return (size if is_copied else 0) + whole

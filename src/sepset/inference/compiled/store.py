@@ -6,7 +6,8 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from sepset.factors.algebra import MAX_ENTRIES, Factor
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
+from sepset.kernels.compiled import stores
 from sepset.problem import Problem
 
 SAFE_BITS = 400
@@ -27,16 +29,34 @@ NEAR_BITS = 60
 """The largest distance of a factor's largest entry from one, in powers of two: no product of the kernels underflows."""
 
 
-class Layout(NamedTuple):
+class Layout:
     """The layout of a store: the place of every factor's entries.
 
     Attributes:
-        rows: the scopes of all factors as compressed rows: starts, variable positions, and their strides.
-        offsets: the start of each factor.
+        numbers: all of it in one array, as kernels take it (`kernels.compiled.stores`).
     """
 
-    rows: tuple[Ints, Ints, Ints]
-    offsets: Ints
+    def __init__(self, numbers: Ints) -> None:
+        self.numbers = numbers
+
+    @classmethod
+    def of(cls, rows: tuple[Ints, Ints, Ints], offsets: Ints, cards: Ints) -> Layout:
+        """The layout with these parts."""
+        sizes = np.array([len(offsets) - 1, len(rows[1]), len(cards)], np.int64)
+        return cls(np.concatenate([sizes, *rows, offsets, cards]))
+
+    @lazy
+    def rows(self) -> tuple[Ints, Ints, Ints]:
+        """The scopes of all factors as compressed rows: starts, variable positions, and their strides."""
+        num_factors, num, _ = self.numbers[:3].tolist()
+        first = 3 + num_factors + 1
+        return self.numbers[3:first], self.numbers[first : first + num], self.numbers[first + num : first + 2 * num]
+
+    @lazy
+    def offsets(self) -> Ints:
+        """The start of each factor, and the end of the last."""
+        num_factors, num, num_variables = self.numbers[:3].tolist()
+        return self.numbers[3 + num_factors + 1 + 2 * num : len(self.numbers) - num_variables]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,22 +65,25 @@ class FactorStore:
 
     Attributes:
         values: all entries, each factor in C order of its scope.
-        offsets: the start of each factor.
+        layout: the place of each entry.
         exponents: the power of two by which each factor's entries are multiplied.
-        rows: the scopes of all factors as compressed rows: starts, variable positions, and their strides.
         is_safe: whether every factor's range leaves room for linear products.
     """
 
     values: Floats = field(repr=False)
-    offsets: Ints
+    layout: Layout = field(repr=False)
     exponents: Ints
-    rows: tuple[Ints, Ints, Ints] = field(repr=False)
     is_safe: bool
 
     @property
-    def layout(self) -> Layout:
-        """The layout of the entries."""
-        return Layout(self.rows, self.offsets)
+    def rows(self) -> tuple[Ints, Ints, Ints]:
+        """The scopes of all factors as compressed rows: starts, variable positions, and their strides."""
+        return self.layout.rows
+
+    @property
+    def offsets(self) -> Ints:
+        """The start of each factor."""
+        return self.layout.offsets
 
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
@@ -70,23 +93,18 @@ class FactorStore:
     @classmethod
     def _made(cls, problem: Problem) -> FactorStore:
         whole = _joined(_parts(problem))
-        offsets = np.zeros(len(whole.sizes) + 1, np.int64)
-        np.add.accumulate(whole.sizes, out=offsets[1:])
-        made = cls.settled(problem, whole.values, offsets, whole.exponents)
+        made = cls.settled(problem, whole.values, whole.exponents)
         return made if whole.is_linear else replace(made, is_safe=False)
 
     @classmethod
-    def settled(cls, problem: Problem, values: Floats, offsets: Ints, exponents: Ints) -> FactorStore:
+    def settled(cls, problem: Problem, values: Floats, exponents: Ints) -> FactorStore:
         """The store of these entries times two to these powers, each factor rescaled to a largest entry near one."""
-        from sepset.kernels.compiled.stores import settle
-
-        start, members = problem.scopes
-        cards = problem.variables.cards.copy()
-        shifts, strides, is_safe = settle(values, offsets, start, members, cards, NEAR_BITS, SAFE_BITS)
-        if shifts.any():
-            values = np.ldexp(values, -np.repeat(shifts, np.diff(offsets)))
+        numbers, shifts, is_safe = stores.settle(values, *problem.scopes, problem.variables.cards, NEAR_BITS, SAFE_BITS)
+        layout = Layout(numbers)
+        if len(shifts):
+            values = np.ldexp(values, -np.repeat(shifts, np.diff(layout.offsets)))
             exponents = exponents + shifts
-        return cls(values, offsets, exponents, (start, members, strides), is_safe)
+        return cls(values, layout, exponents, is_safe)
 
     def with_values(self, problem: Problem, arrays: Mapping[int, Floats]) -> tuple[Problem, FactorStore]:
         """The problem and its store with new values for some factors, as `checked_values` returns them."""
@@ -98,7 +116,7 @@ class FactorStore:
             exponents[number] = 0
         parts = self.split(problem, flat)
         made = replaced(problem, {number: parts[number] for number in arrays})
-        settled = FactorStore.settled(problem, flat, self.offsets, exponents)
+        settled = FactorStore.settled(problem, flat, exponents)
         if not self.is_safe and len(arrays) < self.num_factors:
             kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
             # Factors in log space have values that the store does not hold and cannot check.
@@ -119,7 +137,7 @@ class FactorStore:
     @property
     def num_factors(self) -> int:
         """The number of factors."""
-        return len(self.offsets) - 1
+        return len(self.exponents)
 
 
 STORE: Slot[FactorStore] = Slot("the values of every factor")
@@ -163,19 +181,19 @@ class Part(NamedTuple):
 
     Attributes:
         values: the entries of all of them.
-        sizes: the number of entries of each.
         exponents: the powers of two that the entries of each are multiplied by.
         is_linear: whether no factor is in log space, in which entries may be out of range.
     """
 
     values: Floats
-    sizes: Ints
     exponents: Ints
     is_linear: bool
 
 
 def _parts(problem: Problem) -> list[Part]:
     """The factors of all blocks; those of single ones together."""
+    if SINGLE.issuperset(map(type, problem.blocks)):
+        return [_tables([block.value for block in problem.blocks])]  # type: ignore[attr-defined]  # of single ones
     parts, waiting = list[Part](), list[Factor]()
     for block in problem.blocks:
         if isinstance(block, Single):
@@ -196,10 +214,9 @@ def _joined(parts: Sequence[Part]) -> Part:
     """The parts as one."""
     if len(parts) == 1:
         return parts[0]
-    none = np.zeros(0, np.int64)
     values = np.concatenate([part.values for part in parts]) if parts else np.zeros(0)
-    sizes, exponents = ([none, *(part[place] for part in parts)] for place in (1, 2))
-    return Part(values, np.concatenate(sizes), np.concatenate(exponents), all(part.is_linear for part in parts))
+    exponents = np.concatenate([np.zeros(0, np.int64), *(part.exponents for part in parts)])
+    return Part(values, exponents, all(part.is_linear for part in parts))
 
 
 def _block(block: FactorBlock, problem: Problem) -> Part | None:
@@ -212,19 +229,21 @@ def _block(block: FactorBlock, problem: Problem) -> Part | None:
         return None
     values, exponents = found
     flat = np.broadcast_to(values, (num, size)).reshape(-1)
-    return Part(flat, np.full(num, size), np.array(np.broadcast_to(exponents, num)), True)
+    return Part(flat, np.array(np.broadcast_to(exponents, num)), True)
 
 
 def _tables(factors: Sequence[Factor]) -> Part:
-    tables = [factor if type(factor) is Table else _dense(factor) for factor in factors]
-    is_linear = "log" not in {table.space for table in tables}
-    if is_linear:
-        flat = [table.flat for table in tables]
-    else:
-        flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
-    values = np.concatenate(flat) if flat else np.zeros(0)
-    sizes, exponents = ([len(one) for one in flat], [table.exponent for table in tables])
-    return Part(values, np.array(sizes, np.int64), np.array(exponents, np.int64), is_linear)
+    is_dense = TABLE.issuperset(map(type, factors))
+    tables: Sequence[Any] = factors if is_dense else [_dense(factor) for factor in factors]
+    exponents = np.fromiter(map(EXPONENT, tables), np.int64, len(tables))
+    if "log" not in set(map(SPACE, tables)):
+        return Part(np.concatenate(list(map(FLAT, tables))) if tables else np.zeros(0), exponents, True)
+    flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
+    return Part(np.concatenate(flat), exponents, False)
+
+
+SINGLE, TABLE = frozenset({Single}), frozenset({Table})
+FLAT, SPACE, EXPONENT = attrgetter("flat"), attrgetter("space"), attrgetter("exponent")
 
 
 def _is_linear(factor: Factor) -> bool:

@@ -29,6 +29,7 @@ from sepset.kernels.compiled.instructions import (
     FROM,
     KIND,
     LOOPED,
+    LOOPS,
     NUM_COPIES,
     PACK_A,
     PACK_B,
@@ -341,6 +342,31 @@ def _execute(
     return True
 
 
+@kernel(borrows=True)
+def _execute_loops(
+    w: Any,
+    bits: Any,
+    ops: Any,
+    groups: Any,
+    dirty: Any,
+    exponents: Any,
+    flags: Any,
+    spans: Any,
+    maximize: Any,
+    cancel: Any,
+    counter: Any,
+) -> None:
+    """The same for instructions that run as loops, and soon: most programs have no others."""
+    for r in range(ops.shape[0]):
+        op = ops[r]
+        due = begin(bits, op, groups, dirty, exponents, flags, spans)
+        if due == TOO_WIDE:
+            return
+        if due == DUE:
+            _product(w, op, op[DST], op[A], op[B], groups, op[FIRST], op[COUNT], maximize, counter, cancel)
+            end(w, bits, op, groups, exponents, flags, spans)
+
+
 @kernel(inline=True, inner=True)
 def begin(bits: Any, op: Any, groups: Any, dirty: Any, exponents: Any, flags: Any, spans: Any) -> int:
     """Whether an instruction is due because an operand has changed; or whether its range is too wide, which is flagged.
@@ -465,8 +491,70 @@ def run_briefly(
     reads: Any,
     out: Any,
 ) -> float:
-    """The same for a short program, while other Python threads wait."""
-    return run(
-        w, store, rows, copies, fixed, codes, old, dirty, ops, groups, exponents, flags, spans, maximize, cancel, roots,
-        reads, out,
-    )  # fmt: skip
+    """The same for a short program of loops alone, while other Python threads wait."""
+    counter = np.zeros(64, np.int64)
+    _gather(w, store, rows, copies, fixed, codes, old, dirty, counter, spans)
+    _execute_loops(w, w.view(np.int64), ops, groups, dirty, exponents, flags, spans, maximize, cancel, counter)
+    _read(w, reads, codes, out, flags)
+    return _log_total(w, exponents, roots)
+
+
+@kernel(borrows=True, inner=True)
+def has_only_loops(ops: Any) -> bool:
+    """Whether no instruction runs by panels or over packed operands."""
+    for r in range(ops.shape[0]):
+        if ops[r, KIND] != LOOPS:
+            return False
+    return True
+
+
+@kernel(inner=True)
+def run_once(
+    store: Any,
+    exponents: Any,
+    numbers: Any,
+    weights: Any,
+    num_touched: Any,
+    rows: Any,
+    copies: Any,
+    fixed: Any,
+    codes: Any,
+    ops: Any,
+    groups: Any,
+    offsets: Any,
+    sizes: Any,
+    num_inputs: Any,
+    size: Any,
+    roots: Any,
+    reads: Any,
+    out: Any,
+    cancel: Any,
+) -> tuple[float, bool]:
+    """Run a program of loops alone in a workspace that is not kept; the logarithm of the total, and whether a range was
+    too wide.
+
+    Args:
+        exponents: the power of two of each factor of the store.
+        numbers: the numbers of the factors used.
+        weights: the likelihoods, which are the inputs after the factors, one after the other.
+        offsets, sizes: of all tensors.
+        size: the floats of a workspace.
+    """
+    num, first, at = len(offsets), 1 + len(numbers), 0
+    w, counter, flags = np.empty(size), np.zeros(64, np.int64), np.zeros(3, np.int64)
+    powers, spans, dirty = np.zeros(num, np.int64), np.zeros((num, 2), np.int64), np.ones(num, np.uint8)
+    w[0] = 1.0
+    for i in range(len(numbers)):
+        powers[i + 1] = exponents[numbers[i]]
+    for t in range(first, num_inputs + 1):
+        if t < first + num_touched:
+            spans[t, 0], spans[t, 1] = LEAST_INPUT, MOST_INPUT
+        for k in range(offsets[t], offsets[t] + int(sizes[t])):
+            w[k] = 1.0
+            if t < first + num_touched:
+                w[k] = weights[at]
+                at += 1
+    _gather(w, store, rows, copies, fixed, codes, codes, dirty, counter, spans)
+    _execute_loops(w, w.view(np.int64), ops, groups, dirty, powers, flags, spans, False, cancel, counter)
+    _read(w, reads, codes, out, flags)
+    return _log_total(w, powers, roots), flags[0] != 0
