@@ -273,7 +273,8 @@ class CompletedRows:
             *flat.structure, flat.intercept, flat.slopes, groups.entries, groups.kinds, groups.begin, known.gains,
             known.variance, known.growth, _constants(known.variance), ON_SUPPORT, group, filled, log, exact, loss,
         )  # fmt: skip
-        found = cls(known, group, filled, log, exact, loss.sum(axis=0))
+        with np.errstate(over="ignore"):
+            found = cls(known, group, filled, log, exact, loss.sum(axis=0))
         lost = np.flatnonzero((found.loss > MOST_LOSS) & (log > -np.inf))
         if len(lost):
             found._repeat(coordinates, values, lost, TWOFOLD * loss[0, lost] + TWOFOLD**2 * loss[1, lost])

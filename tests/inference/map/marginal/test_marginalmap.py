@@ -7,6 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference.assignment import AssignmentTask, assign
+from sepset.inference.map.marginal import marginalmap
 from sepset.inference.map.marginal.marginalmap import MarginalMAP
 from support.blocks import in_blocks
 from support.marginal import chain, random_question, scored
@@ -91,3 +92,12 @@ def test_numbers_may_be_observed(search):
     scores = [0.3, 0.7] * (densities @ [0.6, 0.4])
     assert found.log_value == pytest.approx(np.log(scores.max()))
     assert found.assignment["a"] == int(np.argmax(scores))
+
+
+def test_sums_that_are_too_large_are_refused_before_any_query(monkeypatch):
+    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(1200)]
+    edges = [(names[p], names[i]) for i in range(3, 1200) for p in set(rng.integers(0, i, 3).tolist())]
+    net = ss.BayesNet.random(ss.DAG(names, edges))
+    monkeypatch.setattr(marginalmap, "first_codes", None)
+    with pytest.raises(ss.TooLarge):
+        ss.map_assignment(net, over=names[::10], method=ss.inference.MarginalMAP(search="local"))

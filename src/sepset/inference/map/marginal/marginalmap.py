@@ -184,6 +184,7 @@ def _start(task: AssignmentTask, scores: Scores) -> Ints:
         codes = np.asarray(task.start, np.int64)[np.searchsorted(task.wiring.free, scores.over)]
         if scores.value(codes) > -math.inf:
             return codes
+    scores.value(np.zeros(len(scores.over), np.int64))  # sums that are too large are refused before the many queries
     starts = [first_codes(scores), *_whole_best(scores)]
     values = [scores.value(codes) for codes in starts]
     return starts[int(np.argmax(values))]
