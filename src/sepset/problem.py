@@ -183,25 +183,26 @@ class Problem:
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
     @classmethod
-    def of_conditionals(cls, variables: Variables, factors: Sequence[Factor], *, start: Ints, members: Ints) -> Problem:
+    def of_conditionals(cls, variables: Variables, factors: Sequence[Factor], *, scopes: tuple[Ints, Ints]) -> Problem:
         """The problem of one conditional for each variable, in order: a factor over the parents and then itself.
 
         Args:
-            start, members: the scopes as compressed rows of positions, which are known to fit.
+            scopes: compressed rows of positions (starts and members), which are known to fit.
 
         >>> from sepset.factors.table import Table
         >>> from sepset.variables.variable import Discrete
         >>> a, b = Discrete("a"), Discrete("b")
         >>> tables = [Table([a], [0.5, 0.5]), Table([a, b], [[0.5, 0.5], [0.5, 0.5]])]
-        >>> rows = {"start": np.array([0, 1, 3]), "members": np.array([0, 0, 1])}
-        >>> Problem.of_conditionals(Variables([a, b]), tables, **rows).conditionals[1].parents
+        >>> scopes = np.array([0, 1, 3]), np.array([0, 0, 1])
+        >>> Problem.of_conditionals(Variables([a, b]), tables, scopes=scopes).conditionals[1].parents
         (0,)
         """
+        start, members = scopes
         flat, bounds = members.tolist(), start.tolist()
         rows = zip(range(len(factors)), bounds, bounds[1:], strict=False)
         groups = [ConditionalGroup(child, tuple(flat[i : j - 1]), (child,)) for child, i, j in rows]
         made = cls(variables, single_blocks(factors, start, members), conditionals=tuple(groups))
-        return fill(made, scopes=(start, members), offsets=np.arange(len(start)), _is_in_order=True)
+        return fill(made, scopes=scopes, offsets=np.arange(len(start)), _is_in_order=True)
 
     @lazy
     def kept(self) -> Kept:

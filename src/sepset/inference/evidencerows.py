@@ -132,6 +132,7 @@ class EvidenceRows:
         real_positions: the continuous variables, one column of `reals` each; NaN is missing.
 
     >>> from sepset.data.dataset import Dataset
+    >>> from sepset.variables.variable import Discrete
     >>> rows = Dataset.from_codes([Discrete("a", 2), Discrete("b", 3)], np.array([[1, -1], [0, 2], [1, -1]]))
     >>> found = EvidenceRows.of(rows, rows.variables)
     >>> found.evidence(1).codes, found.distinct()[1].tolist()

@@ -382,7 +382,7 @@ class BayesNet(NamedModel):
         start = np.zeros(len(self.cpds) + 1, np.int64)
         np.cumsum([len(cpd.scope) for cpd in self.cpds], out=start[1:])
         members = self.variables.found_places([v for cpd in self.cpds for v in cpd.scope])
-        return Problem.of_conditionals(self.variables, factors, start=start, members=members)
+        return Problem.of_conditionals(self.variables, factors, scopes=(start, members))
 
     def _sketch(self) -> Sketch:
         found = replace(self.dag._sketch(), name=self.name)

@@ -110,9 +110,9 @@ class FactorStore:
         """The problem and its store with new values for some factors, as `checked_values` returns them."""
         from sepset.inference.values import replaced
 
-        flat, exponents = self.values.copy(), self.exponents.copy()
+        flat, exponents, offsets = self.values.copy(), self.exponents.copy(), self.offsets
         for number, array in arrays.items():
-            flat[int(self.offsets[number]) : int(self.offsets[number + 1])] = array.reshape(-1)
+            flat[int(offsets[number]) : int(offsets[number + 1])] = array.reshape(-1)
             exponents[number] = 0
         parts = self.split(problem, flat)
         made = replaced(problem, {number: parts[number] for number in arrays})
