@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from sepset.cli.completion import networks, variables
+
+
+def _read_signatures_once(library: Any) -> None:
+    """Let Typer read the signature of each command once; it does so five times before any of them runs."""
+    if hasattr(library, "get_params_from_function"):
+        library.get_params_from_function = cache(library.get_params_from_function)
+
+
+_read_signatures_once(typer.main)
 
 app = typer.Typer(
     help="Probabilistic graphical models: fit them to data and query them; every answer states its guarantee.",
