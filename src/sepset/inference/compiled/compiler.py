@@ -129,15 +129,20 @@ class Compiler:
         Args:
             store, evidence: the factors and the findings, over the states of the pattern.
         """
+        if self._within is None:
+            return None
         asked = self._marginals.get(pattern, AllMarginals)
         observed, touched, states = pattern
         cards = self.planner.problem.variables.cards if states is None else states.cards
-        about = {"cards": cards, "observed": observed, "touched": touched, "states": states}
-        about |= {"reads_singles": True, "is_whole": True}
-        within, memory = self._within, self.planner.settings.memory
-        if within is None:
-            return None
-        attempt = asked.attempt = answer_greedily(store, evidence, about, within, memory)
+        about = {
+            "cards": cards,
+            "observed": observed,
+            "touched": touched,
+            "states": states,
+            "reads_singles": True,
+            "is_whole": True,
+        }
+        attempt = asked.attempt = answer_greedily(store, evidence, about, self._within, self.planner.settings.memory)
         asked.entries = attempt.entries
         if attempt.singles is None:
             return None

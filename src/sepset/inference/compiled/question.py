@@ -6,12 +6,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.logarithms import LN2
 from sepset.base.threads import NEVER
@@ -375,7 +376,7 @@ HASTY = PACE[0] + costs.NANOSECONDS_BEFORE_SEARCH, *PACE[1:], costs.ENTRIES_FOR_
 """The same for questions that are planned again after some uses: small tables get no search, large ones a shorter."""
 
 
-@cache
+@lru_cache(64)
 def limits(
     memory: int,
     *,
@@ -399,7 +400,7 @@ def limits(
     """
     limit = memory / ENTRY_BYTES
     hopeless = math.log2(max(limit, 1.0)) + pace.HOPELESS_BITS
-    return np.array([most, per_sink, limit, hopeless, free_from, effort, run, *times], np.float64)
+    return read_only(np.array([most, per_sink, limit, hopeless, free_from, effort, run, *times], np.float64))
 
 
 def compile_greedily(
