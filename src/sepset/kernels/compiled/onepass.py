@@ -245,7 +245,7 @@ def compile_greedily(
     """
     start, members, strides, places, cards = _laid_out(layout)
     numbers, hidden, last, observed, codes, touched, targets = _parts_asked(asked, len(start) - 1, len(cards))
-    num, is_all = len(hidden), asked[NUM_NUMBERS] == EVERYTHING
+    num, is_all, limit = len(hidden), asked[NUM_NUMBERS] == EVERYTHING, float(limits[LIMIT])
     place, states, group, together = _hidden_places(hidden, last, cards)
     _, _, near_start, near = scope_graph(start, members, numbers, place, together[ascending(together)], num)
     order, total, work = _order(near_start, near, states, group, limits[HOPELESS], cancel)
@@ -256,7 +256,7 @@ def compile_greedily(
     out = np.empty(SINGLES)
     out[TOTAL], out[LOG_TOTAL], out[STATE] = total, 0.0, NOT_MADE
     is_perfect = is_ordered and 2 * scope_start[num] == len(near)  # no edge was added
-    is_small = entries <= min(limits[LIMIT], max(limits[MOST], limits[PER_SINK] * _num_sinks(members, len(cards))))
+    is_small = entries <= min(limit, max(limits[MOST], limits[PER_SINK] * _num_sinks(members, len(cards))))
     if not (is_ordered and is_small and (is_perfect or _is_enough(limits, total, work))):
         return np.empty(0, np.int64), out
     positions, rank = _ranks(hidden, order, len(cards))
@@ -264,9 +264,9 @@ def compile_greedily(
     kept = np.arange(num - len(last), num)  # those that are not eliminated come last
     inputs = start, members, numbers, rank, rank[touched], ranked
     no_tree = np.empty((0, 2), np.int64)
-    traced = trace(*inputs, *cliques, kept, rank[targets], asked[NUM_READS], no_tree, 0, limits[LIMIT], cancel)
+    traced = trace(*inputs, *cliques, kept, rank[targets], asked[NUM_READS], no_tree, 0, limit, cancel)
     bounds, pool, results, steps, roots, box_start, boxes, reads, num_inputs, num_forward, _, _, _ = traced
-    if num_forward < 0 or np.sum(results) > limits[LIMIT]:
+    if num_forward < 0 or np.sum(results) > limit:
         return np.empty(0, np.int64), out
     seen, found = _findings(observed, cards)
     tensors = ranked, bounds, pool, results, steps
