@@ -26,7 +26,7 @@ from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError, ModelError
+from sepset.errors import ArgumentError, DataError, ModelError
 from sepset.factors.studentt import StudentT
 
 LARGEST = 1e153
@@ -73,6 +73,7 @@ class RegressionPrior:
         It is not a distribution until it is updated with enough rows; its mode in log variances is then the maximum
         likelihood estimate. Priors of imaginary rows start from it.
         """
+        whole("num_coefficients", num_coefficients)
         zeros = np.zeros((num_coefficients, num_coefficients))
         lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
@@ -159,6 +160,7 @@ class RegressionPrior:
         Its squared scale is $(\Lambda^{-1})_{ii}\,\Psi_{jj} / k$.
         """
         degrees = self.degrees - self.size + 1.0
+        row, coordinate = self._place("row", row, len(self.lines)), self._place("coordinate", coordinate, self.size)
         spread = float(spreads(self.root, np.eye(len(self.lines))[[row]])[0, 0])
         return StudentT(
             degrees, self.lines[row, coordinate], dispersion=self.scale[coordinate, coordinate] * spread / degrees
@@ -166,7 +168,14 @@ class RegressionPrior:
 
     def variance(self, coordinate: int = 0) -> tuple[float, float]:
         r"""The shape and the scale of the inverse gamma of $\Sigma_{jj}$: $(\nu - d + 1) / 2$ and $\Psi_{jj} / 2$."""
-        return 0.5 * (self.degrees - self.size + 1.0), 0.5 * float(self.scale[coordinate, coordinate])
+        place = self._place("coordinate", coordinate, self.size)
+        return 0.5 * (self.degrees - self.size + 1.0), 0.5 * float(self.scale[place, place])
+
+    @staticmethod
+    def _place(name: str, place: int, number: int) -> int:
+        if whole(name, place) >= number:
+            raise ArgumentError(f"{name}= is below {number}; found {place}.")
+        return place
 
     def log_marginal_likelihood(self, data: Data) -> float:
         """The log density of the child's values given the parents', with coefficients and covariance integrated out."""
