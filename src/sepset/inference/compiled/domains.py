@@ -111,6 +111,13 @@ class States:
         whole[np.ix_(*codes)] = flat.reshape([len(part) for part in codes])
         return whole.reshape(-1)
 
+    def extended(self, singles: Floats) -> Floats:
+        """The marginals of all variables over possible states, in order, extended by zeros to all states."""
+        whole = np.zeros(len(self.allowed))
+        whole[self.allowed.view(np.bool_)] = singles
+        whole.setflags(write=False)
+        return whole
+
     def entries(self, flat: Floats) -> Floats:
         """Entries in the layout of the smaller tables, in the layout of the whole store."""
         spread = np.zeros(len(self.source.values))
