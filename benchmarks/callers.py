@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from benchmarks import networks
@@ -28,10 +30,22 @@ def seconds_per_question(path: str, callers: int) -> float:
     for findings in given:
         engine.marginals(given=findings)[last]
 
+    return _shared(lambda number: engine.marginals(given=given[number % len(given)])[last], callers)
+
+
+def plain_seconds(callers: int) -> float:
+    """The same for a call of a few microseconds that only the interpreter runs: a record to JSON and back."""
+    record = {f"name{i}": [i, str(i), {"value": i / 2}] for i in range(8)}
+    return _shared(lambda _: json.loads(json.dumps(record)), callers)
+
+
+def _shared(question: Callable[[int], object], callers: int) -> float:
+    """Seconds per call of all callers together, the best of several rounds."""
+
     def ask(number: int) -> int:
         count, end = 0, time.perf_counter() + SECONDS
         while time.perf_counter() < end:
-            engine.marginals(given=given[(number + count) % len(given)])[last]
+            question(number + count)
             count += 1
         return count
 
@@ -53,8 +67,12 @@ def run(lab: Lab) -> list[Report]:
         for callers, figure in zip(CALLERS[1:], others, strict=True):
             goal = "0.9x of one caller" if name in SMALL else "the cores"
             rows.append(Comparison(f"{name}, {callers} callers", figure, {"one caller": alone}, target=goal))
+    alone, *others = (lab.ask("sepset", plain_seconds, callers) for callers in CALLERS)
+    for callers, figure in zip(CALLERS[1:], others, strict=True):
+        rows.append(Comparison(f"plain Python, {callers} callers", figure, {"one caller": alone}))
     note = (
         "Seconds per question of all callers together, every posterior with a tenth observed; each question on one "
-        "thread; on the wall clock."
+        "thread; on the wall clock. Plain Python is a small record to JSON and back, without sepset: what several "
+        "threads lose to the interpreter, which runs one of them at a time."
     )
     return [Report("Many callers of one engine", rows, note, versus="one caller / several", has_mean=False)]

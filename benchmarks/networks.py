@@ -53,6 +53,7 @@ def load(path: str) -> Any:
     return ss.read(path)
 
 
+@cache
 def on_one_thread() -> Any:
     """Clique trees on one thread; in a version that knows no other, as they are."""
     import sepset as ss

@@ -235,13 +235,19 @@ def test_what_leaves_the_range_of_floats_is_refused_and_nothing_else():
     assert ss.predict(net, {"z": [None]}, targets="x").variance("x")[0] == 1e300
 
 
-def test_a_density_that_no_digits_are_left_of_is_an_estimate():
-    """Observed numbers of 1e50 that differ by noise of 1e-6: sixty digits would be needed."""
+def test_a_density_of_numbers_sixty_digits_apart():
+    """Observed numbers of 1e50 that differ by noise of 1e-6: z = 0.392 - x gives x, and y is normal around 2.5 x."""
     x, y, z = map(ss.Real, "xyz")
     net = ss.BayesNet(
         ss.LinearGaussian(x, -1e6, covariance=1e100),
         ss.LinearGaussian(y, 1e-7, coefficients={x: 2.5}, covariance=1e-12, given=x),
         ss.LinearGaussian(z, 0.392, coefficients={x: -1.0}, covariance=0.0, given=x),
     )
-    found = ss.log_probability(net, given={"z": 1.6926533508358682e50, "y": -4.2316333770896704e50})
-    assert found.guarantees["log_partition"] is ss.Guarantee.ESTIMATE
+    given = {"z": 1.6926533508358682e50, "y": -4.2316333770896704e50}
+    source = Fraction(0.392) - Fraction(given["z"])
+    off = [source + 10**6, Fraction(given["y"]) - Fraction(1e-7) - Fraction(5, 2) * source]
+    squares = [away**2 / Fraction(v) for away, v in zip(off, (1e100, 1e-12), strict=True)]
+    expected = -0.5 * (2 * math.log(2 * math.pi) + math.log(1e100) + math.log(1e-12) + float(sum(squares)))
+    found = ss.log_probability(net, given=given)
+    assert float(found) == pytest.approx(expected, rel=CLOSE)
+    assert found.guarantees["log_partition"] is ss.Guarantee.EXACT

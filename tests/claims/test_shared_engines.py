@@ -133,6 +133,7 @@ def test_a_long_run_hears_of_an_interruption(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(costs, "WORK_OF_A_FIRST_RUN", -1)
     monkeypatch.setattr(costs, "WORK_OF_A_SHORT_RUN", -1)
     monkeypatch.setattr(costs, "WORK_UNDIVIDED", -1)
     monkeypatch.setattr(costs, "WORK_UNINTERRUPTED", -1)

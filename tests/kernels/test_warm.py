@@ -37,7 +37,8 @@ def test_questions_need_no_other_signatures():
         ss.fit(ss.DAG.parse("a -> b"), {"a": [0, 1, None], "b": [0, None, 1]}, ss.EM(ss.BDeu(1)))
         from sepset.inference import costs
         from sepset.inference.compiled import dense
-        costs.NANOSECONDS_FOR_THREADS, costs.WORK_OF_A_SHORT_RUN, costs.WORK_UNDIVIDED = 0.0, -1, -1
+        costs.NANOSECONDS_FOR_THREADS, costs.WORK_OF_A_FIRST_RUN = 0.0, -1
+        costs.WORK_OF_A_SHORT_RUN, costs.WORK_UNDIVIDED = -1, -1
         dense.is_ready = lambda: True
         a, b = ss.Discrete("a", 20), ss.Discrete("b", 20)
         pair = ss.MarkovNet(ss.Table([a, b], [[1.0] * 20] * 20), ss.Table(b, [1.0] * 20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -91,14 +92,64 @@ def cancelling_lines(rng: np.random.Generator, num: int, *, most: float = 1e12) 
     return lines
 
 
+def far_lines(rng: np.random.Generator, num: int) -> list[Line]:
+    """Variances from 1e-300 to 1e300, slopes from 1e-150 to 1e150, offsets from 1e-50 to 1e50; copies and zeros among
+    them."""
+    lines = []
+    for place in range(num):
+        parents = tuple(p for p in range(place) if rng.random() < 0.6)
+        wide = rng.normal(size=len(parents)) * 10.0 ** rng.uniform(-150, 150, len(parents))
+        plain = rng.choice([1.0, -1.0, 2.5, 0.1, 1e-8, 1e8], len(parents))
+        weights = np.where(rng.random(len(parents)) < 0.2, wide, plain)
+        far, near = float(10.0 ** rng.uniform(-300, 300)), float(10.0 ** rng.uniform(-12, 6))
+        noise = float(rng.choice([0.0, 1e-300, 1e-12, 1.0, 1e100, 1e300, near, far]))
+        offset = float(rng.choice([0.0, 1.0, -1e6, rng.normal() * 10.0 ** rng.uniform(-50, 50)]))
+        lines.append(Line(parents, tuple(weights.tolist()), offset, noise))
+    return lines
+
+
+def square_root(number: Fraction) -> Fraction:
+    """The square root of a fraction of any size, to about 60 digits."""
+    if number <= 0:
+        return Fraction(0)
+    top, bottom = number.numerator, number.denominator
+    shift = max(0, 400 - top.bit_length() + bottom.bit_length())
+    shift += shift % 2
+    return Fraction(math.isqrt((top << shift) // bottom), 1 << (shift // 2))
+
+
+BEYOND_FLOATS = Fraction(2) ** -1000
+
+
+def apart(value: float, exact: Fraction, scale: Fraction) -> float:
+    """The difference of an answer from the exact one, relative to a scale; none if it is beyond the range of floats."""
+    away = abs(Fraction(value) - exact)
+    if away <= BEYOND_FLOATS:
+        return 0.0
+    ratio = math.inf if not scale else away / scale
+    return math.inf if ratio > 1 else float(ratio)
+
+
+def error_of(joint: Joint, place: int, mean: float, variance: float) -> float:
+    """How far a mean is off relative to itself or its deviation, or a variance relative to itself."""
+    center, spread = joint.mean[place], joint.covariance[place][place]
+    return max(apart(mean, center, max(abs(center), square_root(spread))), apart(variance, spread, spread))
+
+
 def random_findings(rng: np.random.Generator, joint: Joint, most: int) -> dict[int, float]:
-    """Values of some numbers, each within a few deviations of what was to be expected after the others."""
+    """Values of some numbers, each within a few deviations of what was to be expected after the others.
+
+    None is so far from it, by rounding alone, that its log density is beyond the range of floats.
+    """
     found: dict[int, float] = {}
     num = int(rng.integers(0, min(most + 1, len(joint.mean))))
     for place in rng.choice(len(joint.mean), size=num, replace=False).tolist():
         if joint.covariance[place][place] > 0:
-            value = float(joint.mean[place]) + float(rng.normal()) * math.sqrt(joint.covariance[place][place])
-            found[place], joint = value, joint.given(place, value)
+            score, deviation = float(rng.normal()), square_root(joint.covariance[place][place])
+            with contextlib.suppress(OverflowError):
+                value = float(joint.mean[place]) + score * float(deviation)
+                joint = joint.given(place, value)
+                found[place] = value
     return found
 
 

@@ -329,23 +329,16 @@ class TakesNames:
 
 
 def _translate_methods(cls: type) -> None:
-    for base in [base for base in cls.__mro__ if base is cls or _is_mixed_in(base)]:
-        for name, member in list(vars(base).items()):
-            if not name.startswith("_") and (base is cls or _member(cls, name) is member):
-                _translate(cls, name, member)
-
-
-def _is_mixed_in(base: type) -> bool:
-    """Whether a base is a class of ours whose methods were not translated where it was defined."""
-    return base.__module__.startswith("sepset.") and not issubclass(base, TakesNames)
-
-
-def _member(cls: type, name: str) -> Any:
-    return next(vars(base)[name] for base in cls.__mro__ if name in vars(base))
+    """Translate the methods of a class, and of those of its bases that are ours and not translated on their own."""
+    for base in cls.__mro__:
+        if base is cls or (base.__module__.startswith("sepset.") and not issubclass(base, TakesNames)):
+            for name, member in list(vars(base).items()):
+                if not name.startswith("_") and not getattr(base, "_is_protocol", False):
+                    _translate(base, name, member)
 
 
 def _translate(cls: type, name: str, member: Any) -> None:
-    """Translate a method of a class; what is none stays as it is."""
+    """Translate a method of a class; other members stay as they are."""
     kind = type(member) if isinstance(member, classmethod | staticmethod) else None
     function = member.__func__ if kind else member
     is_method = inspect.isfunction(function) and not hasattr(function, "__wrapped__")
@@ -433,8 +426,10 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
 def explained(
     error: Exception, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> SepsetError | None:
-    """What was wrong with a call that ended in an error of Python's own: a mistaken argument, or more than the memory
-    holds; None if the arguments fit."""
+    """The reason why a call ended in an error of Python's own: a mistaken argument, or too little memory.
+
+    None if the arguments fit.
+    """
     if isinstance(error, SepsetError):
         return None
     if isinstance(error, MemoryError):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import one_of, whole
+from sepset.base.checks import below, one_of, whole
 from sepset.base.display import Shown, Tabulated
 from sepset.base.foreign import often
 from sepset.base.frames import frame
@@ -19,7 +19,7 @@ from sepset.base.text import joined
 from sepset.cpds.counts import column, decode, num_rows_of
 from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
-from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
 from sepset.factors.decomposition import Concave, Decomposition, defined_last
 from sepset.factors.labels import MOST_SHOWN, conditional, cut, name_of
@@ -248,9 +248,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def describe(self, place: int) -> str:
         """The parents' states at a flat position, for messages."""
-        if whole("place", place) >= (number := num_entries(self.parents)):
-            raise ArgumentError(f"place= is below the number of joint states of the parents, {number}; found {place}.")
-        codes = decode(np.array([place]), self.parents)
+        codes = decode(np.array([below("place", place, num_entries(self.parents))]), self.parents)
         states = joined((f"{v.name}={v.states[int(codes[v][0])]!r}" for v in self.parents), limit=6)
         return f"({states})"
 

@@ -9,13 +9,12 @@ from dataclasses import KW_ONLY, dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
-from sepset.base.checks import whole
+from sepset.base.checks import below
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.errors import ArgumentError
 from sepset.variables.variable import VariableLike
 
 SHOWN = 20
@@ -82,16 +81,11 @@ class MissingPatternsResult(Report):
 
     def observed_names(self, pattern: int) -> tuple[str, ...]:
         """The columns that a pattern observes."""
-        return tuple(itertools.compress(self.names, self.observed[self._number(pattern)]))
+        return tuple(itertools.compress(self.names, self.observed[below("pattern", pattern, len(self.observed))]))
 
     def rows(self, pattern: int) -> Ints:
         """The positions of the rows with a pattern."""
-        return np.flatnonzero(self.which == self._number(pattern))
-
-    def _number(self, pattern: int) -> int:
-        if whole("pattern", pattern) >= len(self.observed):
-            raise ArgumentError(f"pattern= is below the number of patterns, {len(self.observed)}; found {pattern}.")
-        return pattern
+        return np.flatnonzero(self.which == below("pattern", pattern, len(self.observed)))
 
     def __repr__(self) -> str:
         total = int(self.num_rows.sum())

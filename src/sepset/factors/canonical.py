@@ -92,7 +92,8 @@ def _factored(unit: Floats) -> tuple[Floats, Bools]:
 
 def symmetric(matrices: Floats) -> Floats:
     """The symmetric part of each matrix."""
-    return np.asarray(0.5 * (matrices + np.swapaxes(matrices, -1, -2)))
+    halves = 0.5 * matrices
+    return np.asarray(halves + np.swapaxes(halves, -1, -2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -113,6 +113,10 @@ WORK_OF_A_SHORT_RUN = 60_000
 """Multiplications (about 50 microseconds) up to which other threads wait for a run: to get the GIL back from one of
 them takes as long."""
 
+WORK_OF_A_FIRST_RUN = 200_000
+"""Multiplications (about 100 microseconds) up to which a program runs in the call that compiles it, by loops alone: so
+short, steps by panels gain less than a second call costs."""
+
 WORK_UNDIVIDED = 1_000_000
 """Multiplications up to which a run has no steps that are worth several threads."""
 

@@ -76,7 +76,11 @@ class _Reader:
 
     def _drawing(self) -> Drawing:
         tables = {name: [property_item("table", texts)] for name, texts in self.tabled.items() if texts}
-        nodes = {name: property_item("variable", self.drawn[name], tables.get(name, ())) for name in self.variables}
+        nodes = {
+            name: property_item("variable", texts, tables.get(name, ()))
+            for name, texts in self.drawn.items()
+            if texts or name in tables
+        }
         return property_drawing(property_item("network", self.about), nodes)
 
     def _network(self) -> None:

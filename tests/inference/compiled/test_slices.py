@@ -23,7 +23,7 @@ def _sliced(request, monkeypatch):
     monkeypatch.setattr(costs, "ENTRIES_FOR_FREE_AXES", request.param[0])
     monkeypatch.setattr(costs, "ENTRIES_FOR_SHARED_PLACES", request.param[1])
     monkeypatch.setattr(costs, "ENTRIES_WITH_SHARED_PLACES", 1)
-    for name in ("FACTORS_AT_ONCE", "WORK_OF_A_SHORT_RUN", "WORK_UNDIVIDED"):
+    for name in ("FACTORS_AT_ONCE", "WORK_OF_A_FIRST_RUN", "WORK_OF_A_SHORT_RUN", "WORK_UNDIVIDED"):
         monkeypatch.setattr(costs, name, -1)
     for name in ("NANOSECONDS_PER_PRODUCT", "NANOSECONDS_PER_ENTRY", "NANOSECONDS_FOR_THREADS"):
         monkeypatch.setattr(costs, name, 0.0)

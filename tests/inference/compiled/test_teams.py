@@ -21,6 +21,7 @@ from support.tolerances import CLOSE
 def every_step_is_large(monkeypatch):
     load()
     monkeypatch.setattr(costs, "NANOSECONDS_FOR_THREADS", 0.0)
+    monkeypatch.setattr(costs, "WORK_OF_A_FIRST_RUN", -1)
     monkeypatch.setattr(costs, "WORK_OF_A_SHORT_RUN", -1)
     monkeypatch.setattr(costs, "WORK_UNDIVIDED", -1)
     monkeypatch.setattr(dense, "is_ready", lambda: True)

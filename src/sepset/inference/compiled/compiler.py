@@ -167,7 +167,7 @@ class Compiler:
             effort=costs.FIRST_ORDER_PASSES,
             times=HASTY,
             free_from=costs.ENTRIES_FOR_FREE_AXES,
-            run=min(costs.WORK_OF_A_SHORT_RUN, costs.ENTRIES_BEFORE_TREE_SEARCH / 3.0),
+            run=min(costs.WORK_OF_A_FIRST_RUN, costs.ENTRIES_BEFORE_TREE_SEARCH),
         )
 
     def all_marginals(

@@ -57,7 +57,7 @@ class States:
     def _tables(self) -> tuple[Ints, Ints, Ints]:
         from sepset.kernels.compiled.sparse import allowed_cells
 
-        return allowed_cells(*self.source.rows, self.source.offsets, self.first, self.allowed)
+        return allowed_cells(*self.source.rows, self.source.layout.offsets, self.first, self.allowed)
 
     @property
     def cells(self) -> Ints:
@@ -110,6 +110,13 @@ class States:
         whole = np.full([int(self.first[v + 1] - self.first[v]) for v in positions], zero)
         whole[np.ix_(*codes)] = flat.reshape([len(part) for part in codes])
         return whole.reshape(-1)
+
+    def extended(self, singles: Floats) -> Floats:
+        """The marginals of all variables over possible states, in order, extended by zeros to all states."""
+        whole = np.zeros(len(self.allowed))
+        whole[self.allowed.view(np.bool_)] = singles
+        whole.setflags(write=False)
+        return whole
 
     def entries(self, flat: Floats) -> Floats:
         """Entries in the layout of the smaller tables, in the layout of the whole store."""
@@ -289,7 +296,7 @@ def _left(store: FactorStore, first: Ints, allowed: Bytes, queue: Ints) -> State
     from sepset.kernels.compiled.sparse import forbid_states
 
     homes = _homes(store, len(first) - 1)
-    possible = forbid_states(*store.rows, store.offsets, store.values, first, allowed, *homes, queue)
+    possible = forbid_states(*store.rows, store.layout.offsets, store.values, first, allowed, *homes, queue)
     return States(first, allowed, store) if possible else None
 
 

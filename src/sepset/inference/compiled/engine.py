@@ -106,10 +106,8 @@ class TableEngine:
         made = self.compiler.answered(pattern, values.store, found)
         if made is None or made.singles is None:
             return None
-        spread = None if pattern.states is None or made.question is None else made.question.spread
-        if spread is None:
-            return Table._reader(self._scopes, made.singles, self._places), made.log_partition
-        return Table._reader(self._scopes, spread.read(made.singles), spread.places), made.log_partition
+        singles = made.singles if pattern.states is None else pattern.states.extended(made.singles)
+        return Table._reader(self._scopes, singles, self._places), made.log_partition
 
     @lazy
     def _places(self) -> Sequence[slice]:

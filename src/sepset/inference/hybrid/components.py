@@ -21,6 +21,7 @@ from sepset.base.lazy import lazy
 from sepset.inference import costs
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, Groups, Spread
 from sepset.inference.hybrid.coordinates import Coordinate, Coordinates
+from sepset.inference.hybrid.precision import sharpened
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,8 @@ class Component:
         step = max(1, costs.GAIN_ENTRIES_AT_ONCE * self.num_states // max(1, self.size))
         for first in range(0, self.num_states, step):
             part = slice(first, min(first + step, self.num_states))
-            yield part, Spread.of(self.coordinates, self._groups(np.arange(part.start, part.stop)))
+            found = Spread.of(self.coordinates, self._groups(np.arange(part.start, part.stop)))
+            yield part, sharpened(self.coordinates, found)
 
     def _groups(self, states: Ints) -> Groups:
         found, missing = (np.tile(self.kinds == kind, (len(states), 1)) for kind in (FOUND, MISSING))

@@ -99,6 +99,10 @@ class Spread:
         gains: $F D f / \alpha$ for each group and coordinate.
         variance: $\alpha$ for each group and coordinate.
         growth: by how much sums that cancel have increased relative errors in each group.
+        away: for each missing value its variance when it came in, and the square of the rounding error of its row of
+            $F D^{1/2}$, in a second row.
+        unsure: the square of the relative rounding error of $\alpha^{1/2}$ for each group and coordinate.
+        errors: the relative error of each group that was looked into (`precision`); NaN for others.
     """
 
     groups: Groups
@@ -107,6 +111,9 @@ class Spread:
     gains: Floats = field(repr=False)
     variance: Floats = field(repr=False)
     growth: Floats = field(repr=False)
+    away: Floats = field(repr=False)
+    unsure: Floats = field(repr=False)
+    errors: Floats = field(repr=False)
 
     @classmethod
     def of(cls, coordinates: Coordinates, groups: Groups) -> Spread:
@@ -118,17 +125,24 @@ class Spread:
 
         sizes = _sizes(groups)
         loadings, noise, gains = (np.zeros(size) for size in sizes)
-        variance, growth, flat = np.zeros(groups.entries.shape), np.ones(len(groups.kinds)), coordinates.flat
+        (variance, unsure), growth = np.zeros((2, *groups.entries.shape)), np.ones(len(groups.kinds))
+        away, flat = np.zeros((2, sizes[1])), coordinates.flat
         spread(
             *flat.structure, flat.slopes, flat.variance, groups.entries, groups.kinds, groups.begin, groups.square,
-            loadings, noise, gains, variance, growth,
+            loadings, noise, gains, variance, growth, away, unsure,
         )  # fmt: skip
-        found = cls(groups, loadings, noise, gains, variance, growth)
+        none = np.full(len(growth), np.nan)
+        found = cls(groups, loadings, noise, gains, variance, growth, away, unsure, none)
         lost = np.flatnonzero(growth > MOST_GROWTH)
         return found._with(TwofoldSpread.of(coordinates, groups, lost), lost) if len(lost) else found
 
     def _with(self, twofold: TwofoldSpread, which: Ints) -> Spread:
         """The same with some groups from twofold precision."""
+        self.write(twofold, which)
+        return replace(self, growth=np.where(self.growth > MOST_GROWTH, 1.0 + TWOFOLD * self.growth, self.growth))
+
+    def write(self, twofold: TwofoldSpread, which: Ints) -> None:
+        """Write some groups over by those from twofold precision."""
         groups, own = self.groups, twofold.groups
         for i, g in enumerate(which.tolist()):
             self.loadings[groups.square[g] : groups.square[g + 1]] = twofold.loadings[
@@ -138,7 +152,6 @@ class Spread:
             at, end, inside = (b * groups.kinds.shape[1] for b in (groups.begin[g], groups.begin[g + 1], own.begin[i]))
             self.gains[at:end] = twofold.gains[0, inside : inside + end - at]
         self.variance[which] = twofold.variance[0]
-        return replace(self, growth=np.where(self.growth > MOST_GROWTH, 1.0 + TWOFOLD * self.growth, self.growth))
 
     @lazy
     def log_peaks(self) -> tuple[Floats, Ints]:
@@ -160,7 +173,7 @@ class Spread:
             column = np.arange(len(self.loadings)) - np.repeat(starts, width)
             noise = self.noise[np.repeat(groups.begin[groups.missing[0]], width) + column]
             with np.errstate(over="ignore", invalid="ignore"):
-                found[groups.missing] = np.add.reduceat(self.loadings**2 * noise, starts)
+                found[groups.missing] = np.add.reduceat(self.loadings * noise * self.loadings, starts)
         return found
 
     def variances_of(self, coordinate: int, group: Ints) -> Floats:
@@ -279,6 +292,11 @@ class CompletedRows:
         if len(lost):
             found._repeat(coordinates, values, lost, TWOFOLD * loss[0, lost] + TWOFOLD**2 * loss[1, lost])
         return found
+
+    @property
+    def errors(self) -> Floats:
+        """The relative error of the loadings of each row, if they were looked into; otherwise NaN."""
+        return np.asarray(self.spread.errors[self.group])
 
     def _repeat(self, coordinates: Coordinates, values: Floats, lost: Ints, loss: Floats) -> None:
         """Compute some rows again in twofold precision, unless that leaves the range of floats."""

@@ -19,6 +19,10 @@ from sepset.base.logarithms import LOG_2PI
 from sepset.factors.canonical import EPS
 from sepset.inference.hybrid.components import Component
 from sepset.inference.hybrid.conditioning import MISSING, CompletedRows, Spread, require_range
+from sepset.inference.hybrid.precision import SharpRows
+
+SMALL = 1e-200
+"""Noise below this or above its inverse is divided among both factors of a product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,7 @@ class Posterior:
         log_density: the log density of the observed numbers in each state.
         exact: the number of observed values that follow without noise from others, in each state.
         loss: a bound of the rounding error of the log density in each state.
+        error: the relative error of moments and log density in each state that was looked into; NaN elsewhere.
 
     Reference: Bierman (1977); Koller & Friedman theorem 7.4.
     Guarantee: exact; small noise keeps its digits.
@@ -42,6 +47,7 @@ class Posterior:
     log_density: Floats = field(repr=False)
     exact: Ints = field(repr=False)
     loss: Floats = field(repr=False)
+    error: Floats = field(repr=False)
 
     @classmethod
     def of(cls, component: Component, values: Mapping[int, float]) -> Posterior:
@@ -51,14 +57,15 @@ class Posterior:
         """
         known = np.array([values.get(i, np.nan) for i in component.places.tolist()])
         rows = np.tile(known, (component.num_states, 1))
-        (logs, loss), exact = np.empty((2, len(rows))), np.empty(len(rows), np.int64)
+        (logs, loss, error), exact = np.empty((3, len(rows))), np.empty(len(rows), np.int64)
         for part, spread in component.spreads():
             group = np.arange(part.stop - part.start)
-            done = CompletedRows.given(component.coordinates, spread, rows[part], group)
+            found = CompletedRows.given(component.coordinates, spread, rows[part], group)
+            done = SharpRows.of(component.coordinates, found, rows[part])
             rows[part], logs[part], exact[part] = done.values, done.log_density, done.exact
-            loss[part] = done.loss
+            loss[part], error[part] = done.loss, done.error
         _check_range(component, rows, logs)
-        return cls(component, rows, logs, exact, loss)
+        return cls(component, rows, logs, exact, loss, error)
 
     @lazy
     def _row(self) -> dict[int, int]:
@@ -80,7 +87,8 @@ class Posterior:
         for part, spread in self.component.spreads():
             F, D = _loadings(spread, rows)
             with np.errstate(over="ignore", invalid="ignore"):
-                found[part] = (F * D[:, None, :]) @ F.swapaxes(1, 2)
+                left, right = _weighed(F, D)
+                found[part] = left @ right.swapaxes(1, 2)
         require_range(found)
         return found
 
@@ -92,7 +100,7 @@ class Posterior:
         for part, spread in self.component.spreads():
             F, D = _loadings(spread, list(range(size)))
             with np.errstate(over="ignore", invalid="ignore"):
-                found[part] = (F**2 @ D[:, :, None])[:, :, 0]
+                found[part] = (F * D[:, None, :] * F).sum(axis=2)
         return found
 
     def single(self, coordinate: int) -> tuple[Floats, Floats]:
@@ -138,6 +146,14 @@ def _loadings(spread: Spread, rows: list[int]) -> tuple[Floats, Floats]:
     num = len(spread.groups.kinds)
     size = int(spread.groups.begin[-1]) // max(1, num)
     return spread.loadings.reshape(num, size, size)[:, rows], spread.noise.reshape(num, size)
+
+
+def _weighed(F: Floats, D: Floats) -> tuple[Floats, Floats]:
+    r"""Two matrices whose product is $F D F^\top$; each has half of the noise if products may leave the range."""
+    if D.min(initial=1.0, where=D > 0) > SMALL and D.max(initial=1.0) < 1.0 / SMALL:
+        return F * D[:, None, :], F
+    half = np.ldexp(1.0, np.frexp(D)[1] // 2)  # a power of two: nothing rounds
+    return F * (D / half)[:, None, :], F * half[:, None, :]
 
 
 def _peaks(F: Floats, D: Floats) -> tuple[Floats, Ints]:

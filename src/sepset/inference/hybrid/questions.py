@@ -144,9 +144,14 @@ class RegressionQuestions:
         r"""A bound of the relative loss of digits if the same question is eliminated in canonical form.
 
         Pivots are differences of the diagonal of $K$ and what is left, $1 / \Sigma_{ii}$, so that digits are lost in
-        proportion to $K_{ii} \Sigma_{ii}$.
+        proportion to $K_{ii} \Sigma_{ii}$; those of log densities, to the squares that cancel in them.
         """
-        return max(map(canonical_loss, self._layout(self._reals(targets), evidence)), default=0.0)
+        found = self._found(evidence)
+        return max((canonical_loss(part, found) for part in self._layout(self._reals(targets), evidence)), default=0.0)
+
+    def _found(self, evidence: Evidence) -> dict[int, float]:
+        """The observed numbers, by coordinate."""
+        return dict(zip(self._own(sorted(evidence.reals)).tolist(), _values(evidence), strict=True))
 
     def _reals(self, positions: Sequence[int]) -> tuple[int, ...]:
         return tuple(v for v in positions if v in self.coordinates.families)
@@ -174,8 +179,7 @@ class RegressionQuestions:
 
         def make() -> Situation:
             _check_size(layout)
-            given = zip(self._own(sorted(evidence.reals)).tolist(), _values(evidence), strict=True)
-            values = dict(given)
+            values = self._found(evidence)
             posteriors = tuple(Posterior.of(part, values) for part in layout)
             weights = [Weights(p.component.by, p.log_density, p.exact) for p in posteriors]
             return Situation(posteriors, self._contexts(evidence, weights))

@@ -13,11 +13,15 @@ relative to a small share of their prior size. A regression without noise must h
 part in have an unknown multiplier and are left out, and so is the third equation. The rounding errors of the log
 densities, which the sweep bounds in every context (`conditioning`), count with the probability of the context.
 
+A small residual does not mean a small error. In contexts whose errors were looked into (`precision`), what is left of
+the error itself is the residual.
+
 Reference: Oettli & Prager (1964); Higham (2002), Accuracy and stability of numerical algorithms, section 7.2.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,12 +52,19 @@ def residual(posterior: Posterior, targets: Ints, log_shares: Floats) -> float:
         targets: coordinates of the problem whose covariances were asked for.
         log_shares: the log probability of each joint state of the contexts.
     """
-    component = posterior.component
     states = np.argsort(-log_shares, kind="stable")[:MOST_STATES]
     states = np.sort(states[log_shares[states] > -np.inf])
+    known = float(np.fmax.reduce(posterior.error[states], initial=0.0))
+    states = states[np.isnan(posterior.error[states])]
+    return max(known, _rounding(posterior, log_shares), _backward(posterior, targets, states) if len(states) else 0.0)
+
+
+def _backward(posterior: Posterior, targets: Ints, states: Ints) -> float:
+    """The largest relative residual of the equations in some contexts."""
+    component = posterior.component
     signs = np.where(np.isin(component.hidden, targets), 1.0 - 2.0 * (np.arange(len(component.hidden)) % 2), 0.0)
     equations = Equations(component, states)
-    own = max(_rounding(posterior, log_shares), equations.log_density(posterior, states))
+    own = equations.log_density(posterior, states)
     if not len(component.hidden):
         return own
     values, products = posterior.values[states], posterior.products(states, signs)
@@ -78,12 +89,18 @@ def _rounding(posterior: Posterior, log_shares: Floats) -> float:
     return min(1.0, float((np.exp(log_shares[live]) * error).sum()))
 
 
-def canonical_loss(component: Component) -> float:
-    r"""A bound of the relative loss of digits in canonical form: $\epsilon \max_i K_{ii} \Sigma_{ii}$.
+def canonical_loss(component: Component, found: Mapping[int, float]) -> float:
+    r"""A bound of the loss of digits in canonical form: $\epsilon \max_i K_{ii} \Sigma_{ii}$, or that of a log density.
 
-    It is taken in the first of the contexts; deviations are bounded by sums of absolute values.
+    It is taken in the first of the contexts; deviations are bounded by sums of absolute values. Log densities are sums
+    of squares such as $x^2 / c$ and $a^2 / c$, of which only $(x - a)^2 / c$ is left.
+
+    Args:
+        found: the observed numbers, by coordinate of the whole problem.
     """
-    return Equations(component, np.zeros(1, np.int64)).canonical_loss() if len(component.hidden) else 0.0
+    equations = Equations(component, np.zeros(1, np.int64))
+    known = np.array([found.get(i, 0.0) for i in component.places.tolist()])
+    return max(equations.canonical_loss() if len(component.hidden) else 0.0, equations.log_loss(known))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +177,14 @@ class Equations:
             products = precision * self._accumulated(own, self._is_used) ** 2
         worst = np.max(products[:, self._is_hidden], initial=0.0)
         return float(EPS * worst) if np.isfinite(worst) else np.inf
+
+    @np.errstate(divide="ignore", over="ignore", invalid="ignore")
+    def log_loss(self, found: Floats) -> float:
+        r"""$\epsilon$ times the sum of the squares that a log density in canonical form is made of."""
+        sizes = self.magnitudes(np.where(self._is_hidden, 0.0, found)[None])
+        terms = (sizes + np.abs(self._own[0]) + self._fitted(sizes)[1]) ** 2 / self._own[1]
+        total = float(EPS * terms[:, self._is_used].sum())
+        return total if np.isfinite(total) else np.inf
 
     def _accumulated(self, sizes: Floats, where: Bools) -> Floats:
         """For each coordinate its own size and those of its parents times their slopes, parents first."""

@@ -29,7 +29,6 @@ from sepset.kernels.compiled.instructions import (
     FROM,
     KIND,
     LOOPED,
-    LOOPS,
     NUM_COPIES,
     PACK_A,
     PACK_B,
@@ -356,7 +355,7 @@ def _execute_loops(
     cancel: Any,
     counter: Any,
 ) -> None:
-    """The same for instructions that run as loops, and soon: most programs have no others."""
+    """The same as loops over the tensors as they are, and soon: most programs have no other instructions."""
     for r in range(ops.shape[0]):
         op = ops[r]
         due = begin(bits, op, groups, dirty, exponents, flags, spans)
@@ -499,15 +498,6 @@ def run_briefly(
     return _log_total(w, exponents, roots)
 
 
-@kernel(borrows=True, inner=True)
-def has_only_loops(ops: Any) -> bool:
-    """Whether no instruction runs by panels or over packed operands."""
-    for r in range(ops.shape[0]):
-        if ops[r, KIND] != LOOPS:
-            return False
-    return True
-
-
 @kernel(inner=True)
 def run_once(
     store: Any,
@@ -530,8 +520,8 @@ def run_once(
     out: Any,
     cancel: Any,
 ) -> tuple[float, bool]:
-    """Run a program of loops alone in a workspace that is not kept; the logarithm of the total, and whether a range was
-    too wide.
+    """Run a program, all of it as loops, in a workspace that is not kept; the logarithm of the total, and whether a
+    range was too wide.
 
     Args:
         exponents: the power of two of each factor of the store.

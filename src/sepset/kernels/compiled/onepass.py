@@ -13,7 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int32s, Ints
 from sepset.kernels.compiled.axes import axis_strides
-from sepset.kernels.compiled.contraction import has_only_loops, run_once
+from sepset.kernels.compiled.contraction import run_once
 from sepset.kernels.compiled.layout import assemble
 from sepset.kernels.compiled.planning import eliminate, maximal_cliques, scope_graph
 from sepset.kernels.compiled.sorting import ascending
@@ -241,7 +241,7 @@ def compile_greedily(
 
     Returns its parts, as `_packed` writes them: the states by rank, and the sizes of all tensors; the order and the
     cliques; the contraction, as `trace` returns it, and what `assemble` returns; then the other numbers of both.
-    And its answer, if its program is short and of loops alone: the marginals of all variables, by position.
+    And its answer, if its program is short: the marginals of all variables, by position.
     """
     start, members, strides, places, cards = _laid_out(layout)
     numbers, hidden, last, observed, codes, touched, targets = _parts_asked(asked, len(start) - 1, len(cards))
@@ -278,7 +278,7 @@ def compile_greedily(
     planned = positions, targets.copy(), *cliques, bounds, pool, steps.ravel(), roots, box_start, boxes, reads
     laid = ops.ravel(), groups.ravel(), offsets, rows.ravel(), copies.ravel(), fixed.ravel(), ends.ravel(), read.ravel()
     parts = _packed((ranked, results, np.array([products])), (*planned, *laid), (num_inputs, num_forward, size))
-    if not is_all or products > limits[RUN] or not has_only_loops(ops):
+    if not is_all or products > limits[RUN]:
         out[STATE] = MADE
         return parts, out
     rest = rows, copies, fixed, codes, ops, groups, offsets, results, num_inputs, size, ends

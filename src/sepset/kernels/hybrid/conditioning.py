@@ -21,6 +21,9 @@ FOUND, MISSING = 1, 2
 UNIT = 2.0**-53
 """The relative rounding of one operation."""
 
+SPREAD = (4.0 * UNIT) ** 2
+"""The square of the relative rounding of a row of loadings in one update."""
+
 TINY = 2.0**-960
 """A quotient below this may have lost digits, and is not used."""
 
@@ -57,6 +60,8 @@ def spread(
     gains: Floats,
     total: Floats,
     growth: Floats,
+    away: Floats,
+    unsure: Floats,
 ) -> None:
     """Fill the loadings (initially zero) and noise of each group's missing values given the observed ones, and gains.
 
@@ -64,6 +69,9 @@ def spread(
         gains: for each group and coordinate, the change of the missing values per unit of difference; initially zero.
         total: for each group and coordinate, the variance of that difference.
         growth: for each group, one at first: by how much sums that cancel have increased relative errors.
+        away: for each missing value its variance when it came in, and the square of the rounding error of its row.
+        unsure: for each group and coordinate, the square of the relative rounding error of the difference's deviation;
+            initially zero.
     """
     num_groups, size = entries.shape
     slot, f, terms, pull = np.empty(size, np.int64), np.empty(size), np.empty(size), np.empty(size)
@@ -71,30 +79,21 @@ def spread(
     for g in range(num_groups):
         used, width = 0, begin[g + 1] - begin[g]
         F, D = loadings[square[g] : square[g + 1]], noise[begin[g] : begin[g + 1]]
+        wide, off = away[0, begin[g] : begin[g + 1]], away[1, begin[g] : begin[g + 1]]
         for i in range(size):
             slot[i] = -1
             total[g, i] = variance[first[i] + entries[g, i]]
             if kinds[g, i] == 0:
                 continue
-            f[:used] = 0.0
-            terms[:used] = 0.0
             count = start[i + 1] - start[i]
-            own = slope_first[i] + entries[g, i] * count
-            for k in range(count):
-                row = slot[above[start[i] + k]]
-                if row >= 0:
-                    for c in range(used):
-                        term = slopes[own + k] * F[row * width + c]
-                        f[c] += term
-                        terms[c] += abs(term)
-            for c in range(used):
-                if abs(f[c]) <= ROUNDING * count * terms[c]:
-                    f[c] = 0.0
-                else:
-                    growth[g] = max(growth[g], terms[c] / abs(f[c]))
+            own, parents = slope_first[i] + entries[g, i] * count, above[start[i] : start[i + 1]]
+            lost, grown = _load(F, slopes[own : own + count], parents, slot, wide, off, used, width, f, terms)
+            growth[g] = max(growth[g], grown)
             if kinds[g, i] == MISSING:
                 slot[i] = used
+                wide[used], off[used] = total[g, i], lost
                 for c in range(used):
+                    wide[used] += f[c] * D[c] * f[c]
                     F[used * width + c] = f[c]
                 F[used * width + used] = 1.0
                 D[used] = total[g, i]
@@ -103,8 +102,41 @@ def spread(
                 total[g, i] = _measure(F, D, f, used, width, total[g, i], pull, turn)
                 if total[g, i] > 0.0:
                     at = begin[g] * size + i * width
+                    unsure[g, i] = lost / total[g, i]
                     for r in range(used):
                         gains[at + r] = pull[r] / total[g, i]
+                        off[r] += gains[at + r] * total[g, i] * gains[at + r] * unsure[g, i] + SPREAD * wide[r]
+                elif lost > 0.0:
+                    unsure[g, i] = np.inf
+
+
+@kernel
+def _load(
+    F: Floats, slopes: Floats, parents: Ints, slot: Ints, wide: Floats, off: Floats, used: int, width: int, f: Floats,
+    terms: Floats,
+) -> tuple[float, float]:  # fmt: skip
+    """Fill `f` by the loadings through missing parents; returns the square of its error, and by how much errors grow.
+
+    `wide` and `off` are the variances that rows came in with and the squares of their errors; `terms` is space.
+    """
+    f[:used] = 0.0
+    terms[:used] = 0.0
+    lost, mass, grown = 0.0, 0.0, 1.0
+    for k in range(len(parents)):
+        row = slot[parents[k]]
+        if row >= 0:
+            lost += slopes[k] * off[row] * slopes[k]
+            mass += slopes[k] * wide[row] * slopes[k]
+            for c in range(used):
+                term = slopes[k] * F[row * width + c]
+                f[c] += term
+                terms[c] += abs(term)
+    for c in range(used):
+        if abs(f[c]) <= ROUNDING * len(parents) * terms[c]:
+            f[c] = 0.0
+        else:
+            grown = max(grown, terms[c] / abs(f[c]))
+    return lost + SPREAD * mass, grown
 
 
 @kernel
@@ -215,6 +247,71 @@ def _correct(
         x[u] += step
         rest = abs(gains[r]) * (rounding - abs(slope[u]) * error[u])
         error[u] = abs(1.0 - gains[r] * slope[u]) * error[u] + rest + UNIT * abs(x[u]) + unit * abs(step)
+
+
+@kernel(work=_filling)
+def mean_errors(
+    start: Ints,
+    above: Ints,
+    first: Ints,
+    slope_first: Ints,
+    intercept: Floats,
+    slopes: Floats,
+    entries: Ints,
+    kinds: Bytes,
+    begin: Ints,
+    gains: Floats,
+    total: Floats,
+    away: Floats,
+    unsure: Floats,
+    group: Ints,
+    values: Floats,
+    errors: Floats,
+) -> None:
+    """Fill in the squares of the rounding errors that `fill` makes in missing values, taken to be independent.
+
+    Args:
+        values: one row per row; the missing values are filled in again.
+        errors: of the same shape, initially zero.
+    """
+    size = entries.shape[1]
+    place, slope = np.empty(size, np.int64), np.zeros(size)
+    for row in range(len(values)):
+        g, used, x, error = group[row], 0, values[row], errors[row]
+        width = begin[g + 1] - begin[g]
+        for i in range(size):
+            if kinds[g, i] == 0:
+                continue
+            e, count = entries[g, i], start[i + 1] - start[i]
+            mean, own = intercept[first[i] + e], slope_first[i] + e * count
+            largest, squares = abs(mean), 0.0
+            for k in range(count):
+                u = above[start[i] + k]
+                part = slopes[own + k] * x[u]
+                mean += part
+                largest = max(largest, abs(part), abs(mean))
+                if kinds[g, u] == MISSING:
+                    slope[u] = slopes[own + k]
+                    squares += slope[u] * error[u] * slope[u]
+            if kinds[g, i] == MISSING:
+                x[i], error[i] = mean, squares + (4.0 * UNIT * largest) ** 2
+                place[used] = i
+                used += 1
+            elif total[g, i] > 0.0:
+                at, apart = begin[g] * size + i * width, x[i] - mean
+                rounding = (4.0 * UNIT * max(largest, abs(x[i]))) ** 2
+                score = apart / total[g, i] * apart
+                for r in range(used):
+                    u, gain = place[r], gains[at + r]
+                    step = gain * apart
+                    others = max(squares - slope[u] * error[u] * slope[u], 0.0)
+                    kept = max(abs(1.0 - gain * slope[u]), 4.0 * UNIT)
+                    error[u] = kept * error[u] * kept + gain * (others + rounding) * gain
+                    x[u] += step
+                    error[u] += (4.0 * UNIT * max(abs(x[u]), abs(step))) ** 2
+                    error[u] += score * away[1, begin[g] + r] + step * unsure[g, i] * step
+            for k in range(count):
+                slope[above[start[i] + k]] = 0.0
 
 
 @kernel
