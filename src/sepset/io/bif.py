@@ -213,10 +213,9 @@ class _Entries:
         """The index of a row, from the states of its parents."""
         if close - first != len(self.parents):
             raise self.words.error(f"{self.child!r} has {len(self.parents)} parents; expected a state of each", first)
-        code = 0
+        code, words = 0, self.words.words
         for position, codes in enumerate(self.codes, first):
-            word = self.words.words[position]
-            state = codes.get(word)
+            state = codes.get(words[position])
             if state is None:
                 state = self._quoted_state(position, codes)
             code = code * len(codes) + state
