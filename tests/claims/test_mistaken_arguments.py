@@ -16,6 +16,7 @@ import pytest
 import sepset as ss
 from sepset.base.foreign import OFTEN, TakesNames, translated
 from sepset.base.namespaces import INNER
+from sepset.learning.structure.columns import Columns
 from sepset.surface import NAMESPACES, VERBS, homes
 from support.everything import EVERYTHING, A, B, C, D, made, net, rows
 
@@ -148,6 +149,10 @@ def test_every_method_of_a_public_class_looks_at_its_arguments_after_a_failure(c
     assert [name for name, function in methods_of(cls) if not hasattr(function, "__wrapped__")] == []
 
 
+def columns():
+    return Columns.of(rows())
+
+
 MORE = {
     "discrete variable": lambda: A,
     "real variable": lambda: R,
@@ -168,6 +173,8 @@ MORE = {
     "Potts": lambda: ss.potentials.Potts(0.5),
     "family": lambda: ss.learning.ExponentialFamily([[0.0], [1.0]]),
     "count tree": lambda: ss.structure.ADTree(rows()),
+    "planned counts": lambda: ss.structure.CountPlan.of(columns(), [(0, 1)]).collect(columns()),
+    "bound of a divergence": lambda: ss.learning.DivergenceBound(2, smallest=0.1),
 }
 """What is not shown as a table, and so not among everything that is shown."""
 
