@@ -14,6 +14,7 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sepset.base.foreign import TakesNames
 from sepset.base.text import described, escaped, num_columns, page_width
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Shown(NamedTuple):
     bars: Sequence[float] = ()
 
 
-class Tabulated(ABC):
+class Tabulated(TakesNames, ABC):
     """An object that describes its table in `_shown`, which Rich and notebooks then display.
 
     >>> class Answer(Tabulated):
@@ -101,7 +102,7 @@ class Page(Tabulated):
         return self.shown
 
 
-class Plain:
+class Plain(TakesNames):
     """An object whose attributes can be read as plain values: names, numbers, and lists and dictionaries of them.
 
     >>> from dataclasses import dataclass
@@ -164,7 +165,7 @@ def plain(value: Any) -> Any:
     return described(value) if is_dataclass(value) else str(value)
 
 
-class Worded:
+class Worded(TakesNames):
     """An object whose text is all there is to show: notebooks and Rich show it as it is printed.
 
     >>> class Answer(Worded):

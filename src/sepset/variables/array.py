@@ -60,6 +60,8 @@ class VariableArray(Frozen):
 
     def element(self, flat: int) -> Discrete:
         """The element at a flat position in C order."""
+        if not 0 <= flat < len(self):
+            raise ScopeError(f"{self.base} has {len(self)} elements; there is no element {flat}.")
         return self[tuple(int(i) for i in np.unravel_index(flat, self.shape))]
 
     def __iter__(self) -> Iterator[Discrete]:
