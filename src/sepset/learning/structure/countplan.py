@@ -124,7 +124,8 @@ class PlannedCounts(Answers[Scope, Floats]):
     cards: tuple[int, ...]
 
     def __getitem__(self, scope: Scope) -> Floats:
-        if not isinstance(scope, tuple | list) or len(set(scope)) < len(scope):
+        is_scope = isinstance(scope, tuple) and all(isinstance(c, int | np.integer) for c in scope)
+        if not is_scope or len(set(scope)) < len(scope):
             raise ScopeError(f"Counts are found by different column numbers, such as (0, 2); found {brief(scope)}.")
         wanted = frozenset(scope)
         holding = [table for table, members in self._members.items() if wanted <= members]
