@@ -157,6 +157,7 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
             raise ScopeError(_clash(variable, own))
         return found
 
+    @often
     def find_state(self, name: str, state: str) -> tuple[int, int] | None:
         """Position and code if both arguments are strings and found directly, the usual case; else None.
 
