@@ -190,6 +190,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
         "learning.estimation.gaussian": "conditional_regression fit_gaussian fit_regression",
         "learning.estimation.metanetwork": "irrelevant_parameters meta_network",
         "learning.estimation.proportions": "interval_coverage proportion_interval rows_needed",
+        "learning.estimation.samplesizes": "DivergenceBound",
         "learning.fit": "FitResult LearningMethod PosteriorFitResult",
         "learning.incomplete.em": "EM HardEM IncrementalEM",
         "learning.incomplete.gradient": "GradientAscent",

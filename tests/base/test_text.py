@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from sepset.base.text import alternatives, brief, listing, nearest
+from sepset.base.text import alternatives, brief, escaped, listing, nearest
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,7 @@ def test_values_that_would_fill_the_screen_are_named_by_type():
     assert brief("x") == "'x'"
     assert brief({"a": "b" * 60}) == "a dict"
     assert brief("two\nlines" * 9) == "a str"
+
+
+def test_escaped_text_is_shown_as_it_is():
+    assert escaped("a < b & \"c\" > 'd'") == "a &lt; b &amp; &quot;c&quot; &gt; &#x27;d&#x27;"

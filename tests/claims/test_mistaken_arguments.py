@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import itertools
 import pickle
 from enum import Enum
 from functools import cache
@@ -12,14 +14,11 @@ import numpy as np
 import pytest
 
 import sepset as ss
-from sepset.base.foreign import translated
+from sepset.base.foreign import OFTEN, TakesNames, translated
 from sepset.base.namespaces import INNER
-from sepset.engine.prediction import Prediction
-from sepset.engine.view import View
-from sepset.inference.mapresult import MapResult
-from sepset.inference.result import MarginalsResult, QueryResult
-from sepset.learning.fit import PosteriorFitResult
+from sepset.learning.structure.columns import Columns
 from sepset.surface import NAMESPACES, VERBS, homes
+from support.everything import EVERYTHING, A, B, C, D, made, net, rows
 
 ASIA = ss.datasets.load("asia")
 ROWS = ASIA.sample(30, seed=1)
@@ -39,7 +38,7 @@ MISTAKES = [
     np.array(3), None, float("nan"), float("inf"), -1, 1.5, 1j, True, 10**30, b"abc", "", "zz", Odd(), [], {}, {1},
     [None], ["lung", "lung"], [["lung"], ["tub"]], ("lung", 3), {None: None}, {"zz": 1}, range(3), ss.CliqueTree,
     ss.CliqueTree(), len, np.ones((2, 2)), np.zeros(0), np.array([None, "a"], object), ASIA, ASIA.dag,
-    MORAL, X, ROWS.take([]),
+    MORAL, X, ROWS.take([]), 10**6,
 ]  # fmt: skip
 CALLS = {
     "query": (ss.query, {"model": ASIA, "targets": "lung", "given": {"smoke": "yes"}, "method": None}),
@@ -131,60 +130,155 @@ def test_every_public_class_names_a_mistaken_argument_of_a_new_object(cls):
         cls(zzz=1)
 
 
-ENGINE = ss.prepare(ASIA)
-OBJECTS = {
-    "BayesNet": ASIA,
-    "MarkovNet": ASIA.markov_net(),
-    "FactorGraph": ASIA.factor_graph(),
-    "ChainGraph": ss.models.to_chain_graph(ASIA),
-    "DAG": ASIA.dag,
-    "UndirectedGraph": MORAL,
-    "MixedGraph": ss.graphs.cpdag(ASIA.dag),
-    "Dataset": ROWS,
-    "Engine": ENGINE,
+def function_of(member):
+    """The function behind a method of a class; what is none as it is."""
+    return member.__func__ if isinstance(member, classmethod | staticmethod) else member
+
+
+def methods_of(kind):
+    """The methods of a class that say which argument is mistaken, by name."""
+    for name in dir(kind):
+        function = function_of(inspect.getattr_static(kind, name))
+        is_ours = inspect.isfunction(function) and function.__module__.startswith("sepset.")
+        if is_ours and not name.startswith("_") and function not in OFTEN:
+            yield name, function
+
+
+@pytest.mark.parametrize("cls", list(public_classes()))
+def test_every_method_of_a_public_class_looks_at_its_arguments_after_a_failure(cls):
+    assert [name for name, function in methods_of(cls) if not hasattr(function, "__wrapped__")] == []
+
+
+def columns():
+    return Columns.of(rows())
+
+
+MORE = {
+    "discrete variable": lambda: A,
+    "real variable": lambda: R,
+    "vector": lambda: ss.Vector("v", 2),
+    "array of variables": lambda: ss.Discrete.array("pixel", (2, 2)),
+    "variables": lambda: net().variables,
+    "assignment": lambda: ss.map_assignment(net(), method=ss.ICM()).assignment,
+    "block of factors": lambda: ss.factors.FactorBlock([[0, 1]], (2, 2), values=np.ones((1, 2, 2))),
+    "single factor": lambda: ss.factors.Single(ss.Table(A, [0.5, 0.5]), [0]),
+    "chain component": lambda: ss.models.ChainComponent((A, B), ss.Table((A, B), [[1, 2], [3, 1]])),
+    "score table": lambda: ss.structure.parent_set_scores(rows(), score=ss.BDeu(1)),
+    "drawing": lambda: ss.models.Drawing({"a": ss.models.Look((0.0, 1.0))}),
+    "BDeu": lambda: ss.BDeu(1),
+    "Dirichlet": lambda: ss.priors.Dirichlet(1.0),
+    "NormalGamma": lambda: ss.priors.NormalGamma(0.0, 1.0, shape=1.0, rate=1.0),
+    "NormalMean": lambda: ss.priors.NormalMean(0.0, 1.0, noise=1.0),
+    "GammaPrecision": lambda: ss.priors.GammaPrecision(1.0, 1.0, mean=0.0),
+    "Potts": lambda: ss.potentials.Potts(0.5),
+    "family": lambda: ss.learning.ExponentialFamily([[0.0], [1.0]]),
+    "count tree": lambda: ss.structure.ADTree(rows()),
+    "planned counts": lambda: ss.structure.CountPlan.of(columns(), [(0, 1)]).collect(columns()),
+    "bound of a divergence": lambda: ss.learning.DivergenceBound(2, smallest=0.1),
 }
-ANSWERS = {
-    View: lambda: ENGINE.observe({"smoke": "yes"}),
-    QueryResult: lambda: ENGINE.query("lung"),
-    MarginalsResult: lambda: ENGINE.marginals(),
-    MapResult: lambda: ENGINE.map_assignment(),
-    Prediction: lambda: ENGINE.predict(ROWS, targets="lung"),
-    PosteriorFitResult: lambda: ss.fit(ASIA, ROWS, ss.Bayes(ss.BDeu(1))),
-}
-"""Found when a test first asks for them, not where tests are collected: that would compile kernels in every worker."""
-OFTEN = {"about", "answer", "as_written", "column", "evidence", "id", "ids", "over", "point", "positions", "problem"}
-OFTEN |= {"weighted_evidence", "with_joints", "with_parameters", "with_notes"}
-"""Methods that every question or every step of learning calls: as they are, since a look at each call takes time."""
+"""What is not shown as a table, and so not among everything that is shown."""
+
+NOT_MADE = {"CliqueSubtree", "MergeOrder"}  # made by a search for orders of merging
+NOT_MADE |= {"MarkovFitResult", "StrongLocalMaximum"}  # results of base classes that are made here
+NOT_MADE |= {"Persistency", "TreePosterior"}  # methods
 
 
 @cache
-def answer(kind):
-    found = ANSWERS[kind]()
-    assert type(found) is kind
-    return found
+def held(name):
+    """A value that a user holds: made when a test first asks for it, not where tests are collected."""
+    return MORE[name]() if name in MORE else made(name)
 
 
-def methods():
-    kinds = {name: type(value) for name, value in OBJECTS.items()} | {kind.__name__: kind for kind in ANSWERS}
-    for name, kind in kinds.items():
-        for method in dir(kind):
-            found = inspect.getattr_static(kind, method)
-            function = found.__func__ if isinstance(found, classmethod) else found
-            place = getattr(function, "__module__", "") if inspect.isfunction(function) else ""
-            is_shared = place == "sepset.base.display" or not place.startswith("sepset.")
-            if not is_shared and not method.startswith("_") and method not in OFTEN:
-                yield pytest.param(OBJECTS.get(name, kind), method, id=f"{name}.{method}")
+HELD = [*EVERYTHING, *MORE]
 
 
-@pytest.mark.parametrize(("value", "method"), list(methods()))
-def test_a_mistaken_argument_of_a_method_is_named(value, method):
-    value = answer(value) if isinstance(value, type) else value
-    with pytest.raises(ss.errors.ArgumentError, match=rf"{method} has no zzz=.* It takes "):
-        getattr(value, method)(zzz=1)
-    parameters = inspect.signature(getattr(value, method)).parameters.values()
-    if all(p.kind is not p.VAR_POSITIONAL for p in parameters):
-        with pytest.raises(ss.errors.ArgumentError, match=rf"{method} takes "):
-            getattr(value, method)(*[Odd()] * 12)
+def test_one_of_every_public_class_of_values_is_made_here():
+    kinds = {base for name in HELD for base in type(held(name)).__mro__}
+    public = {param.values[0] for param in public_classes()}
+    missing = {kind.__name__ for kind in public if issubclass(kind, TakesNames) and kind not in kinds}
+    assert missing <= NOT_MADE
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_a_mistaken_argument_of_a_method_is_named(name):
+    value = held(name)
+    for method, _ in methods_of(type(value)):
+        call = getattr(value, method)
+        parameters = inspect.signature(call).parameters.values()
+        if all(p.kind is not p.VAR_KEYWORD for p in parameters):
+            with pytest.raises(ss.errors.ArgumentError, match=rf"{method} has no zzz=.* It takes "):
+                call(zzz=1)
+        if all(p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+            with pytest.raises(ss.errors.ArgumentError, match=rf"{method} takes "):
+                call(*[Odd()] * 12)
+
+
+CODES = {A: np.array([0, 1]), B: np.array([0, 1]), C: np.array([1, 1]), D: np.array([0, 0])}
+RIGHT = {
+    "assignment": [{"a": "low", "b": "no", "c": "no", "d": "no"}, {"a": "low"}, {"x": 0.5}],
+    "child": [A],
+    "codes": [CODES, np.array([[0]])],
+    "context": [{A: "low"}, {B: "no"}],
+    "data": [rows, {"x": [1.0, 2.0], "k": ["a", "b"]}],
+    "evidence": [{"a": "low"}],
+    "given": [{"d": "yes"}, {}, A],
+    "interventions": [{"a": "low"}],
+    "kept": [["a"], ["x"]],
+    "kind": ["pandas"],
+    "level": [0.9],
+    "names": [["a"]],
+    "node": ["a"],
+    "nodes": [["a", "b"]],
+    "num_rows": [2],
+    "out": ["a", "x"],
+    "place": [0],
+    "position": [0],
+    "rng": [np.random.default_rng(0)],
+    "rows": [CODES, [0], rows],
+    "scope": [["a"], [A], ["x"]],
+    "source": ["a"],
+    "state": ["low"],
+    "target": ["a", "b"],
+    "targets": ["a"],
+    "text": ["a -> b"],
+    "values": [[0.25, 0.75]],
+    "variable": ["a", A],
+    "variables": ["a", ["x"]],
+    "xs": ["a"],
+    "ys": ["b"],
+}
+"""Right arguments by the name of the parameter, of which one is taken that a method accepts."""
+
+
+def right_arguments(call, needed):
+    """Arguments that a method accepts, as far as they are known here; a mistake in one is then met in its place."""
+    options = [[one() if inspect.isfunction(one) else one for one in RIGHT.get(name, [None])] for name in needed]
+    tried = [dict(zip(needed, values, strict=True)) for values in itertools.islice(itertools.product(*options), 12)]
+    for given in tried:
+        with contextlib.suppress(Exception):
+            call(**given)
+            return given
+    return tried[0]
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_mistakes_are_refused_by_methods_in_our_own_words(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    value, raw = held(name), []
+    for method, _ in methods_of(type(value)):
+        call = getattr(value, method)
+        parameters = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        many = {p.name for p in parameters if p.kind is p.VAR_POSITIONAL}
+        needed = [p.name for p in parameters if p.default is p.empty and p.name not in many]
+        right = right_arguments(call, needed)
+        for parameter, mistake in itertools.product([p.name for p in parameters], MISTAKES):
+            try:
+                call(mistake) if parameter in many else call(**{**right, parameter: mistake})
+            except (ss.SepsetError, OSError):
+                continue
+            except Exception as error:  # every other kind is a mistake of the library
+                raw.append((method, parameter, mistake, error))
+    assert raw == []
 
 
 def test_signatures_and_pickles_of_methods_stay():

@@ -389,3 +389,53 @@ def test_several_parents_are_the_levels_of_the_index(levels):
 def test_labels_that_are_no_states_are_refused(frame):
     with pytest.raises(ss.SepsetError):
         ss.TableCPD(GRADE, frame, given=TALENT)
+
+
+ASIA = ss.datasets.load("asia")
+DRAWN_ROWS = ASIA.sample(20, seed=1)
+BY_NAME = {
+    "variable of a model": lambda name: ASIA[name],
+    "CPD": lambda name: ASIA.cpd(name),
+    "parents": lambda name: ASIA.parents(name),
+    "children": lambda name: ASIA.children(name),
+    "subnetwork": lambda name: ASIA.subnetwork([name]),
+    "intervention": lambda name: ASIA.do({name: "yes"}),
+    "condition": lambda name: ASIA.condition({name: "yes"}),
+    "component": lambda name: ss.models.to_chain_graph(ASIA).component(name),
+    "Markov blanket": lambda name: ASIA.markov_net().markov_blanket(name),
+    "node": lambda name: ASIA.dag.parents(name),
+    "query": lambda name: ss.query(ASIA, [name]),
+    "evidence": lambda name: ss.query(ASIA, "xray", given={name: "yes"}),
+    "marginals": lambda name: ss.marginals(ASIA)[name],
+    "view": lambda name: ss.prepare(ASIA).observe({}).query(name),
+    "best assignment": lambda name: ss.map_assignment(ASIA, over=[name]),
+    "best state": lambda name: ss.map_assignment(ASIA)[name],
+    "sensitivity": lambda name: ss.sensitivity(ASIA, name, state="yes"),
+    "information": lambda name: ss.value_of_information(ASIA, "xray", candidates=[name]),
+    "prediction": lambda name: ss.predict(ASIA, DRAWN_ROWS.select(["xray"]), targets=[name]),
+    "columns": lambda name: DRAWN_ROWS.select([name]),
+    "codes": lambda name: DRAWN_ROWS.codes(name),
+    "states": lambda name: DRAWN_ROWS.states(name),
+    "axis of a table": lambda name: ss.query(ASIA, ["asia", "tub"]).distribution.marginalize([name]),
+    "condition on a table": lambda name: ss.query(ASIA, ["asia", "tub"]).distribution.condition({name: "yes"}),
+    "classifier": lambda name: ss.classify.Classifier(ASIA, name),
+    "class of naive Bayes": lambda name: ss.classify.naive_bayes(DRAWN_ROWS, name),
+    "parameters": lambda name: ss.fit(ASIA, DRAWN_ROWS, ss.Bayes(ss.K2())).posterior.block(name),
+    "calibration": lambda name: ss.evaluation.calibration_curve(ASIA, DRAWN_ROWS, target=name),
+    "independence": lambda name: ss.structure.independence_test(DRAWN_ROWS, between=(name, "xray")),
+    "weights of cases": lambda name: ss.missing.inverse_probability_weights(DRAWN_ROWS, name, given="xray"),
+    "entropy": lambda name: ss.prepare(ASIA).entropy([name]),
+}
+
+
+@pytest.mark.parametrize("ask", BY_NAME.values(), ids=BY_NAME)
+@pytest.mark.parametrize("position", [0, -1, np.int64(0), True], ids=repr)
+def test_a_position_is_no_name(ask, position):
+    with pytest.raises(ss.SepsetError):
+        ask(position)
+
+
+def test_the_sequence_of_variables_has_positions():
+    assert [ASIA.variables[0], ASIA.variables[-1]] == [ASIA["asia"], ASIA["dysp"]]
+    with pytest.raises(ss.SepsetError):
+        ASIA.variables[True]

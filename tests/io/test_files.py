@@ -5,6 +5,7 @@ import gzip
 import io
 import os
 import stat
+import threading
 import zlib
 from pathlib import Path
 
@@ -141,6 +142,20 @@ def test_large_files_are_refused(tmp_path):
     packed = tmp_path / "a.bif.gz"
     packed.write_bytes(gzip.compress(b" " * 100_000))
     assert "decompresses to more than 1,000 bytes" in refused(packed, max_bytes=1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are of POSIX")
+def test_a_pipe_has_no_size_and_is_read_to_its_end(tmp_path):
+    path, data = tmp_path / "pipe.bif", bif.render(NET) + b" " * 100_000
+    os.mkfifo(path)
+    for limit in (len(data), len(data) - 1):
+        writer = threading.Thread(target=path.write_bytes, args=(data,))
+        writer.start()
+        if limit == len(data):
+            assert_same_network(read(path, max_bytes=limit), NET, printed=True)
+        else:
+            assert f"larger than {limit:,} bytes" in refused(path, max_bytes=limit)
+        writer.join()
 
 
 def test_bombs_are_refused_while_they_unfold(tmp_path):

@@ -23,6 +23,9 @@ from sepset.base.text import brief
 MOST_ITEMS = 1000
 """The items of a collection that are looked at."""
 
+LARGEST = 2**63 - 1
+"""The largest integer that arrays and lengths have."""
+
 UNKNOWN = object()
 
 
@@ -44,7 +47,13 @@ def misfit(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[
             wrong = UNKNOWN if parameter.kind is parameter.VAR_KEYWORD or fits(value, hint) else value
         if wrong is not UNKNOWN and name not in ("self", "cls"):
             return f"{name}= is {described(hint)}; found {brief(wrong)}."
+        if parameter.kind is not parameter.VAR_POSITIONAL and _is_beyond(value):
+            return f"{name}= is too large for a number of the machine; found {brief(value)}."
     return ""
+
+
+def _is_beyond(value: Any) -> bool:
+    return isinstance(value, int) and not -LARGEST <= value <= LARGEST
 
 
 def _resolved(annotation: Any, function: Callable[..., Any]) -> Any:
@@ -94,7 +103,15 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is typing.Annotated:
         return fits(value, inner[0])
     kind = origin or hint
+    if kind is np.ndarray:
+        return _is_array(value, inner)
     return _is_of(value, kind) and _items_fit(value, kind, inner)
+
+
+def _is_array(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether a value is an array with axes, of numbers unless it may be of anything."""
+    is_any = not inner or typing.get_args(inner[-1])[:1] in ((Any,), (np.object_,))
+    return isinstance(value, np.ndarray) and value.ndim > 0 and (is_any or value.dtype.kind in "biuf")
 
 
 def _parts(inner: tuple[Any, ...]) -> list[Any]:
@@ -108,7 +125,7 @@ def _parts(inner: tuple[Any, ...]) -> list[Any]:
 def _is_numeric(value: Any) -> bool:
     """Whether NumPy makes an array of numbers of a value."""
     try:
-        return np.asarray(value, np.float64).dtype == np.float64
+        return value is not None and np.asarray(value, np.float64).dtype == np.float64
     except (TypeError, ValueError):
         return False
 
@@ -118,10 +135,8 @@ def _is_of(value: Any, kind: Any) -> bool:
         return isinstance(value, AnyNumber | np.bool_) and not isinstance(value, bool)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
-    if kind is np.ndarray:
-        return isinstance(value, np.ndarray | Collection)
     if isinstance(value, np.ndarray) and value.ndim == 0:
-        return kind is np.ndarray
+        return False
     try:
         return isinstance(value, kind)
     except TypeError:  # a protocol, or an alias, that cannot be asked
@@ -130,11 +145,11 @@ def _is_of(value: Any, kind: Any) -> bool:
 
 def _items_fit(value: Any, kind: Any, inner: tuple[Any, ...]) -> bool:
     """Whether the items of a collection fit; those of an iterator cannot be looked at."""
-    if not inner or not isinstance(value, Collection) or kind in (np.ndarray, type):
+    if not inner or not isinstance(value, Collection) or kind is type:
         return True
     if isinstance(value, Mapping):
         pairs = itertools.islice(value.items(), MOST_ITEMS)
-        return len(inner) != 2 or all(fits(k, inner[0]) and fits(v, inner[1]) for k, v in pairs)
+        return all(fits(k, inner[0]) and (len(inner) != 2 or fits(v, inner[1])) for k, v in pairs)
     if kind is tuple and inner[-1] is not Ellipsis:
         return len(value) == len(inner) and all(map(fits, value, inner))
     if isinstance(value, str):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sepset.base.extras import require
+from sepset.base.text import brief
+from sepset.errors import ArgumentError
 
 
 def axes_of(ax: Any = None) -> Any:
@@ -18,7 +20,9 @@ def axes_of(ax: Any = None) -> Any:
     True
     """
     axes = require("matplotlib.pyplot", "plot", "Plotting").gca() if ax is None else ax
-    figure = axes.figure
+    figure = getattr(axes, "figure", None)
+    if figure is None:
+        raise ArgumentError(f"ax= is axes of matplotlib, or None for the current ones; found {brief(ax)}.")
     if is_alone(axes) and figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
     return axes

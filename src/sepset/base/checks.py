@@ -52,6 +52,17 @@ def whole(
     raise error(f"{_argument(name)} is a whole number of at least {least}{also}; found {brief(value)}.")
 
 
+def below(name: str, value: object, limit: int) -> int:
+    """The value as an int, after checking that it is a position among `limit` things.
+
+    >>> below("row", 2, 3)
+    2
+    """
+    if whole(name, value) < limit:
+        return int(value)  # type: ignore[call-overload, no-any-return]  # whole, as checked
+    raise ArgumentError(f"{_argument(name)} is a position below {limit}; found {brief(value)}.")
+
+
 def number(
     name: str,
     value: object,

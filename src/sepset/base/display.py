@@ -5,7 +5,6 @@ Names and states given by users are text, never markup: `x[t]` is shown as it is
 
 from __future__ import annotations
 
-import html
 import itertools
 import json
 import math
@@ -15,7 +14,8 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sepset.base.text import described, num_columns, page_width
+from sepset.base.foreign import TakesNames
+from sepset.base.text import described, escaped, num_columns, page_width
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group as RichGroup
@@ -64,7 +64,7 @@ class Shown(NamedTuple):
     bars: Sequence[float] = ()
 
 
-class Tabulated(ABC):
+class Tabulated(TakesNames, ABC):
     """An object that describes its table in `_shown`, which Rich and notebooks then display.
 
     >>> class Answer(Tabulated):
@@ -102,7 +102,7 @@ class Page(Tabulated):
         return self.shown
 
 
-class Plain:
+class Plain(TakesNames):
     """An object whose attributes can be read as plain values: names, numbers, and lists and dictionaries of them.
 
     >>> from dataclasses import dataclass
@@ -165,7 +165,7 @@ def plain(value: Any) -> Any:
     return described(value) if is_dataclass(value) else str(value)
 
 
-class Worded:
+class Worded(TakesNames):
     """An object whose text is all there is to show: notebooks and Rich show it as it is printed.
 
     >>> class Answer(Worded):
@@ -182,7 +182,7 @@ class Worded:
 
     def _repr_html_(self) -> str:
         text = str(self)
-        return f"<pre>{html.escape(text)}</pre>" if "\n" in text else html_text(text)
+        return f"<pre>{escaped(text)}</pre>" if "\n" in text else html_text(text)
 
 
 RULES = 3
@@ -250,13 +250,13 @@ def rich_text(text: str, style: str = "") -> RichText:
 def html_table(shown: Shown) -> str:
     """The table for a notebook, whose own style aligns everything to the right unless told otherwise."""
     wrap = "" if len(shown.title) > LONG_TITLE else ";white-space:nowrap"
-    caption = f'<caption style="text-align:left{wrap}">{html.escape(shown.title)}</caption>' if shown.title else ""
+    caption = f'<caption style="text-align:left{wrap}">{escaped(shown.title)}</caption>' if shown.title else ""
     names = [*shown.head, *([""] if shown.head and shown.bars else [])]
     cells = (_cell("th", name, _is_word(shown, place)) for place, name in enumerate(names))
     head = f"<thead><tr>{''.join(cells)}</tr></thead>" if names else ""
     bars = [_html_bar(share) for share in shown.bars] or [""] * len(shown.rows)
     body = "".join(f"<tr>{_html_row(shown, row)}{bar}</tr>" for row, bar in zip(shown.rows, bars, strict=True))
-    foot = f"<p>{html.escape(shown.caption)}</p>" if shown.caption else ""
+    foot = f"<p>{escaped(shown.caption)}</p>" if shown.caption else ""
     return f"<table>{caption}{head}<tbody>{body}</tbody></table>{foot}"
 
 
@@ -269,7 +269,7 @@ def _html_row(shown: Shown, row: Sequence[str]) -> str:
 
 def _cell(tag: str, text: str, is_word: bool) -> str:
     """A cell, whose spaces are kept: they may indent it."""
-    return f"<{tag}{' ' + LEFT if is_word else ''}>{html.escape(text).replace('  ', '&nbsp;&nbsp;')}</{tag}>"
+    return f"<{tag}{' ' + LEFT if is_word else ''}>{escaped(text).replace('  ', '&nbsp;&nbsp;')}</{tag}>"
 
 
 def _html_bar(share: float) -> str:
@@ -284,7 +284,7 @@ def html_text(text: str) -> str:
     >>> html_text("A -> B")
     '<code>A -&gt; B</code>'
     """
-    return f"<code>{html.escape(text)}</code>"
+    return f"<code>{escaped(text)}</code>"
 
 
 def text_table(shown: Shown) -> str:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
-from sepset.base.foreign import translated
+from sepset.base.foreign import TakesNames
 from sepset.errors import ScopeError, StateError
 
 
-class Entries(ABC):
+class Entries(TakesNames, ABC):
     """A thing with entries by key: `in`, `get` and `items` as of a mapping, whose `values` may be something else.
 
     >>> class Coin(Entries):
@@ -43,7 +43,6 @@ class Entries(ABC):
             return False
         return True
 
-    @translated
     def get(self, key: Any, default: Any = None) -> Any:
         """The entry, or the default if there is none."""
         try:
@@ -51,7 +50,6 @@ class Entries(ABC):
         except (StateError, ScopeError):
             return default
 
-    @translated
     def items(self) -> tuple[tuple[Any, Any], ...]:
         """Each key with its entry."""
         return tuple((key, self[key]) for key in self.keys())
@@ -61,7 +59,7 @@ K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
 
-class Answers(Mapping[K, V]):
+class Answers(TakesNames, Mapping[K, V]):
     """A mapping whose error for a missing key names the nearest ones; `in` and `get` treat it as absence.
 
     >>> class Weather(Answers[str, int]):
@@ -84,7 +82,6 @@ class Answers(Mapping[K, V]):
             return False
         return True
 
-    @translated
     def get(self, key: Any, default: Any = None) -> Any:
         """The answer, or the default if there is none."""
         try:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from sepset.base.annotations import misfit
 from sepset.base.text import brief, listing, nearest
-from sepset.errors import ArgumentError, SepsetError
+from sepset.errors import ArgumentError, SepsetError, TooLarge
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-OF_PYTHON = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
-"""The errors of Python, NumPy and others that a mistaken argument causes."""
+OF_PYTHON = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, MemoryError)
+"""The errors of Python, NumPy and others that a mistaken argument causes, or one that asks for too much."""
 
 CALLED_HERE = {
     "BayesianNetwork": "BayesNet",
@@ -304,7 +304,59 @@ MEMBERS = {
 """The attributes of models in other libraries, and how it is done here."""
 
 
-class Hinting:
+class TakesNames:
+    """An object whose methods say which argument is mistaken, as functions that are `translated` do.
+
+    The bases of values, models, answers and results are such objects, so that all of these are. Private methods stay as
+    they are, and so do those marked with `often` and the classes that are `inner`, which no user meets. What a class
+    inherits from others counts as its own.
+
+    >>> class Coin(TakesNames):
+    ...     def sample(self, num_rows, *, seed=None):
+    ...         return [0] * num_rows
+    >>> Coin().sample(3, random_state=1)
+    Traceback (most recent call last):
+    ...
+    sepset.errors.ArgumentError: Coin.sample has no random_state=; here it is seed=. It takes num_rows, seed=.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, *, inner: bool = False, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if not inner:
+            _translate_methods(cls)
+
+
+def _translate_methods(cls: type) -> None:
+    """Translate the methods of a class, and of those of its bases that are ours and not translated on their own."""
+    for base in cls.__mro__:
+        if base is cls or (base.__module__.startswith("sepset.") and not issubclass(base, TakesNames)):
+            for name, member in list(vars(base).items()):
+                if not name.startswith("_") and not getattr(base, "_is_protocol", False):
+                    _translate(base, name, member)
+
+
+def _translate(cls: type, name: str, member: Any) -> None:
+    """Translate a method of a class; other members stay as they are."""
+    kind = type(member) if isinstance(member, classmethod | staticmethod) else None
+    function = member.__func__ if kind else member
+    is_method = inspect.isfunction(function) and not hasattr(function, "__wrapped__")
+    if is_method and function not in OFTEN and not getattr(function, "__isabstractmethod__", False):
+        setattr(cls, name, kind(translated(function)) if kind else translated(function))
+
+
+OFTEN: set[Callable[..., Any]] = set()
+"""The methods that stay as they are."""
+
+
+def often(function: Callable[P, R]) -> Callable[P, R]:
+    """The method as it is: every question or every step of learning calls it, and a look at each call takes time."""
+    OFTEN.add(function)
+    return function
+
+
+class Hinting(TakesNames):
     """An object whose error about a missing attribute says how it is done here.
 
     >>> class Model(Hinting):
@@ -362,21 +414,33 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except OF_PYTHON as error:
-            if isinstance(error, SepsetError):
+            problem = explained(error, function, args, kwargs)
+            if problem is None:
                 raise
-            if isinstance(error, TypeError) and not was_called(error):
-                reason, cause = misnamed(function, args, kwargs), None
-            else:
-                reason, cause = misfit(function, args, kwargs), error
-            if not reason:
-                raise
-        raise ArgumentError(reason) from cause
+            cause = error if was_called(error) else None
+        raise problem from cause
 
     return called
 
 
+def explained(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> SepsetError | None:
+    """The reason why a call ended in an error of Python's own: a mistaken argument, or too little memory.
+
+    None if the arguments fit.
+    """
+    if isinstance(error, SepsetError):
+        return None
+    if isinstance(error, MemoryError):
+        return TooLarge(f"This needs more memory than is available. {error}".strip())
+    find = misfit if was_called(error) else misnamed
+    reason = find(function, args, kwargs)
+    return ArgumentError(reason) if reason else None
+
+
 def takes_names(cls: type[T]) -> type[T]:
-    """The class, whose error about the arguments of a new object says what they are called here.
+    """The class, whose error about the arguments of a new object or of its methods says what they are called here.
 
     Every public class becomes one where its name becomes public, in a namespace; errors, protocols and named tuples
     stay as they are.
@@ -389,15 +453,20 @@ def takes_names(cls: type[T]) -> type[T]:
     ...
     sepset.errors.ArgumentError: Counter has no begin=. It takes start.
     """
+    if getattr(cls, "_is_protocol", False):
+        return cls
     made = cls.__init__
-    if inspect.isfunction(made) and not hasattr(made, "__wrapped__") and not getattr(cls, "_is_protocol", False):
+    if inspect.isfunction(made) and not hasattr(made, "__wrapped__"):
         cls.__init__ = translated(made)  # type: ignore[method-assign]  # of this class alone
+    if not issubclass(cls, TakesNames):
+        _translate_methods(cls)
     return cls
 
 
-def was_called(error: TypeError) -> bool:
-    """Whether an error was raised inside the function, which was called with the right arguments."""
-    return error.__traceback__ is None or error.__traceback__.tb_next is not None
+def was_called(error: Exception) -> bool:
+    """Whether an error was raised inside the function, which was called with arguments that it has."""
+    way = error.__traceback__
+    return not isinstance(error, TypeError) or way is None or way.tb_next is not None
 
 
 def misnamed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -12,10 +12,12 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from sepset.base.foreign import TakesNames
+
 T = TypeVar("T")
 
 
-class Frozen:
+class Frozen(TakesNames):
     """A value whose attributes cannot be set or deleted.
 
     >>> class Point(Frozen):

@@ -10,7 +10,6 @@ fitted by least squares to the last half of the measures, in seconds, so that st
 
 from __future__ import annotations
 
-import html
 import math
 import sys
 import threading
@@ -20,6 +19,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+
+from sepset.base.text import escaped
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -173,7 +174,7 @@ def html_bar(moment: Moment) -> str:
     '<progress max="1" value="0.25"></progress> step 3 25% about 2 s left'
     """
     value = "" if moment.share is None else f' value="{moment.share:.4g}"'
-    return f'<progress max="1"{value}></progress> {html.escape(text_bar(moment))}'
+    return f'<progress max="1"{value}></progress> {escaped(text_bar(moment))}'
 
 
 def text_bar(moment: Moment) -> str:

@@ -177,3 +177,14 @@ def facts_of(info: Mapping[str, object]) -> Iterator[tuple[str, str]]:
             yield from ((f"{name} of {part}", str(told)) for part, told in value.items())
         else:
             yield name, str(value)
+
+
+def escaped(text: str) -> str:
+    """The text as HTML that shows it.
+
+    >>> escaped("a < b")
+    'a &lt; b'
+    """
+    from html import escape  # which loads all characters that HTML has a name for
+
+    return escape(text)

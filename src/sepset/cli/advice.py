@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from sepset.base.display import Shown, rich_table
 from sepset.cli.answers import evidence_of, rows_table, state_named
 from sepset.cli.application import AsJson, File, MissingText, Target, app
 from sepset.cli.completion import states, variables
@@ -83,6 +82,7 @@ def sensitivity(
 ) -> None:
     """The parameters on which the probability of a state depends most, and how far each can move it."""
     from sepset.api.questions import sensitivity as sensitivity_of
+    from sepset.base.display import rich_table
 
     model: Any = load(file)
     variable = model.variables[target]
@@ -137,6 +137,7 @@ def predict(
 def networks(as_json: AsJson = False) -> None:
     """The built-in networks, with their sizes."""
     from sepset import datasets
+    from sepset.base.display import Shown, rich_table
 
     found: list[dict[str, Any]] = []
     for name in datasets.names():

@@ -10,7 +10,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sepset.base.display import Page, Shown, rich_table, text_table
 from sepset.base.text import listing
 from sepset.cli.shared import (
     load,
@@ -451,6 +450,8 @@ def _answer_json(answer: Any) -> dict[str, Any]:
 def _facts_and_states(facts: dict[str, Any], states: dict[str, list[Any]]) -> RenderableType:
     from rich.console import Group
 
+    from sepset.base.display import Shown, rich_table, text_table
+
     told = [(key, str(value)) for key, value in facts.items() if value not in ("", [])]
     rows = []
     for name, values in list(states.items())[:MOST_SHOWN]:
@@ -471,6 +472,8 @@ def _answer_view(answer: Any) -> RenderableType:
 
 
 def _marginals_table(tables: Sequence[Any], title: str) -> RenderableType:
+    from sepset.base.display import Shown, rich_table
+
     rows: list[tuple[str, str, str]] = []
     bars: list[float] = []
     for table in tables:
@@ -488,6 +491,8 @@ def _marginals_table(tables: Sequence[Any], title: str) -> RenderableType:
 
 def rows_table(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> RenderableType:
     """The first rows as a table, with a count of all."""
+    from sepset.base.display import Page, Shown
+
     caption = f"first {MOST_SHOWN} of {len(rows)} rows; use --out for all" if len(rows) > MOST_SHOWN else ""
     cells = [[_cell(row[name]) for name in names] for row in rows[:MOST_SHOWN]]
     return Page(Shown(names, cells, caption=caption, words=len(names)))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
-from sepset.base.checks import row_weights
+from sepset.base.checks import row_weights, whole
+from sepset.base.text import brief
 from sepset.data.duplicates import group_words
 from sepset.errors import DataError, TooLarge
 from sepset.factors.algebra import AnyVariable, Columns, num_entries
@@ -52,7 +53,7 @@ def joint_codes(rows: Columns, variables: tuple[Discrete, ...], num_rows: int, o
     for variable in variables:
         codes = column(rows, variable, num_rows, owner)
         place = codes if place is None else place * variable.num_states + codes
-    return np.zeros(num_rows, np.int64) if place is None else place
+    return np.zeros(whole("num_rows", num_rows), np.int64) if place is None else place
 
 
 def decode(places: Ints, variables: Iterable[Discrete]) -> Columns:
@@ -91,7 +92,10 @@ def count(places: Ints, num_cells: int, weights: Floats | None = None) -> Floats
 
 def checked_counts(stats: ArrayLike, num_cells: int, owner: object) -> Floats:
     """Counts as a flat array of the right size, finite and not negative."""
-    counts = np.asarray(stats, dtype=np.float64)
+    try:
+        counts = np.asarray(stats, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name_of(owner)} needs an array of counts; found {brief(stats)}.") from error
     if counts.size != num_cells:
         raise DataError(f"{name_of(owner)} has {num_cells} counts; found an array of shape {counts.shape}.")
     if not (np.isfinite(counts).all() and (counts >= 0).all()):

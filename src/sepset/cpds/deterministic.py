@@ -12,7 +12,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
-from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Node, Partition, shown_function
 from sepset.cpds.counts import checked_weights, column, count, decode, joint_codes, num_rows_of
@@ -57,7 +56,6 @@ class DeterministicCPD(DiscreteCPD):
     __slots__ = ("codes",)
     codes: Ints
 
-    @translated
     def __init__(
         self,
         child: Discrete,
@@ -152,7 +150,6 @@ class MultiplexerCPD(DiscreteCPD):
     inputs: tuple[Discrete, ...]
     partition: Partition
 
-    @translated
     def __init__(
         self,
         child: Discrete,

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import one_of
+from sepset.base.checks import below, one_of, whole
 from sepset.base.display import Shown, Tabulated
+from sepset.base.foreign import often
 from sepset.base.frames import frame
 from sepset.base.frozen import Frozen, changed, fill
 from sepset.base.text import joined
@@ -93,6 +94,7 @@ class DiscreteCPD(Frozen, Tabulated):
         """The hidden variables that `factors` introduces, to be summed out."""
         return ()
 
+    @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
         return (self.to_table().table,)
@@ -102,6 +104,7 @@ class DiscreteCPD(Frozen, Tabulated):
         """The number of entries of all factors together."""
         return num_entries(self.scope)
 
+    @often
     def decomposition(self) -> Decomposition | None:
         """The factors, with what their auxiliaries are functions of; None beyond `MOST_ENTRIES`."""
         return None if self.size > MOST_ENTRIES else self._parts()
@@ -130,6 +133,7 @@ class DiscreteCPD(Frozen, Tabulated):
         """The end of a refusal: how to go on where the factors are too large."""
         return "Observe more of its parents, or count in draws of the whole network (ss.sample without given=)."
 
+    @often
     def concave(self, given: Mapping[Any, int]) -> Concave | None:
         """The logarithm at the child's code as a concave function of the other parents; None if it is not concave."""
         return None
@@ -159,7 +163,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Ints:
         """A draw of the child's code for each row of parent codes."""
-        uniform = rng.random(num_rows)
+        uniform = rng.random(whole("num_rows", num_rows))
         drawn = np.empty(num_rows, np.int64)
         for part in chunks(num_rows):
             distributions, which = self._select(self._cut(rows, part), part.stop - part.start)
@@ -244,7 +248,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def describe(self, place: int) -> str:
         """The parents' states at a flat position, for messages."""
-        codes = decode(np.array([place]), self.parents)
+        codes = decode(np.array([below("place", place, num_entries(self.parents))]), self.parents)
         states = joined((f"{v.name}={v.states[int(codes[v][0])]!r}" for v in self.parents), limit=6)
         return f"({states})"
 

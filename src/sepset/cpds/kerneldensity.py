@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.checks import generator
+from sepset.base.checks import generator, whole
 from sepset.base.display import Shown, Tabulated
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import log_sum
@@ -82,7 +82,6 @@ class KernelCPD(RealChild, Tabulated):
     width: Floats | None
     samples: Samples
 
-    @translated
     def __init__(
         self,
         child: Vector,
@@ -151,6 +150,7 @@ class KernelCPD(RealChild, Tabulated):
             f"{parents or ' Ask without it, or'} replace it by its to_linear_gaussian()."
         )
 
+    @often
     def concave(self, given: Mapping[Any, Any]) -> None:
         """None: the logarithm of a mixture is not concave."""
 
@@ -395,8 +395,8 @@ class KernelCPD(RealChild, Tabulated):
         """
         parts = None
         if folds is not None:
-            rng = generator(seed)
-            parts = [rng.permutation(len(points)) % folds for points in self.samples.points]
+            rng, number = generator(seed), whole("folds", folds, least=2)
+            parts = [rng.permutation(len(points)) % number for points in self.samples.points]
         return self.with_samples(self.samples, best_width(self.samples, self._split, scale=scale, folds=parts))
 
     def with_samples(self, samples: Samples, width: Floats | None) -> KernelCPD:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.display import Shown, Tabulated
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
 from sepset.base.leastsquares import LinearFit, least_squares
 from sepset.base.logarithms import LOG_2PI
@@ -100,7 +100,6 @@ class LinearGaussian(RealChild, Tabulated):
     coefficients: Floats
     covariance: Floats
 
-    @translated
     def __init__(
         self,
         child: Vector,
@@ -284,6 +283,7 @@ class LinearGaussian(RealChild, Tabulated):
         check_range(rows, names, f"{self.label} needs complete finite rows")
         return rows, entry, share
 
+    @often
     def from_statistics(
         self,
         stats: Floats | Scatters,
@@ -350,6 +350,7 @@ class LinearGaussian(RealChild, Tabulated):
             return penalized(scatters, prior, self.child.size)
         return [fit for s in scatters for fit in penalized([s], prior, self.child.size)]
 
+    @often
     def centered(self, stats: Floats | Scatters) -> Scatters:
         """The statistics, centered, after checking their shape."""
         expected = (len(self.intercept), *(1 + width(self.given) + self.child.size,) * 2)
@@ -361,6 +362,7 @@ class LinearGaussian(RealChild, Tabulated):
             raise DataError(f"{self.label} has statistics of shape {expected}; found {found}.")
         return stats if isinstance(stats, Scatters) else Scatters.from_sums(stats)
 
+    @often
     def with_parameters(self, intercept: Floats, coefficients: Floats, *, covariance: Floats) -> LinearGaussian:
         """The same CPD with these parameters, one entry per joint state of the discrete parents."""
         result = made(LinearGaussian)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import whole
 from sepset.base.display import Shown
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
 from sepset.base.optimize import minimize, minimize_sparse, softmax
@@ -63,7 +64,6 @@ class LogisticCPD(DiscreteCPD):
     bias: Floats
     weights: tuple[Floats, ...]
 
-    @translated
     def __init__(
         self,
         child: Discrete,
@@ -92,7 +92,7 @@ class LogisticCPD(DiscreteCPD):
         return (self.child.num_states - 1) * (1 + sum(p.num_states - 1 for p in self.parents))
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
-        logits = np.tile(self.bias, (num_rows, 1))
+        logits = np.tile(self.bias, (whole("num_rows", num_rows), 1))
         for parent, weights in zip(self.parents, self.weights, strict=True):
             logits += weights[column(rows, parent, num_rows, self)]
         return softmax(logits), np.arange(num_rows)
@@ -136,6 +136,7 @@ class LogisticCPD(DiscreteCPD):
             rows[part] = softmax(rows[part])
         return TableCPD.unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
 
+    @often
     def concave(self, given: Mapping[Any, int]) -> Concave:
         r"""$s_x - \log \sum_c e^{s_c}$, concave in the log-odds $s_c = b_c + \sum_i w_{i,u_i,c}$."""
         rest, code = self.conditioned(given), given[self.child]

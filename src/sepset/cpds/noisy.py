@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import finite_array
 from sepset.base.display import Shown
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import fill
 from sepset.base.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
@@ -106,6 +106,7 @@ class NoisyCPD(DiscreteCPD):
             )
         return Decomposition((rest.to_table().table,))
 
+    @often
     def concave(self, given: Mapping[Any, int]) -> Concave:
         r"""$P(X \le x) (1 - e^s)$ with $s = \sum_i \log P(Z_i < x \mid u_i) - \log P(Z_i \le x \mid u_i)$."""
         rest = self.conditioned(given)
@@ -149,7 +150,6 @@ class NoisyOr(NoisyCPD):
 
     __slots__ = ()
 
-    @translated
     def __init__(
         self,
         child: Discrete,
@@ -231,7 +231,6 @@ class NoisyMax(NoisyCPD):
 
     __slots__ = ()
 
-    @translated
     def __init__(
         self,
         child: Discrete,

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
-from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import shown_parts
 from sepset.cpds.counts import joint_codes
@@ -55,7 +54,6 @@ class PartitionCPD(DiscreteCPD):
     parts: Ints
     distributions: Floats
 
-    @translated
     def __init__(
         self,
         child: Discrete,

@@ -11,7 +11,6 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.checks import is_number
 from sepset.base.display import Shown
-from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.cpds.contexts import Node, Partition, reordered, setting, shown_rules
 from sepset.cpds.counts import checked_counts, column, count, expected_log, num_rows_of, unseen_message
@@ -79,7 +78,6 @@ class RuleCPD(ContextCPD):
     rule_of: Ints
     probability: Floats
 
-    @translated
     def __init__(
         self,
         child: Discrete,

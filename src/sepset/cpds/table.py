@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import changed, fill, made, read_only, setters
 from sepset.cpds.counts import decode, joint_codes
 from sepset.cpds.cpd import ParameterBlock
@@ -60,7 +60,6 @@ class TableCPD(DiscreteCPD):
     __slots__ = ("table",)
     table: Table
 
-    @translated
     def __init__(
         self,
         child: Discrete | str,
@@ -117,6 +116,7 @@ class TableCPD(DiscreteCPD):
         return fill(bare, table=Table._make(bare.scope, values))
 
     @classmethod
+    @often
     def uniform_over(cls, scopes: Iterable[tuple[Discrete, ...]]) -> list[Self]:
         """The CPDs of these scopes, parents and then child, whose rows are all uniform; equal shapes share the entries.
 
@@ -145,6 +145,7 @@ class TableCPD(DiscreteCPD):
         return found
 
     @classmethod
+    @often
     def unchecked(
         cls, child: Discrete, values: Floats, *, given: Iterable[Discrete], block: ParameterBlock | None = None
     ) -> Self:
@@ -180,10 +181,12 @@ class TableCPD(DiscreteCPD):
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
         return self._matrix(), joint_codes(rows, self.parents, num_rows, self)
 
+    @often
     def factors(self) -> tuple[Factor, ...]:
         """The table itself."""
         return (self.table,)
 
+    @often
     def decomposition(self) -> Decomposition:
         """The table itself, whatever its size."""
         return Decomposition((self.table,))

@@ -13,7 +13,6 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Shown
-from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.cpds.contexts import Gates, Node, Partition, reordered, shown_tree
@@ -143,7 +142,6 @@ class TreeCPD(ContextCPD):
     partition: Partition
     distributions: Floats
 
-    @translated
     def __init__(
         self,
         child: Discrete,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints, Objects
 from sepset.base.checks import generator, one_of, row_weights, whole
 from sepset.base.display import Shown, Tabulated
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frames import FrameKind
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.text import counted, listing
@@ -80,7 +80,6 @@ class Dataset(Frozen, Tabulated):
     """The stored columns in order, read-only."""
     _missing_counts: Ints | None
 
-    @translated
     def __init__(
         self,
         data: object,
@@ -157,7 +156,6 @@ class Dataset(Frozen, Tabulated):
         return rows
 
     @classmethod
-    @translated
     def from_codes(
         cls,
         variables: Iterable[Discrete | Vector | VariableArray],
@@ -184,7 +182,6 @@ class Dataset(Frozen, Tabulated):
         columns = (checked_cells(v, c) for v, c in zip(scope, given, strict=True))
         return cls._make(scope, columns, num_rows, None if weights is None else row_weights(weights, num_rows))
 
-    @translated
     def with_weights(self, weights: ArrayLike | None) -> Dataset:
         """The same rows with these weights, or without any.
 
@@ -194,6 +191,7 @@ class Dataset(Frozen, Tabulated):
         checked = None if weights is None else row_weights(weights, self.num_rows)
         return self._make(self.variables, self.columns, self.num_rows, checked, self.notes)
 
+    @often
     def with_notes(self, notes: Iterable[str]) -> Dataset:
         """The same rows with these notes.
 
@@ -213,7 +211,6 @@ class Dataset(Frozen, Tabulated):
     def __len__(self) -> int:
         return self.num_rows
 
-    @translated
     def keys(self) -> tuple[str, ...]:
         """The names of the columns: `dict(dataset)` has the columns as arrays."""
         return self.variables.names
@@ -230,31 +227,29 @@ class Dataset(Frozen, Tabulated):
         found = side_by_side(columns, self.num_rows, np.result_type(*columns) if columns else np.float64)
         return found if dtype is None else found.astype(dtype)
 
+    @often
     def column(self, variable: VariableLike) -> AnyInts | Floats:
         """The stored column, read-only: codes of a discrete variable, numbers of a real one."""
         return self.columns[self.variables.id(variable)]
 
-    @translated
     def codes(self, variable: VariableLike) -> AnyInts:
         """The codes of a discrete variable, read-only; -1 where missing."""
-        found = self.variables[variable]
+        found = self.variables.named(variable)
         if not isinstance(found, Discrete):
             raise ScopeError(f"{found!r} has no codes. Use values({found.name!r}).")
         return self.column(variable)  # type: ignore[return-value]  # discrete columns hold codes
 
-    @translated
     def values(self, variable: VariableLike) -> Floats:
         """The numbers of a real variable, read-only; NaN where missing."""
-        found = self.variables[variable]
+        found = self.variables.named(variable)
         if isinstance(found, Discrete):
             raise ScopeError(f"{found!r} has states, not numbers. Use states({found.name!r}) or codes({found.name!r}).")
         return self.column(variable)  # type: ignore[return-value]  # real columns hold float64
 
-    @translated
     def states(self, variable: VariableLike) -> Objects:
         """The states of a discrete variable, row by row, as Python objects; None where missing."""
         codes = self.codes(variable)
-        found = self.variables[variable]
+        found = self.variables.named(variable)
         assert isinstance(found, Discrete)
         read: Objects = state_objects(found)[codes]
         return read
@@ -271,7 +266,6 @@ class Dataset(Frozen, Tabulated):
             return self._make(self.variables, (c[key].copy() for c in self.columns), size, weights, self.notes)
         return self.states(key) if self.variables[key].is_discrete else self.values(key)
 
-    @translated
     def matrix(self, variables: Iterable[VariableLike] | None = None) -> AnyInts:
         """The codes of discrete variables, one row per case, in the smallest integer type that holds them all.
 
@@ -282,7 +276,6 @@ class Dataset(Frozen, Tabulated):
         columns = [self.codes(v) for v in (self.variables if variables is None else variables)]
         return side_by_side(columns, self.num_rows, np.result_type(np.int8, *(c.dtype for c in columns)))
 
-    @translated
     def row(self, position: int) -> dict[str, State | None]:
         """One case as a mapping from names to states or numbers; None where missing."""
         try:
@@ -291,7 +284,6 @@ class Dataset(Frozen, Tabulated):
             raise DataError(f"There are {self.num_rows} rows, counted from 0; no row {position}.") from None
         return next(self[place : place + 1].rows())
 
-    @translated
     def rows(self) -> Iterator[dict[str, State | None]]:
         """Every case in turn, as `row` gives it."""
         names = self.variables.names
@@ -307,7 +299,6 @@ class Dataset(Frozen, Tabulated):
             return list(self.states(variable))
         return [None if value != value else value for value in self.values(variable).tolist()]
 
-    @translated
     def take(self, rows: Sequence[int] | AnyArray) -> Dataset:
         """The rows at these positions, in this order, or where a mask is true."""
         chosen = np.asarray(rows)
@@ -317,15 +308,13 @@ class Dataset(Frozen, Tabulated):
         weights = None if self.weights is None else self.weights[places]
         return self._make(self.variables, (c[places] for c in self.columns), len(places), weights, self.notes)
 
-    @translated
     def select(self, variables: Iterable[VariableLike]) -> Dataset:
         """The same rows over these variables, in this order."""
         if isinstance(variables, str):
             raise ScopeError(f"Several variables were expected; found {variables!r}. Use select([{variables!r}]).")
-        chosen = Variables(self.variables[v] for v in variables)
+        chosen = Variables(self.variables.named(v) for v in variables)
         return self._make(chosen, (self.column(v) for v in chosen), self.num_rows, self.weights, self.notes)
 
-    @translated
     def with_columns(self, other: Dataset) -> Dataset:
         """The same rows with the columns of another dataset added, and its weights where it has some."""
         if other.num_rows != self.num_rows:
@@ -335,12 +324,10 @@ class Dataset(Frozen, Tabulated):
         notes = (*self.notes, *other.notes)
         return self._make(together, (*self.columns, *other.columns), self.num_rows, weights, notes)
 
-    @translated
     def head(self, count: int = 5) -> Dataset:
         """The first rows."""
         return self[: whole("count", count)]
 
-    @translated
     def concat(self, *others: Dataset) -> Dataset:
         """The rows of this dataset followed by those of others over the same variables, in any order.
 
@@ -364,7 +351,6 @@ class Dataset(Frozen, Tabulated):
             raise DataError(f"Only rows over the same variables join; these differ: {listing(differing)}.")
         return Dataset(other, self.variables)
 
-    @translated
     def collapse(self) -> Dataset:
         r"""The distinct rows in order of first appearance, each with the total weight of its copies.
 
@@ -378,7 +364,6 @@ class Dataset(Frozen, Tabulated):
         weights = np.bincount(groups, self.weights, len(firsts)).astype(np.float64)
         return self._make(self.variables, (c[firsts] for c in self.columns), len(firsts), weights, self.notes)
 
-    @translated
     def split(
         self,
         fraction: float,
@@ -400,7 +385,6 @@ class Dataset(Frozen, Tabulated):
         first = in_first_part(dealt(self.num_rows, generator(seed), self._strata(stratify)), fraction)
         return self.take(first), self.take(~first)
 
-    @translated
     def folds(
         self,
         count: int,
@@ -428,7 +412,6 @@ class Dataset(Frozen, Tabulated):
         columns = [self.codes(v) for v in chosen]
         return group_rows(columns, [int(self.variables[v].num_states) for v in chosen], self.num_rows)[1]  # type: ignore[union-attr]  # discrete, as they have codes
 
-    @translated
     def is_missing(self, variable: VariableLike) -> Bools:
         """Which rows miss the cell of this variable.
 
@@ -442,7 +425,6 @@ class Dataset(Frozen, Tabulated):
         """Which cells are missing, one row per case and one column per variable, in the order of `variables`."""
         return np.ascontiguousarray(absent_cells(self.columns, self.num_rows).T)
 
-    @translated
     def require_complete(
         self, purpose: str, variables: Iterable[VariableLike] | None = None, *, remedy: str = REMEDY
     ) -> None:
@@ -458,7 +440,7 @@ class Dataset(Frozen, Tabulated):
         for variable in self.variables if variables is None else variables:
             if has_absent(self.column(variable)):
                 missing = self.is_missing(variable)
-                name, row = self.variables[variable].name, int(np.argmax(missing))
+                name, row = self.variables.named(variable).name, int(np.argmax(missing))
                 raise DataError(missing_message(purpose, name, int(missing.sum()), row, remedy))
 
     @property
@@ -480,7 +462,6 @@ class Dataset(Frozen, Tabulated):
             return not any(has_absent(column) for column in self.columns)
         return not self.missing_counts.any()
 
-    @translated
     def equals(self, other: Dataset) -> bool:
         """Whether the other has the same variables in the same order, the same rows and the same weights."""
         if tuple(self.variables) != tuple(other.variables) or self.num_rows != other.num_rows:
@@ -498,7 +479,6 @@ class Dataset(Frozen, Tabulated):
     def to_frame(self, kind: Literal["polars"]) -> pl.DataFrame: ...
     @overload
     def to_frame(self, kind: Literal["pyarrow"]) -> pa.Table: ...
-    @translated
     def to_frame(self, kind: FrameKind = "pandas") -> pd.DataFrame | pl.DataFrame | pa.Table:
         """The rows as a frame of another library; text states become categorical columns without being written out.
 

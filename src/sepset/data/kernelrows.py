@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.checks import finite_array
 from sepset.base.frozen import fill, read_only
 from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.data.scatter import Scatter
-from sepset.errors import DataError
+from sepset.errors import DataError, ModelError
 
 CELLS = 1_000_000
 """The largest number of pairs of rows and kernels in memory at a time."""
@@ -172,7 +173,9 @@ def best_width(
 
     if max(len(p) for p in samples.points) < 2:
         raise DataError(f"A width is chosen by scoring rows with others; {samples!r} has none. Give width=.")
-    units = samples.deviations() if scale is None else np.asarray(scale, dtype=np.float64)
+    units = samples.deviations() if scale is None else finite_array("best_width", "scale", scale)
+    if scale is not None and (units.shape != (samples.size,) or (units <= 0).any()):
+        raise ModelError(f"scale= has a positive unit for each of {samples.size} columns; found {units.tolist()}.")
 
     def loss(log_width: float) -> float:
         return -held_out_log_likelihood(samples, units * math.exp(log_width), split, folds)

@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
+from sepset.base.checks import below
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
@@ -80,11 +81,11 @@ class MissingPatternsResult(Report):
 
     def observed_names(self, pattern: int) -> tuple[str, ...]:
         """The columns that a pattern observes."""
-        return tuple(itertools.compress(self.names, self.observed[pattern]))
+        return tuple(itertools.compress(self.names, self.observed[below("pattern", pattern, len(self.observed))]))
 
     def rows(self, pattern: int) -> Ints:
         """The positions of the rows with a pattern."""
-        return np.flatnonzero(self.which == pattern)
+        return np.flatnonzero(self.which == below("pattern", pattern, len(self.observed)))
 
     def __repr__(self) -> str:
         total = int(self.num_rows.sum())

@@ -11,7 +11,6 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats
 from sepset.base.checks import number
 from sepset.base.display import Shown, Tabulated
-from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
@@ -199,7 +198,6 @@ class Moments(Tabulated):
         parts = pooled(self._parts, target, prod(self.given[axis].num_states for axis in kept))
         return self._of_parts(self.variables, tuple(self.given[axis] for axis in kept), parts, self.num_rows)
 
-    @translated
     def select(self, variables: VariableLike | Iterable[VariableLike]) -> Moments:
         """The moments of some of the variables, in this order."""
         names = [v.name for v in self.variables]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sepset.base.cache import Cache
+from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing
 from sepset.engine.default import DEFAULT_METHOD
@@ -60,6 +61,7 @@ class Bound:
         """Whether probabilities of findings, and with them posteriors of discrete variables, are exact."""
         return self.promises["log_partition"] is Guarantee.EXACT
 
+    @often
     def evidence(self, given: Given) -> Evidence:
         """The findings by position, soft ones as the weights that give the posteriors they ask for."""
         found = resolve(given, self.known)
@@ -69,6 +71,7 @@ class Bound:
 
         return resolve_soft(self.prepared, found)
 
+    @often
     def weighted_evidence(self, given: Given) -> Evidence:
         """Evidence that has a probability, which soft evidence does not: it says what a posterior will be."""
         evidence = resolve(given, self.known)
@@ -80,6 +83,7 @@ class Bound:
             )
         return evidence
 
+    @often
     def with_joints(self, groups: tuple[tuple[int, ...], ...]) -> Self:
         """The same engine, with one more variable for findings on each group of variables."""
 
@@ -99,12 +103,14 @@ class Bound:
     def _extended(self) -> Cache[Any]:
         return Cache(4)
 
+    @often
     def positions(self, targets: VariableLike | Iterable[VariableLike]) -> list[int]:
         """The positions of variables, each named at most once."""
         if type(targets) is str:
             return [self.model.variables.id(targets)]
         return positions_of(self.model, targets)
 
+    @often
     def point(self, position: int, evidence: Evidence) -> Factor | Gaussian:
         """The point mass of an observed variable at its value."""
         variable = self.model.variables[position]

@@ -134,7 +134,7 @@ class Classifier(Worded):
     def __init__(self, model: BayesNet, target: VariableLike, *, method: Method | None = None) -> None:
         if not isinstance(model, BayesNet):
             raise ModelError(f"A classifier is made of a Bayesian network; found {brief(model)}. {remedy(model)}")
-        found = model.variables[target]
+        found = model.variables.named(target)
         if not isinstance(found, Discrete):
             raise ScopeError(f"A classifier's target is discrete; {found.name!r} is not.")
         fill(self, model=model, target=found, method=method)

@@ -14,7 +14,7 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.checks import generator, whole
 from sepset.base.display import Worded
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.membership import among, without
 from sepset.base.memory import check_rows_fit
@@ -96,6 +96,7 @@ class Engine(RowQuestions, Worded):
         evidence, positions = self.evidence(given), self.positions(targets)
         return self.answer(self.prepared.query(evidence.free(positions), evidence), positions, evidence=evidence)
 
+    @often
     def answer(self, answer: Answer, positions: Sequence[int], *, evidence: Evidence) -> QueryResult:
         """The result of an answer about the unobserved of these positions, the observed ones as point masses."""
         if answer.log_partition == -np.inf:
@@ -108,6 +109,7 @@ class Engine(RowQuestions, Worded):
         findings = Findings(evidence, self.known)
         return QueryResult(distribution, answer.log_partition, method=self.method, findings=findings, **about)
 
+    @often
     def about(self, guarantees: Guarantees, targets: Iterable[int], *, evidence: Evidence) -> dict[str, Any]:
         """The guarantees of an answer and, if real variables are in it, its residual: a large one is an estimate."""
         prepared, info = self.prepared, answered()
@@ -202,7 +204,6 @@ class Engine(RowQuestions, Worded):
         """The largest log value of the joint for every state of every discrete variable, given the evidence."""
         return max_marginals(self, self.evidence(given))
 
-    @translated
     def sample(self, num_rows: int, *, given: Given = None, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
         from sepset.data.dataset import Dataset
@@ -287,7 +288,6 @@ class Engine(RowQuestions, Worded):
             )
         return prepared.joint_plan(positions, evidence, prepared.calibrate(evidence))
 
-    @translated
     def expected_counts(
         self,
         data: object,
@@ -321,7 +321,6 @@ class Engine(RowQuestions, Worded):
 
         return expected_counts(self, data, families, weights, threads)
 
-    @translated
     def observe(self, given: Given) -> View:
         """The engine with these findings: an immutable view, calibrated on its first question, that can be extended.
 

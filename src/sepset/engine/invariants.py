@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sepset.base.checks import generator
+from sepset.base.checks import generator, whole
 from sepset.base.display import Plain, Report, Shown, Worded
 from sepset.base.logarithms import LOG_2PI
 from sepset.base.membership import without
+from sepset.base.memory import check_rows_fit
 from sepset.base.text import listing, nearest
 from sepset.errors import BrokenInvariant, ModelError, ScopeError
 from sepset.factors.algebra import Factor
@@ -89,6 +90,7 @@ def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckRepo
     """The report, or `BrokenInvariant` naming the first invariant that fails."""
     evidence = engine.evidence(given)
     made = _moment_checks if Coordinates.of(engine.prepared.problem) is not None else _tree_checks
+    check_rows_fit(whole("num_points", num_points), 8 * len(engine.model.variables))
     checks = made(_built(engine, evidence), evidence, seed, num_points)
     for one in checks:
         if not one.holds:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.foreign import misnamed, was_called
+from sepset.base.foreign import OF_PYTHON, explained
 from sepset.base.text import listing
-from sepset.errors import ArgumentError, ScopeError, StateError, TooLarge
+from sepset.errors import ScopeError, StateError, TooLarge
 from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
 from sepset.problem import Block, ConditionalGroup, Deferred, Problem
@@ -50,11 +50,11 @@ def takes_joints(question: F) -> F:
         if given is None or not has_joints(given):
             try:
                 return question(engine, *args, **kwargs)
-            except TypeError as error:
-                if was_called(error):
+            except OF_PYTHON as error:
+                problem = explained(error, question, (engine, *args), kwargs)
+                if problem is None:
                     raise
-                reason = misnamed(question, (engine, *args), kwargs)
-            raise ArgumentError(reason)
+            raise problem
         single = JointFindings.of(given, engine.model.variables)
         return question(engine.with_joints(single.groups), *args, **{**kwargs, "given": single.given})
 

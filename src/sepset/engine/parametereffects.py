@@ -188,7 +188,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
     def __getitem__(self, key: int | slice) -> ParameterSensitivity | tuple[ParameterSensitivity, ...]:
         if isinstance(key, slice):
             return tuple(self[i] for i in range(*key.indices(len(self))))
-        if not isinstance(key, int | np.integer):
+        if not isinstance(key, int | np.integer) or isinstance(key, bool):
             raise ArgumentError(
                 f"Parameters are found by position, the steepest first; found {key!r}. Those of one CPD are of(child)."
             )

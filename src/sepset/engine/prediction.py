@@ -11,7 +11,6 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import one_of
 from sepset.base.display import Report, Shown, plain
-from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind
 from sepset.base.text import joined, listing, nearest
 from sepset.data.dataset import Dataset
@@ -68,7 +67,6 @@ class Prediction(Report, Result):
             raise ScopeError(f"Predictions of {names} are several arrays. Use probabilities(target) or to_frame().")
         return np.array(self.probabilities(self.targets[0]), dtype=dtype)
 
-    @translated
     def probabilities(self, target: VariableLike | tuple[VariableLike, ...]) -> Floats:
         """The posterior of a discrete target, one row per row of data and one column per state; NaN where impossible.
 
@@ -89,12 +87,10 @@ class Prediction(Report, Result):
             raise ScopeError(f"{names!r} was not predicted; joints are {listing(joints) or 'none'}.")
         return self._probabilities[names]
 
-    @translated
     def mean(self, target: VariableLike) -> Floats:
         """The mean of a real target in every row; NaN where impossible."""
         return self._real(target).mean
 
-    @translated
     def variance(self, target: VariableLike) -> Floats:
         """The variance of a real target in every row; NaN where impossible."""
         return self._real(target).variance
@@ -105,7 +101,6 @@ class Prediction(Report, Result):
             raise ScopeError(f"{found.name} has states. Use probabilities or codes.")
         return self._moments[found.name]
 
-    @translated
     def codes(self, target: VariableLike) -> Ints:
         """The position of the most probable state, ties to the first; -1 where the row is impossible."""
         return most_probable(self.probabilities(target))
@@ -123,7 +118,6 @@ class Prediction(Report, Result):
         """The same values as a frame like the one given, or as a dataset if that was not a frame."""
         return self.dataset if self._source.kind is None else self._source.framed(self.dataset)
 
-    @translated
     def to_frame(self, kind: FrameKind | None = None) -> Any:
         """A frame with the most probable state of each target, and a column `P(target=state)` for each of its states.
 
@@ -134,7 +128,6 @@ class Prediction(Report, Result):
         """
         return self._source.framed(self.to_dataset(), kind)
 
-    @translated
     def to_dataset(self) -> Dataset:
         """The columns of `to_frame` as a dataset."""
         parts: dict[str, Floats] = {}
@@ -147,7 +140,6 @@ class Prediction(Report, Result):
         variables: list[Discrete | Vector] = [*self.targets, *map(Real, parts)]
         return Dataset.from_codes(variables, columns)
 
-    @translated
     def to_dict(self) -> dict[str, Any]:
         """The rows of `to_frame` in plain values, with the log probability of each, as `to_json` writes them."""
         rows = [plain(row) for row in self.to_dataset().rows()]

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, runtime_che
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.base.foreign import translated
 from sepset.base.frozen import made
 from sepset.base.text import listing
 from sepset.engine.bound import Bound
@@ -62,12 +61,10 @@ class RowQuestions(Bound):
 
     _report: Callable[[int, int], None] | None = None
 
-    @translated
     def reporting(self: R, report: Callable[[int, int], None]) -> R:
         """The same engine, which calls `report` with the rows done and the rows in all, in place of a bar."""
         return made(type(self), **{**vars(self), "_report": report})
 
-    @translated
     def rows(self, data: object) -> Dataset:
         """The rows over the model's variables; variables without a column are missing throughout."""
         from sepset.engine.rows import rows_over
@@ -207,7 +204,6 @@ class RowQuestions(Bound):
         plain = with_shared(findings_of(columns, variables, without=without), shared, variables)
         return replace(plain, cells=resolved_cells({row: f for row, f in kept.items() if f}, variables))
 
-    @translated
     def posteriors(self, data: object, targets: Names, *, features: Names | None = None) -> tuple[Floats, ...]:
         """The posterior of each target in every row, one column per state; NaN where the findings are impossible.
 
@@ -229,7 +225,6 @@ class RowQuestions(Bound):
         found = self._answered(self._findings(data, asked, features), places, None, None).probabilities
         return tuple(found[p] for p in places)
 
-    @translated
     def moments(self, data: object, target: VariableLike, *, features: Names | None = None) -> tuple[Floats, Floats]:
         """The posterior mean and variance of a real target in every row; NaN where the findings are impossible.
 
@@ -252,7 +247,6 @@ class RowQuestions(Bound):
         mean, variance = self._answered(self._findings(data, [asked], features), [place], None, None).moments[place]
         return mean, variance
 
-    @translated
     def log_posterior(self, data: object, target: VariableLike) -> Floats:
         """The log posterior of one target given all other cells, one column per state; NaN where impossible."""
         (variable,) = self.discrete(target)
@@ -275,7 +269,6 @@ class RowQuestions(Bound):
             return None
         return blanket_log_posterior(self.model, target, rows)
 
-    @translated
     def modes(self, data: object, targets: Names, *, features: Names | None = None) -> Ints:
         r"""The codes of $\arg\max_{\mathbf y} P(\mathbf y \mid \mathbf x[m])$, jointly, one column per target.
 
@@ -297,29 +290,26 @@ class RowQuestions(Bound):
             return [-1] * len(places)
         return [int(best.values[p]) for p in places]
 
-    @translated
     def variables(self, names: Names) -> tuple[Discrete | Vector, ...]:
         """The model's variables of these names, at least one, each at most once."""
         asked = listed(names)
-        found = tuple(self.model.variables[v] for v in asked)
+        found = tuple(self.model.variables.named(v) for v in asked)
         if len(set(found)) != len(found) or not found:
             raise ScopeError(f"Different variables, at least one, were expected; found {listing(asked)}.")
         return found
 
-    @translated
     def discrete(self, names: Names) -> tuple[Discrete, ...]:
         """The same; raises where one is continuous."""
         from sepset.engine.rows import discrete_targets
 
         return discrete_targets(self.model.variables, map(self.model.variables.id, self.variables(names)))
 
-    @translated
     def features(self, targets: Iterable[Discrete | Vector], given: Names | None) -> tuple[Discrete | Vector, ...]:
         """The variables of `given`, none of them a target; by default all but the targets."""
         aims = set(targets)
         if given is None:
             return tuple(v for v in self.model.variables if v not in aims)
-        found = tuple(self.model.variables[v] for v in listed(given))
+        found = tuple(self.model.variables.named(v) for v in listed(given))
         both = [v.name for v in found if v in aims]
         if both:
             raise ScopeError(f"{listing(both)} cannot be both target and given. Leave out one of them.")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.display import Shown, Tabulated, html_table, shortened
-from sepset.base.foreign import translated
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.data.dataset import Dataset
@@ -64,7 +63,6 @@ class View(Frozen, Sketched, Tabulated):
         kept = {name: finding for name, finding in named.items() if not is_missing(finding)}
         fill(self, engine=engine, given=MappingProxyType(kept))
 
-    @translated
     def observe(self, given: Given) -> View:
         """The view with these findings added or changed; None drops one.
 
@@ -80,7 +78,6 @@ class View(Frozen, Sketched, Tabulated):
         kept = {name: finding for name, finding in self.given.items() if name not in named}
         return View(self.engine, {**kept, **changed})
 
-    @translated
     def marginals(self) -> MarginalsResult:
         """The marginal of every variable; observed ones are point masses."""
         return self._marginals
@@ -89,7 +86,6 @@ class View(Frozen, Sketched, Tabulated):
     def _marginals(self) -> MarginalsResult:
         return self.engine.marginals(given=self.given)
 
-    @translated
     def query(self, targets: VariableLike | Iterable[VariableLike]) -> QueryResult:
         """The joint distribution of the targets, axes in the order asked.
 
@@ -113,7 +109,6 @@ class View(Frozen, Sketched, Tabulated):
             return None
         return ManyJoints(self.engine.prepared, prepared, self._evidence)
 
-    @translated
     def log_probability(self) -> LogProbabilityResult:
         """The logarithm of the probability of the findings; -inf where they are impossible."""
         return self._log_probability
@@ -122,22 +117,18 @@ class View(Frozen, Sketched, Tabulated):
     def _log_probability(self) -> LogProbabilityResult:
         return self.engine.log_probability(given=self.given)
 
-    @translated
     def map_assignment(self, *, over: VariableLike | Iterable[VariableLike] | None = None, k: int = 1) -> MapResult:
         """The most probable assignment of `over` (every unobserved variable by default), the rest summed out."""
         return self.engine.map_assignment(given=self.given, over=over, k=k)
 
-    @translated
     def max_marginals(self) -> MaxMarginalsResult:
         """The largest log value of the joint for every state of every discrete variable."""
         return self.engine.max_marginals(given=self.given)
 
-    @translated
     def sample(self, num_rows: int, *, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent draws of all variables from the posterior, observed ones at their values."""
         return self.engine.sample(num_rows, given=self.given, seed=seed)
 
-    @translated
     def predict(
         self,
         data: object,
@@ -157,12 +148,10 @@ class View(Frozen, Sketched, Tabulated):
             progress=progress,
         )
 
-    @translated
     def retracted_marginals(self) -> MarginalsResult:
         """For every finding the distribution of its variable given all the other findings."""
         return self.engine.retracted_marginals(given=self.given)
 
-    @translated
     def value_of_information(
         self,
         targets: VariableLike | Iterable[VariableLike],
@@ -177,12 +166,10 @@ class View(Frozen, Sketched, Tabulated):
         found = self.marginals()._shown()
         return found if found.title else found._replace(title="without findings")
 
-    @translated
     def to_dict(self) -> dict[str, Any]:
         """The marginals given the findings in plain values, as `to_json` writes them."""
         return self.marginals().to_dict()
 
-    @translated
     def to_json(self, indent: int | None = None) -> str:
         """The marginals given the findings as JSON."""
         return self.marginals().to_json(indent)

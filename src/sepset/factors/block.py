@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.checks import one_of
+from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, fill, read_only, setters
 from sepset.base.logarithms import LN2
 from sepset.errors import ModelError, NotApplicable, ScopeError
@@ -121,6 +122,7 @@ class FactorBlock(Frozen):
         """The memory its arrays take."""
         return self.scopes.nbytes + (0 if self.values is None else self.values.nbytes)
 
+    @often
     def factor(self, i: int, variables: Variables) -> Table:
         """Factor `i` as a table over the variables at its positions; its size is checked first."""
         if not -len(self) <= i < len(self):
@@ -252,6 +254,7 @@ class Single(Frozen):
         """The memory of its numbers, about."""
         return 8 * self.value.size + self.scopes.nbytes
 
+    @often
     def factor(self, i: int, variables: Variables) -> Factor:
         """The factor, which is number 0; its scope must be what `variables` has at its positions."""
         if i not in (0, -1):

@@ -312,7 +312,9 @@ class DiscreteFactor(Entries, Frozen, Report):
         >>> Table(Discrete("coin", ("head", "tail")), [0.25, 0.75]).in_words()
         'head 0.25, tail 0.75'
         """
-        parts = [" ".join([*map(one_line, states), f"{value:.4g}"]) for states, value in self._entries(limit)]
+        parts = [
+            " ".join([*map(one_line, states), f"{value:.4g}"]) for states, value in self._entries(whole("limit", limit))
+        ]
         return ", ".join([*parts, *(["..."] if self.size > limit else [])])
 
     def _shown(self) -> Shown:

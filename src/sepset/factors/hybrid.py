@@ -55,6 +55,7 @@ from sepset.factors.labels import (
     short,
 )
 from sepset.factors.moments import Gaussian, GaussianMixture
+from sepset.factors.sparse import SparseTable
 from sepset.factors.table import NUMBER, Table, TableConditional
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
@@ -116,7 +117,7 @@ class CanonicalTable(Tabulated):
         return made(cls, discrete=discrete, continuous=continuous, forms=forms)
 
     @classmethod
-    def of(cls, factor: Any) -> CanonicalTable:
+    def of(cls, factor: CanonicalTable | CanonicalGaussian | Table | SparseTable) -> CanonicalTable:
         """A table or Gaussian as a table of Gaussians."""
         if isinstance(factor, CanonicalTable):
             return factor

@@ -17,7 +17,7 @@ from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import fill, made
 from sepset.base.logarithms import LOG_2PI, log_sum
 from sepset.base.memory import check_rows_fit
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.errors import ImpossibleEvidence, ModelError, NotClosed, ScopeError
 from sepset.factors.algebra import Assignment, axis_of
 from sepset.factors.canonical import Cholesky, merged, symmetric
@@ -289,6 +289,8 @@ class GaussianMixture(Report):
 
     def log_densities(self, rows: Floats) -> Floats:
         """The logarithm of the density at each row of coordinates."""
+        if np.ndim(rows) != 2 or np.shape(rows)[1] != self.means.shape[1]:
+            raise ScopeError(f"Rows have {self.means.shape[1]} coordinates each; found {brief(rows)}.")
         return log_sum(self._log_parts(rows), 0)
 
     def _log_parts(self, rows: Floats) -> Floats:

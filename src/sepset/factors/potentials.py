@@ -16,7 +16,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Bools, Floats
 from sepset.base.frozen import fill
-from sepset.errors import ModelError, TooLarge
+from sepset.errors import ModelError, StateError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 
 CHUNK = 1 << 16
@@ -162,7 +162,7 @@ class Potts(_Pairwise):
 
     def log_values(self, codes: AnyInts) -> Floats:
         r"""$w \, 1[x = y]$ at codes `[..., 2]`."""
-        return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, 0.0)
+        return np.where(np.equal(*_pair(codes)), self.weight, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Ising(_Pairwise):
 
     def log_values(self, codes: AnyInts) -> Floats:
         r"""$w \, s_x s_y$ at codes `[..., 2]`."""
-        return np.where(np.equal(codes[..., 0], codes[..., 1]), self.weight, -self.weight)
+        return np.where(np.equal(*_pair(codes)), self.weight, -self.weight)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +407,8 @@ def _once(code: int, seen: AnyInts, codes: AnyInts) -> AnyInts:
 
 
 def _distance(codes: AnyInts) -> Floats:
-    return np.abs(codes[..., 0].astype(np.float64) - codes[..., 1])
+    first, second = _pair(codes)
+    return np.abs(first.astype(np.float64) - second)
 
 
 def _shape(cards: Sequence[int]) -> str:
@@ -424,3 +425,10 @@ def _finite(potential: Potential, **numbers: float) -> None:
 def _limit(potential: Potential, limit: float) -> None:
     if not limit >= 0:
         raise ModelError(f"{type(potential).__name__} needs a limit >= 0; found {limit!r}.")
+
+
+def _pair(codes: AnyInts) -> tuple[AnyInts, AnyInts]:
+    """The two columns of codes."""
+    if codes.shape[-1] != 2:
+        raise StateError(f"Codes of two variables have two columns; found {codes.shape[-1]}.")
+    return codes[..., 0], codes[..., 1]

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
-from sepset.errors import TooLarge
+from sepset.base.text import brief
+from sepset.errors import StateError, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES
 from sepset.semiring import MAX, SUM, Semiring
 
@@ -32,6 +33,24 @@ def ranks(codes: AnyInts, cards: Sequence[int]) -> Ints:
         rank = rank * card + codes[:, column]
         radix *= card
     return rank
+
+
+def checked_codes(codes: AnyInts, shape: Sequence[int]) -> AnyInts:
+    """The rows of codes, after checking that they are states of variables with these numbers of states.
+
+    >>> checked_codes(np.array([[0, 2]]), (2, 3)).tolist()
+    [[0, 2]]
+    """
+    rows = np.asarray(codes)
+    if rows.ndim != 2 or rows.shape[1] != len(shape) or (rows.size and rows.dtype.kind not in "iu"):
+        raise StateError(
+            f"Codes are whole numbers, one column for each of {len(shape)} variables; found {brief(codes)}."
+        )
+    if rows.size and (rows.min() < 0 or (rows >= np.array(shape)).any()):
+        raise StateError(
+            f"The codes of a variable are below its number of states, here {tuple(shape)}, and not negative."
+        )
+    return rows
 
 
 def in_order(codes: Ints, cards: Sequence[int]) -> Ints:

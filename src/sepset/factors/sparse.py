@@ -31,7 +31,7 @@ from sepset.factors.algebra import (
 )
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.labels import conditional
-from sepset.factors.rows import in_order, join, ranks, reduce_groups, starts
+from sepset.factors.rows import checked_codes, in_order, join, ranks, reduce_groups, starts
 from sepset.factors.table import NUMBER, Table
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
@@ -176,7 +176,7 @@ class SparseTable(DiscreteFactor):
 
     def log_at(self, codes: AnyInts) -> Floats:
         """The logarithm of the value at each row of codes; -inf outside the support."""
-        asked = np.asarray(codes, dtype=np.int64)
+        asked = checked_codes(codes, self.shape).astype(np.int64, copy=False)
         i, j, _ = join(asked, self.codes, self.shape)
         logs = np.full(len(asked), -np.inf)
         logs[i] = self.logs[j]
@@ -256,8 +256,6 @@ class SparseTable(DiscreteFactor):
         if order == self.scope:
             return self
         return SparseTable._sorted(order, self.codes[:, self._columns(order)], self.logs)
-
-    transpose = align
 
     def _grouped(self, kept: tuple[Discrete, ...]) -> tuple[Ints, Floats, Ints]:
         """My rows in order of their `kept` columns, their logarithms, and where each group begins."""

@@ -18,6 +18,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, whole
 from sepset.base.display import Plain, Worded
 from sepset.base.frozen import fill
+from sepset.base.memory import check_rows_fit
 from sepset.errors import ModelError, NotApplicable
 
 
@@ -78,7 +79,7 @@ class StudentT(Worded, Plain):
         x = np.asarray(points, dtype=np.float64)
         rows = x.reshape(-1, size)
         root = np.linalg.cholesky(self.dispersion)
-        squares = (solve_triangular(root, (rows - self.location).T, lower=True) ** 2).sum(axis=0)
+        squares = (solve_triangular(root, (rows - self.location).T, lower=True, check_finite=False) ** 2).sum(axis=0)
         half = np.log(np.diagonal(root)).sum()
         if math.isinf(self.degrees):
             logs = -0.5 * (squares + size * math.log(2.0 * math.pi)) - half
@@ -107,8 +108,8 @@ class StudentT(Worded, Plain):
 
     def sample(self, num_rows: int, seed: Seed = 0) -> Floats:
         """Independent draws, `[n]` in one dimension and else `[n, size]`."""
-        rng, num_rows = generator(seed), whole("num_rows", num_rows)
-        size = len(self.location)
+        rng, size = generator(seed), len(self.location)
+        check_rows_fit(whole("num_rows", num_rows), 8 * size)
         noise = rng.standard_normal((num_rows, size)) @ np.linalg.cholesky(self.dispersion).T
         if not math.isinf(self.degrees):
             noise /= np.sqrt(rng.chisquare(self.degrees, size=num_rows) / self.degrees)[:, None]

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
+from sepset.base.foreign import often
 from sepset.base.frozen import fill, setters
 from sepset.base.logarithms import LN2, log_sum
 from sepset.base.text import brief, joined
@@ -24,6 +25,7 @@ from sepset.factors.algebra import Assignment, Columns, arrange, check_size, dis
 from sepset.factors.bits import RANGE_BITS, Bits, is_safe, linear_ends, log_ends, sum_bits, widened
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.labels import FEW, conditional, in_rows, short, with_numbers
+from sepset.factors.rows import checked_codes
 from sepset.semiring import MAX, SUM, Semiring
 from sepset.variables.variable import Discrete, State, VariableLike
 
@@ -220,7 +222,7 @@ class Table(DiscreteFactor):
 
     def log_at(self, codes: AnyInts) -> Floats:
         """The logarithm of the value at each row of codes, one column per variable of the scope."""
-        picked = self.flat[_places(codes, self.shape)]
+        picked = self.flat[_places(checked_codes(codes, self.shape), self.shape)]
         if self.space == "log":
             return picked
         with np.errstate(divide="ignore"):
@@ -246,6 +248,7 @@ class Table(DiscreteFactor):
         with np.errstate(over="ignore", under="ignore"):
             return float(np.exp(entry) if self.space == "log" else np.ldexp(entry, self.exponent))
 
+    @often
     def bits(self) -> tuple[float, float]:
         """The base-2 logarithms of the smallest positive and the largest value; (0, 0) for a zero table."""
         if self._bits is None:
@@ -367,8 +370,6 @@ class Table(DiscreteFactor):
             return self
         flat = np.ascontiguousarray(self._aligned(order)).reshape(-1)
         return Table._make(order, flat, self.exponent, self.space, self._bounds)
-
-    transpose = align
 
     def marginalize(self, out: Iterable[VariableLike], semiring: Semiring = SUM) -> Table:
         r"""The factor with `out` summed (or maximized) away.

@@ -13,7 +13,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Ints
 from sepset.base.display import html_text
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, fill, made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
@@ -50,6 +50,7 @@ class Indexed:
         """Each node's position in `nodes`."""
         return MappingProxyType({name: i for i, name in enumerate(self.nodes)})
 
+    @often
     def id(self, node: Node) -> int:
         """The position of `node` in `nodes`; an unknown name raises an error that suggests the nearest one."""
         name = name_of(node)
@@ -98,7 +99,6 @@ class Graph(Indexed, Frozen, Sketched, ABC):
                 raise ModelError(f"Node {name!r} has an edge to itself; remove it.")
 
     @classmethod
-    @translated
     def parse(cls, text: str) -> Self:
         """The graph that `text` describes: `A -> B <- C`, `C - D`, isolated `E`; `;` or a new line ends a statement.
 
@@ -155,22 +155,20 @@ class Graph(Indexed, Frozen, Sketched, ABC):
         left, right = np.concatenate([self._directed, self._undirected]).T
         return csr(np.concatenate([left, right]), np.concatenate([right, left]), len(self))
 
-    @translated
     def adjacent(self, node: Node) -> tuple[str, ...]:
         """The nodes joined to `node` by an edge of any kind, in node order."""
         return self._row(self.adjacent_csr, node)
 
-    @translated
     def has_edge(self, source: Node, target: Node) -> bool:
         """Whether `source -> target` or `source - target` is an edge."""
         s, t = self.id(source), self.id(target)
         return t in row(self.child_csr, s) or t in row(self.neighbor_csr, s)
 
+    @often
     def ids(self, nodes: Nodes) -> list[int]:
         """The positions of one node or several, each once, in the order given."""
         return list(dict.fromkeys(map(self.id, each(nodes))))
 
-    @translated
     def subgraph(self, nodes: Nodes) -> Self:
         """The induced subgraph: these nodes, in this graph's order, and every edge between them.
 
@@ -184,7 +182,6 @@ class Graph(Indexed, Frozen, Sketched, ABC):
         names = tuple(itertools.compress(self.nodes, kept))
         return self._of(names, *(renumber[p[kept[p].all(axis=1)]] for p in (self._directed, self._undirected)))
 
-    @translated
     def without_edge(self, source: Node, target: Node) -> Self:
         """The graph without the edge from `source` to `target`; raises if there is none.
 

@@ -21,7 +21,12 @@ NO_PAIRS: Ints = read_only(np.empty((0, 2), dtype=np.int64))
 
 def id_pairs(sources: ArrayLike, targets: ArrayLike, num_nodes: int) -> Ints:
     """The pairs `[m, 2]` from two columns of node ids; raises unless all are in range."""
-    pairs = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1)
+    try:
+        pairs = np.stack([np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64)], axis=1)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ScopeError(f"The ends of edges are two lists of node numbers of the same length: {error}.") from error
+    if pairs.ndim != 2:
+        raise ScopeError(f"The ends of edges are two lists of node numbers; found arrays of {pairs.ndim - 1} axes.")
     if pairs.size and (pairs.min() < 0 or pairs.max() >= num_nodes):
         raise ScopeError(f"Node numbers run from 0 to {num_nodes - 1}; found {pairs.min()} to {pairs.max()}.")
     return pairs

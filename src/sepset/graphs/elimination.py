@@ -121,7 +121,7 @@ class GraphElimination(Worded, Plain):
         """
         position = {name: i for i, name in enumerate(self.order)}
         counts = [int(scopes is None)] * len(self.order)
-        for scope in scopes or ():
+        for scope in () if scopes is None else scopes:
             first = min((position[name] for name in scope if name in position), default=-1)
             if first >= 0:
                 counts[first] += 1

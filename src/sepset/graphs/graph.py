@@ -98,14 +98,12 @@ class DAG(Graph):
 
     _arrows = ("->", "<-")
 
-    @translated
     def __init__(self, nodes: NodesOrEdges = (), edges: Iterable[Sequence[Node]] = ()) -> None:
         if is_undirected(nodes):
             raise ModelError("A DAG needs the directions of its edges; found an undirected graph of networkx.")
         self._fill_named(*edges_first(nodes, edges), ())
 
     @classmethod
-    @translated
     def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
         """The DAG with an edge from node number `sources[i]` to `targets[i]`, built without a loop over edges.
 
@@ -116,13 +114,11 @@ class DAG(Graph):
         return cls._of(names, id_pairs(sources, targets, len(names)), NO_PAIRS)
 
     @classmethod
-    @translated
     def from_networkx(cls, graph: NetworkX) -> Self:
         """The DAG of a networkx `DiGraph`, its nodes named by `str`."""
         _check_foreign(graph)
         return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
 
-    @translated
     def to_networkx(self) -> Any:
         """The graph as a networkx `DiGraph`."""
         graph = require("networkx", "networkx", "to_networkx").DiGraph()
@@ -134,12 +130,10 @@ class DAG(Graph):
         super()._check()
         self.topological_ids  # noqa: B018  # finds the cycle, if there is one
 
-    @translated
     def parents(self, node: Node) -> tuple[str, ...]:
         """The parents of `node`, in node order."""
         return self._row(self.parent_csr, node)
 
-    @translated
     def children(self, node: Node) -> tuple[str, ...]:
         """The children of `node`, in node order."""
         return self._row(self.child_csr, node)
@@ -160,7 +154,6 @@ class DAG(Graph):
         """The nodes, parents before children; ties go to the first in node order."""
         return tuple(self.nodes[i] for i in self.topological_ids.tolist())
 
-    @translated
     def with_edge(self, source: Node, target: Node) -> Self:
         """The DAG with `source -> target` added; raises if that closes a cycle.
 
@@ -169,7 +162,6 @@ class DAG(Graph):
         """
         return type(self)(self.nodes, (*self.directed, (source, target)))
 
-    @translated
     def reverse(self, source: Node, target: Node) -> Self:
         """The DAG with the edge `source -> target` reversed.
 
@@ -204,13 +196,11 @@ class UndirectedGraph(Graph):
 
     _arrows = ("-",)
 
-    @translated
     def __init__(self, nodes: NodesOrEdges = (), edges: Iterable[Sequence[Node]] = ()) -> None:
         own, pairs = edges_first(nodes, edges)
         self._fill_named(own, (), pairs)
 
     @classmethod
-    @translated
     def from_arrays(cls, nodes: Iterable[str], *, sources: ArrayLike, targets: ArrayLike) -> Self:
         """The graph that joins node number `sources[i]` and `targets[i]`, built without a loop over edges.
 
@@ -221,13 +211,11 @@ class UndirectedGraph(Graph):
         return cls._of(names, NO_PAIRS, id_pairs(sources, targets, len(names)))
 
     @classmethod
-    @translated
     def from_networkx(cls, graph: NetworkX) -> Self:
         """The undirected graph of a networkx `Graph`, its nodes named by `str`."""
         _check_foreign(graph)
         return cls(map(text_of, graph.nodes), ((text_of(a), text_of(b)) for a, b in graph.edges()))
 
-    @translated
     def to_networkx(self) -> Any:
         """The graph as a networkx `Graph`."""
         graph = require("networkx", "networkx", "to_networkx").Graph()
@@ -235,12 +223,10 @@ class UndirectedGraph(Graph):
         graph.add_edges_from(self.edges)
         return graph
 
-    @translated
     def neighbors(self, node: Node) -> tuple[str, ...]:
         """The neighbors of `node`, in node order."""
         return self._row(self.neighbor_csr, node)
 
-    @translated
     def with_edge(self, source: Node, target: Node) -> Self:
         """The graph with `source - target` added.
 
@@ -267,7 +253,6 @@ class MixedGraph(Graph):
 
     _arrows = ("->", "<-", "-")
 
-    @translated
     def __init__(
         self,
         nodes: Iterable[Node] = (),
@@ -280,7 +265,6 @@ class MixedGraph(Graph):
         self._fill_named(nodes, directed, undirected)
 
     @classmethod
-    @translated
     def from_arrays(
         cls,
         nodes: Iterable[str],
@@ -299,7 +283,6 @@ class MixedGraph(Graph):
         return cls._of(names, id_pairs(sources, targets, len(names)), id_pairs(lefts, rights, len(names)))
 
     @classmethod
-    @translated
     def from_networkx(cls, graph: NetworkX) -> Self:
         """The mixed graph of a networkx `DiGraph`, where a pair of opposite arcs is one undirected edge."""
         _check_foreign(graph)
@@ -308,7 +291,6 @@ class MixedGraph(Graph):
         single = [(a, b) for a, b in arcs if (b, a) not in both]
         return cls(map(text_of, graph.nodes), single, undirected=[(a, b) for a, b in arcs if (b, a) in both])
 
-    @translated
     def to_networkx(self) -> Any:
         """The graph as a networkx `DiGraph`; each undirected edge becomes two opposite arcs."""
         graph = require("networkx", "networkx", "to_networkx").DiGraph()
@@ -326,17 +308,14 @@ class MixedGraph(Graph):
             a, b = (self.nodes[i] for i in divmod(int(repeated[0]), len(self)))
             raise ModelError(f"Two edges join {a!r} and {b!r}; keep one of ->, <- and -.")
 
-    @translated
     def parents(self, node: Node) -> tuple[str, ...]:
         """The tails of directed edges into `node`, in node order."""
         return self._row(self.parent_csr, node)
 
-    @translated
     def children(self, node: Node) -> tuple[str, ...]:
         """The heads of directed edges from `node`, in node order."""
         return self._row(self.child_csr, node)
 
-    @translated
     def neighbors(self, node: Node) -> tuple[str, ...]:
         """The nodes joined to `node` by an undirected edge, in node order."""
         return self._row(self.neighbor_csr, node)
@@ -361,7 +340,6 @@ class MixedGraph(Graph):
         order = topological(into, out)
         return [groups[i] for i in order] if len(order) == len(groups) else None
 
-    @translated
     def with_edge(self, source: Node, target: Node, *, directed: bool = True) -> Self:
         """The graph with `source -> target` added, or `source - target` if `directed` is false.
 
@@ -372,7 +350,6 @@ class MixedGraph(Graph):
         extra: tuple[Any, Any] = (added, []) if directed else ([], added)
         return type(self)(self.nodes, (*self.directed, *extra[0]), undirected=(*self.undirected, *extra[1]))
 
-    @translated
     def reverse(self, source: Node, target: Node) -> Self:
         """The graph with the directed edge `source -> target` reversed.
 

@@ -21,13 +21,14 @@ from sepset.errors import NotApplicable
 from sepset.factors.coordinates import width
 from sepset.factors.moments import GaussianMixture
 from sepset.inference.conflict import impossible, refuse_impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, Workers
+from sepset.inference.evidencerows import EvidenceRows, ListedRows, RowAnswers, RowCounts, Workers
 from sepset.inference.method import (
     AnswersQueries,
     AnswersRows,
     ContextMoments,
     CountsRows,
     FindsMoments,
+    ListsRows,
     PlansRows,
     Prepared,
     TakesValues,
@@ -155,6 +156,20 @@ def plan_rows(prepared: Prepared, rows: EvidenceRows) -> None:
     """Plan `summed_marginals` of these rows, where the method can: one that is too large is refused before any work."""
     if can(prepared, PlansRows):
         prepared.plan_rows(rows)
+
+
+def list_rows(prepared: Prepared, rows: EvidenceRows, most: int, workers: Workers) -> ListedRows:
+    """All completions of the missing states of rows, with the moments of missing numbers; see `ListsRows`.
+
+    Args:
+        most: the largest number of completions of a row.
+
+    Guarantee: exact.
+    Tested by: learning/structure/hidden/test_mixedcells.py::test_expected_statistics_by_enumeration
+    """
+    if can(prepared, ListsRows):
+        return prepared.list_rows(rows, most, workers)
+    raise NotApplicable(f"{prepared!r} does not list the completions of rows. Use CliqueTree() for regressions.")
 
 
 def moments(prepared: Prepared, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:

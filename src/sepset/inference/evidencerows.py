@@ -83,6 +83,24 @@ class RowValues(NamedTuple):
         return RowValues(self.rows.joined(other.rows), log_value)
 
 
+class ListedRows(NamedTuple):
+    """All completions of the missing states of rows, in the order of the rows.
+
+    Attributes:
+        owner: the row that each completes.
+        rows: every state, and numbers, missing ones at their expectations.
+        chances: the probability of each given what its row observes.
+        kinds: the covariance of the missing numbers of each; -1 if none is missing.
+        covariances: of all numbers, zero where they are observed.
+    """
+
+    owner: Ints
+    rows: EvidenceRows
+    chances: Floats
+    kinds: Ints
+    covariances: Floats
+
+
 class JointCounts(NamedTuple):
     """The joint states of a factor's scope that can occur, one row of codes each, and their expected counts."""
 

@@ -15,7 +15,6 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
-from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
@@ -204,7 +203,6 @@ class MapResult(Report, Result, Answers[str, Any]):
         total = self.log_partition_of()
         return tuple(exponential(value - total) for value in self.log_values)
 
-    @translated
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per assignment, best first: the state of each variable, and the log value.
 
@@ -218,7 +216,6 @@ class MapResult(Report, Result, Answers[str, Any]):
             title += "_"
         return frame({**columns, title: list(self.log_values)}, kind)
 
-    @translated
     def to_dict(self) -> dict[str, Any]:
         """The assignments in plain values, as `to_json` writes them; a bound that is not known is None.
 
@@ -233,7 +230,6 @@ class MapResult(Report, Result, Answers[str, Any]):
         given = findings_document(self.findings)
         return {"given": given, "assignments": listed, "bound": bound, **about_document(self)}
 
-    @translated
     def to_json(self, indent: int | None = None) -> str:
         """The assignments as JSON: each with its value, the bound, and guarantees."""
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

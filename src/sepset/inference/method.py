@@ -1,9 +1,9 @@
 """The protocols of direct methods: prepared once, for many questions. Variables are given by position.
 
 `Prepared` is the protocol of every method. What some can do beyond it is a named capability: `ReadsAll`, `TakesValues`,
-`AnswersRows`, `CountsRows`, `CompletesRows`, `FindsMoments`, `MeasuresResiduals` and `Calibrates`. Callers test
-`can(prepared, capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which fall
-back on plain questions if a method lacks it.
+`AnswersRows`, `CountsRows`, `CompletesRows`, `ListsRows`, `FindsMoments`, `MeasuresResiduals` and `Calibrates`. Callers
+test `can(prepared, capability)`, or use the functions of `inference.capabilities` and `inference.completion`, which
+fall back on plain questions if a method lacks it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sepset.variables.evidence import Evidence
 
 if TYPE_CHECKING:
     from sepset.graphs.clusters import ClusterTree
-    from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+    from sepset.inference.evidencerows import EvidenceRows, ListedRows, RowAnswers, RowCounts, RowValues, Workers
     from sepset.inference.values import Values
 
 C = TypeVar("C")
@@ -369,6 +369,18 @@ class CountsRows(Protocol):
 
         Args:
             weights: one per row.
+        """
+
+
+@runtime_checkable
+class ListsRows(Protocol):
+    """A prepared method that lists every completion of the missing states of rows: expected rows of structural EM."""
+
+    def list_rows(self, rows: EvidenceRows, most: int, workers: Workers) -> ListedRows:
+        """All completions, with their probabilities, and the moments of missing numbers given them.
+
+        Raises `NotApplicable` where a row has more than `most`, or where observed numbers have no joint density;
+        impossible rows have NaN.
         """
 
 

@@ -17,12 +17,11 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.entries import Answers, Entries
-from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError
+from sepset.errors import NotApplicable, ScopeError
 from sepset.factors.algebra import Scope
 from sepset.factors.labels import one_line, short, with_numbers
 from sepset.inference.comparison import Comparison, compared
@@ -218,48 +217,49 @@ class QueryResult(Entries, Result, Report):
                 states_of(variable)
             raise
 
-    @translated
+    def _answer(self, question: str) -> Any:
+        """A method of the distribution; one of states and numbers together has few."""
+        found = getattr(self.distribution, question, None)
+        if found is None:
+            raise NotApplicable(
+                f"{self.title} is about states and numbers together and has no {question}. Ask about some of its "
+                "variables, or condition on the states."
+            )
+        return found
+
     def mean(self) -> Any:
         """The expectation, if the targets are numbers."""
-        return self.distribution.mean()
+        return self._answer("mean")()
 
-    @translated
     def variance(self) -> Any:
         """The variance of a real target."""
-        return self.distribution.variance()
+        return self._answer("variance")()
 
-    @translated
     def mode(self) -> Any:
         """The most probable state of one target, or assignment of several."""
-        return self.distribution.mode()
+        return self._answer("mode")()
 
-    @translated
     def entropy(self) -> float:
         """The entropy in nats."""
-        return float(self.distribution.entropy())
+        return float(self._answer("entropy")())
 
-    @translated
     def interval(self, level: float = 0.95) -> Any:
         """The central interval of this probability."""
-        return self.distribution.interval(level)
+        return self._answer("interval")(level)
 
-    @translated
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> dict[str, Any]:
         """Independent draws of the targets, by name."""
-        draws: dict[str, Any] = self.distribution.sample(num_rows, seed)
+        draws: dict[str, Any] = self._answer("sample")(num_rows, seed)
         return draws
 
-    @translated
     def condition(self, assignment: Mapping[Any, Any]) -> Any:
         """The distribution at these values of some targets, as it is: a table is not normalized."""
         return self.distribution.condition(assignment)
 
-    @translated
     def to_frame(self, kind: str = "pandas") -> Any:
         """A data frame with one row per joint state."""
         return self.distribution.to_frame(kind)
 
-    @translated
     def to_dict(self) -> dict[str, Any]:
         """The answer in plain values, as `to_json` writes it.
 
@@ -269,7 +269,6 @@ class QueryResult(Entries, Result, Report):
         """
         return answer_document(self)
 
-    @translated
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the distribution, its probabilities from zero to one, under the question."""
         axes = self.distribution.plot(ax)
@@ -281,7 +280,6 @@ class QueryResult(Entries, Result, Report):
         entitle(axes, self.title)
         return axes
 
-    @translated
     def compare(self, other: QueryResult) -> Comparison:
         """This answer and another one to the same question, such as with more evidence: a table and a chart.
 
@@ -307,7 +305,6 @@ class QueryResult(Entries, Result, Report):
         name = ", ".join(names)
         return compared({name: before}, {name: after}, (self.title, other.title))
 
-    @translated
     def keys(self) -> tuple[Any, ...]:
         """The states of one discrete target, or the joint states of several as tuples: `dict(answer)` has them all."""
         domains = [states_of(v) for v in self.scope]
@@ -470,7 +467,6 @@ class MarginalsResult(Answers[str, Any], Report):
         title = f"given {self.findings}" if self.findings.evidence else ""
         return Shown(("variable", "distribution"), rows, title, caption=more, words=2)
 
-    @translated
     def to_dict(self) -> dict[str, Any]:
         """The answers in plain values, as `to_json` writes them.
 
@@ -480,7 +476,6 @@ class MarginalsResult(Answers[str, Any], Report):
         """
         return marginals_document(self)
 
-    @translated
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """A data frame with one row per variable and state: its probability; of a real variable, mean and deviation.
 
@@ -492,7 +487,6 @@ class MarginalsResult(Answers[str, Any], Report):
         columns = zip(*rows, strict=True) if rows else ((), (), ())
         return frame({name: list(c) for name, c in zip(("variable", "state", "value"), columns, strict=True)}, kind)
 
-    @translated
     def compare(self, other: MarginalsResult) -> Comparison:
         """These marginals and others, such as with more evidence: a table and a chart, the largest changes first.
 
@@ -514,7 +508,6 @@ class MarginalsResult(Answers[str, Any], Report):
     def _observed(self) -> set[str]:
         return {self.findings.variables[v].name for v in self.findings.evidence.codes}
 
-    @translated
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with a horizontal bar for the probability of every state of the discrete variables."""
         axes = axes_of(ax)

@@ -76,7 +76,11 @@ class _Reader:
 
     def _drawing(self) -> Drawing:
         tables = {name: [property_item("table", texts)] for name, texts in self.tabled.items() if texts}
-        nodes = {name: property_item("variable", self.drawn[name], tables.get(name, ())) for name in self.variables}
+        nodes = {
+            name: property_item("variable", texts, tables.get(name, ()))
+            for name, texts in self.drawn.items()
+            if texts or name in tables
+        }
         return property_drawing(property_item("network", self.about), nodes)
 
     def _network(self) -> None:
@@ -209,10 +213,9 @@ class _Entries:
         """The index of a row, from the states of its parents."""
         if close - first != len(self.parents):
             raise self.words.error(f"{self.child!r} has {len(self.parents)} parents; expected a state of each", first)
-        code = 0
+        code, words = 0, self.words.words
         for position, codes in enumerate(self.codes, first):
-            word = self.words.words[position]
-            state = codes.get(word)
+            state = codes.get(words[position])
             if state is None:
                 state = self._quoted_state(position, codes)
             code = code * len(codes) + state

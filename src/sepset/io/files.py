@@ -158,16 +158,16 @@ def read(
     >>> read(b"MARKOV 1 2 1 1 0 2 1.0 3.0")
     MarkovNet(1 variable, 1 factor)
     """
-    data, name = _contents(source, max_bytes, format)
-    codec = _codec(name if format is None else f"{name}.{format.removeprefix('.')}")
+    data, name, codec = _contents(source, max_bytes, "" if format is None else f".{format.removeprefix('.')}")
     model = parsed(codec, data, name, normalize=normalize, tolerance=tolerance)
     if kind is not None and not isinstance(model, kind):
         raise FileFormatError(f"the file has a {type(model).__name__}; kind= asks for a {kind.__name__}", file=name)
     return model
 
 
-def _contents(source: Source, max_bytes: int, format: str | None) -> tuple[bytes, str]:
-    """The contents of a file, decompressed, and its name; contents without a name get one by how they begin."""
+def _contents(source: Source, max_bytes: int, suffix: str) -> tuple[bytes, str, Codec]:
+    """The contents of a file, decompressed, its name, and the codec of a suffix or of the name's own; contents without
+    a name get one by how they begin."""
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
         if "\n" in name and not os.path.exists(name):
@@ -175,9 +175,8 @@ def _contents(source: Source, max_bytes: int, format: str | None) -> tuple[bytes
             raise FileFormatError(
                 f"a path is wanted; found the text of a file, {start!r}... Give it as bytes: read(text.encode())."
             )
-        if format is None:
-            _codec(name)
-        return read_bytes(name, max_bytes=max_bytes), name
+        codec = _codec(name + suffix)
+        return read_bytes(name, max_bytes=max_bytes), name, codec
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else _streamed(source, max_bytes)
     own = getattr(source, "name", None)
     name = own if isinstance(own, str) else CONTENTS
@@ -185,7 +184,8 @@ def _contents(source: Source, max_bytes: int, format: str | None) -> tuple[bytes
         raise FileFormatError(f"there are more than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name)
     if data[:2] == b"\x1f\x8b":
         data = decompressed(data, name, max_bytes)
-    return data, name if _suffix(name) in _FORMATS else name + recognized(data)
+    name = name if _suffix(name) in _FORMATS else name + recognized(data)
+    return data, name, _codec(name + suffix)
 
 
 def _streamed(source: Stream, max_bytes: int) -> bytes:
@@ -287,8 +287,7 @@ def _codec(name: str) -> Codec:
 
 
 def _suffix(name: str) -> str:
-    lowered = Path(name).name.lower()
-    return Path(lowered.removesuffix(".gz")).suffix
+    return os.path.splitext(Path(name).name.lower().removesuffix(".gz"))[1]
 
 
 def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -296,7 +295,10 @@ def read_bytes(name: str, *, max_bytes: int = MAX_BYTES) -> bytes:
     if "\0" in name:
         raise FileFormatError(f"no path has a zero character; found {name!r}")
     with open(name, "rb") as file:
-        data = file.read(max_bytes + 1)
+        size = min(os.fstat(file.fileno()).st_size, max_bytes)
+        data = file.read(size + 1)  # room for as many bytes as are asked for takes time
+        if len(data) > size:  # a pipe, whose size is not known
+            data += file.read(max_bytes + 1 - len(data))
     if len(data) > max_bytes:
         raise FileFormatError(f"the file is larger than {max_bytes:,} bytes. Pass max_bytes= to allow more.", file=name)
     return decompressed(data, name, max_bytes) if name.lower().endswith(".gz") else data

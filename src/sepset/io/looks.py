@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sepset.models.drawing import UNSEEN, Drawing, Item, Look
+from sepset.models.drawing import BLANK, UNSEEN, Drawing, Item, Look
 
 PROPERTIES = "BIF"
 """The format of drawings that consist of properties; BIF and XMLBIF share it."""
@@ -83,12 +83,12 @@ def mirrored(looks: Mapping[str, Look]) -> dict[str, Look]:
 def property_drawing(network: Item, nodes: Mapping[str, Item]) -> Drawing:
     """The drawing that the properties of a network and its variables make."""
     drawn = {name: item for name, item in nodes.items() if item.items}
+    if not drawn and not network.items:
+        return BLANK
     said = {name: _said(item) for name, item in drawn.items()}
     titles = {name: found["title"] for name, found in said.items() if found.get("title")}
     looks = {name: look for name, found in said.items() if (look := _look(found)) != UNSEEN}
-    return (
-        Drawing(titles, PROPERTIES, network=network, nodes=drawn, looks=looks) if drawn or network.items else Drawing()
-    )
+    return Drawing(titles, PROPERTIES, network=network, nodes=drawn, looks=looks)
 
 
 def _said(item: Item) -> dict[str, str]:

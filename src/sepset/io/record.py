@@ -101,8 +101,10 @@ class Reading:
 
     def are_weights(self, rows: Floats) -> Bools:
         """Which rows are weights: a number exceeds one, or the sum is at least 1.5, which no rounding explains."""
+        if not self.has_weights:
+            return np.zeros(len(rows), dtype=np.bool_)
         found: Bools = (rows > 1).any(axis=1) | (rows.sum(axis=1) >= 1.5)
-        return found & self.has_weights
+        return found
 
     def allowed(self, row: Floats) -> float:
         """How far from one the sum of this row may be."""
@@ -159,10 +161,12 @@ class Misses:
         scaled, missed = normalized_rows(rows, error, self.reading)
         if missed is None or not self.reading.normalize:
             return rows, max(TOLERANCE, 0.0 if missed is None else float(missed.max())) + MARGIN
-        is_weight = self.reading.are_weights(rows)
-        self.weights += int(np.count_nonzero(is_weight & (missed > 0)))
-        if (missed[~is_weight] > 0).any():
-            self.add(child, np.where(is_weight, 0.0, missed))
+        if self.reading.has_weights:
+            is_weight = self.reading.are_weights(rows)
+            self.weights += int(np.count_nonzero(missed[is_weight]))
+            missed[is_weight] = 0.0
+        if missed.any():
+            self.add(child, missed)
         return scaled, TOLERANCE + MARGIN
 
     def note(self) -> tuple[str, ...]:
@@ -281,9 +285,11 @@ def _cpd(
         make = record.make
         return guarded(lambda: make(child, parents), source, record.mark)
     rows = _rows(record, child, parents, source)
-    misses.negatives += int(np.count_nonzero(rows < 0))
+    if rows.min(initial=0.0) < 0:
+        misses.negatives += int(np.count_nonzero(rows < 0))
+        rows = np.maximum(rows, 0.0)
     kept, tolerance = misses.settled(
-        child.name, np.maximum(rows, 0.0), lambda row, total: _row_error(record, parents, source, row, total)
+        child.name, rows, lambda row, total: _row_error(record, parents, source, row, total)
     )
     return guarded(lambda: TableCPD(child, kept.reshape(-1), given=parents, tolerance=tolerance), source, record.mark)
 
@@ -306,11 +312,12 @@ def normalized_rows(
     off = np.abs(totals - 1.0)
     rounding = (rows.shape[1] + 8) * EPSILON
     certain = TOLERANCE if reading.tolerance is None else min(TOLERANCE, reading.tolerance)
-    for place in np.flatnonzero(off > certain + rounding).tolist():
+    most = off.max(initial=0.0)
+    if most <= rounding:
+        return rows, None
+    for place in np.flatnonzero(off > certain + rounding).tolist() if most > certain + rounding else ():
         if off[place] > reading.allowed(rows[place]) or not totals[place] > 0 or not np.isfinite(totals[place]):
             raise error(place, float(totals[place]))
-    if off.max(initial=0.0) <= rounding:
-        return rows, None
     scale = np.where(off > rounding, totals, 1.0)
     return rows / scale[:, None], np.where(off > rounding, off, 0.0)
 

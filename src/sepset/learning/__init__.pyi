@@ -40,6 +40,9 @@ from sepset.learning.estimation.proportions import (
     proportion_interval as proportion_interval,
     rows_needed as rows_needed,
 )
+from sepset.learning.estimation.samplesizes import (
+    DivergenceBound as DivergenceBound,
+)
 from sepset.learning.fit import (
     FitResult as FitResult,
     LearningMethod as LearningMethod,
@@ -77,6 +80,7 @@ __all__ = [
     "Bayes",
     "CoverageResult",
     "Discretization",
+    "DivergenceBound",
     "EM",
     "ExponentialFamily",
     "FitResult",

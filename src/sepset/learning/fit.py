@@ -13,7 +13,6 @@ from sepset.base.arraytypes import Bools
 from sepset.base.axes import axes_of, count_steps
 from sepset.base.checks import generator
 from sepset.base.display import Report, Shown
-from sepset.base.foreign import translated
 from sepset.base.frozen import fill
 from sepset.base.text import described, facts_of, listing, nearest
 from sepset.data.counts import Counts
@@ -78,7 +77,6 @@ class FitResult(Report, IterativeResult):
         """The notes of the model: the columns whose kind was inferred and could also be meant otherwise."""
         return self.model.notes
 
-    @translated
     def plot(self, ax: Any = None) -> Any:
         """The matplotlib axes with the objective after each iteration.
 

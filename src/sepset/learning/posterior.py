@@ -19,7 +19,6 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, fraction, generator, number
 from sepset.base.display import Report, Shown, plain
-from sepset.base.foreign import translated
 from sepset.base.frames import FrameKind, frame
 from sepset.base.text import counted, nearest
 from sepset.cpds.cpd import CPD, ParameterBlock
@@ -163,7 +162,6 @@ class Posterior(Report):
         """The mean and the standard deviation of one parameter; arguments as in `interval`."""
         return self._own(variable).moments(parameter, _states(given))
 
-    @translated
     def log_density(self, model: BayesNet, parameterization: Parameterization = "softmax") -> float:
         r"""The log density of the parameters of `model`, which has the form of this posterior's network.
 

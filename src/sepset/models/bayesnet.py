@@ -14,7 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import generator
 from sepset.base.equality import same_value
-from sepset.base.foreign import translated
+from sepset.base.foreign import often
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
@@ -70,7 +70,6 @@ class BayesNet(NamedModel):
     dag: DAG
     drawing: Drawing
 
-    @translated
     def __init__(
         self, *cpds: CPD | Iterable[CPD], name: str = "", notes: Iterable[str] = (), drawing: Drawing = BLANK
     ) -> None:
@@ -100,6 +99,7 @@ class BayesNet(NamedModel):
         return hash((BayesNet, frozenset(self._by_name)))
 
     @classmethod
+    @often
     def over(
         cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = (), variables: Variables | None = None
     ) -> BayesNet:
@@ -120,7 +120,6 @@ class BayesNet(NamedModel):
         )
 
     @classmethod
-    @translated
     def random(
         cls,
         dag: DAG,
@@ -149,27 +148,24 @@ class BayesNet(NamedModel):
     def cpd(self, variable: VariableLike) -> TableCPD: ...
     @overload
     def cpd(self, variable: VariableLike, *, kind: type[K]) -> K: ...
-    @translated
     def cpd(self, variable: VariableLike, *, kind: type[Any] | None = None) -> Any:
         """The CPD of a variable, given as itself or by name.
 
         Args:
             kind: the class it must have. Type checkers take it from here, and a table without it.
         """
-        found = self._by_name[self.variables[variable].name]
+        found = self._by_name[self[variable].name]
         if kind is not None and not isinstance(found, kind):
             raise ModelError(f"The CPD of {found.child.name!r} is a {type(found).__name__}, not a {kind.__name__}.")
         return found
 
-    @translated
     def parents(self, variable: VariableLike) -> tuple[str, ...]:
         """The names of a variable's parents, in the order of its CPD."""
         return tuple(p.name for p in self.cpd(variable).parents)
 
-    @translated
     def children(self, variable: VariableLike) -> tuple[str, ...]:
         """The names of a variable's children, in the network's order."""
-        return self.dag.children(self.variables[variable].name)
+        return self.dag.children(self[variable].name)
 
     @property
     def num_parameters(self) -> int:
@@ -180,7 +176,6 @@ class BayesNet(NamedModel):
     def _ancestral(self) -> tuple[CPD, ...]:
         return tuple(self._by_name[n] for n in self.dag.topological_order)
 
-    @translated
     def log_probability(self, data: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
 
@@ -201,7 +196,6 @@ class BayesNet(NamedModel):
             total += cpd.log_probability({v: columns[v] for v in cpd.scope})
         return total
 
-    @translated
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0, *, threads: int | None = None) -> Dataset:
         """Independent complete assignments, drawn forward: parents first.
 
@@ -230,14 +224,12 @@ class BayesNet(NamedModel):
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
         return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
 
-    @translated
     def sample_columns(self, num_rows: int, seed: int | np.random.Generator = 0) -> Columns:
         """The same draws as columns by variable; vectors are arrays `[rows, size]`."""
         from sepset.models.ancestral import forward_sample
 
         return forward_sample(self._ancestral, num_rows, seed)
 
-    @translated
     def condition(self, given: Given) -> MarkovNet:
         r"""The network reduced by evidence: an undirected model whose $Z$ is $P(\mathbf e)$.
 
@@ -252,7 +244,6 @@ class BayesNet(NamedModel):
         known = reals | {self.variables[v]: code for v, code in found.codes.items()}
         return self._product(known).condition(given)
 
-    @translated
     def do(self, interventions: Mapping[Any, Any]) -> BayesNet:
         r"""The mutilated network: intervened variables lose their parents and take the given value or distribution.
 
@@ -272,7 +263,6 @@ class BayesNet(NamedModel):
         new = [intervened(self.variables[place], value) for place, value in places.items()]
         return self.with_cpds(*new)
 
-    @translated
     def with_cpds(self, *cpds: CPD) -> BayesNet:
         """The network with these CPDs in place of those of the same children."""
         replaced = _by_child(cpds)
@@ -284,6 +274,7 @@ class BayesNet(NamedModel):
             return self.with_parameters(new)
         return BayesNet(*new, name=self.name, notes=self.notes, drawing=self.drawing)
 
+    @often
     def with_parameters(self, cpds: Iterable[CPD]) -> BayesNet:
         """The network with other parameters: one CPD per variable, in order, each with the scope of the old one.
 
@@ -302,7 +293,6 @@ class BayesNet(NamedModel):
             _by_name=by_name,
         )
 
-    @translated
     def subnetwork(self, variables: VariableLike | Iterable[VariableLike]) -> BayesNet:
         """The network of `variables` and all their ancestors: their exact joint marginal.
 
@@ -311,11 +301,10 @@ class BayesNet(NamedModel):
         Tested by: models/test_bayesnet.py::test_subnetwork_is_the_exact_marginal
         """
         asked = listed(variables)
-        kept = set(ancestors(self.dag, [self.variables[v].name for v in asked], inclusive=True))
+        kept = set(ancestors(self.dag, [self[v].name for v in asked], inclusive=True))
         own = (c for c in self.cpds if c.child.name in kept)
         return BayesNet(*own, name=self.name, notes=self.notes, drawing=self.drawing)
 
-    @translated
     def markov_net(self) -> MarkovNet:
         """The same distribution as a product of factors with $Z = 1$.
 
@@ -335,19 +324,16 @@ class BayesNet(NamedModel):
         own = self.variables.parts
         return MarkovNet(*factors, variables=own, auxiliaries=hidden, name=self.name, notes=self.notes)
 
-    @translated
     def factor_graph(self) -> FactorGraph:
         """The factor graph of the network."""
         from sepset.models.factorgraph import FactorGraph
 
         return FactorGraph(self)
 
-    @translated
     def moral_graph(self) -> UndirectedGraph:
         """The moral graph, with all parents of each variable joined: the minimal I-map among undirected graphs."""
         return moralize(self.dag)
 
-    @translated
     def to_networkx(self) -> Any:
         """The directed graph as a networkx `DiGraph`."""
         return self.dag.to_networkx()

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
+from sepset.base.checks import whole
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import DataError, ModelError, ScopeError
 from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
 from sepset.factors.labels import name_of
 from sepset.factors.sparse import SparseTable
@@ -134,8 +135,11 @@ class ChainComponent(Frozen):
 
     def log_probability(self, columns: Columns, num_rows: int) -> Floats:
         r"""$\log P(\mathbf k \mid \mathbf u)$ for each row of codes."""
-        total = np.zeros(num_rows)
+        total = np.zeros(whole("num_rows", num_rows))
         for factor in self.all_factors():
+            absent = [v.name for v in factor.scope if v not in columns]
+            if absent:
+                raise DataError(f"{self!r} needs a column for {listing(absent)}.")
             codes = [np.asarray(columns[v], np.int64) for v in factor.scope]
             total += factor.log_at(np.stack(codes, axis=1) if codes else np.zeros((num_rows, 0), np.int64))
         return total
@@ -143,6 +147,7 @@ class ChainComponent(Frozen):
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
         """Exact draws of the component for each row of parent codes: elimination, then back-substitution."""
         self.all_factors()
+        whole("num_rows", num_rows)
         known = dict(rows)
         for conditional in reversed(self.conditionals):
             known.update(conditional.sample({v: known[v] for v in conditional.parents}, num_rows, rng))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.base.checks import generator
-from sepset.base.foreign import translated
+from sepset.base.checks import generator, whole
+from sepset.base.memory import check_rows_fit
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
@@ -62,7 +62,6 @@ class ChainGraph(NamedModel):
     components: tuple[ChainComponent, ...]
     graph: MixedGraph
 
-    @translated
     def __init__(self, *components: ChainComponent | CPD, name: str = "", notes: Iterable[str] = ()) -> None:
         parts = tuple(_component(c) for c in components)
         owner = owners(parts)
@@ -76,12 +75,10 @@ class ChainGraph(NamedModel):
     _owner: dict[str, ChainComponent]
     _order: tuple[ChainComponent, ...]
 
-    @translated
     def component(self, variable: VariableLike) -> ChainComponent:
         """The chain component of a variable."""
-        return self._owner[self.variables[variable].name]
+        return self._owner[self[variable].name]
 
-    @translated
     def log_probability(self, data: object) -> Floats:
         r"""$\log P(\mathbf x)$ of every row of data; zero probability is $-\infty$.
 
@@ -91,9 +88,9 @@ class ChainGraph(NamedModel):
         columns, num_rows = complete(data, self.variables)
         return sum((part.log_probability(columns, num_rows) for part in self.components), np.zeros(num_rows))
 
-    @translated
     def sample(self, num_rows: int, seed: int | np.random.Generator = 0) -> Dataset:
         """Independent complete assignments: components in an ancestral order, each drawn exactly given its parents."""
+        check_rows_fit(whole("num_rows", num_rows), 8 * len(self.variables))
         rng = generator(seed)
         columns: dict[Any, AnyArray] = {}
         for part in self._order:
@@ -102,13 +99,11 @@ class ChainGraph(NamedModel):
             return Dataset.from_codes(self.variables, np.zeros((num_rows, 0), np.int8))
         return Dataset.from_codes(self.variables, {v.name: columns[v] for v in self.variables})
 
-    @translated
     def markov_net(self) -> MarkovNet:
         r"""The same distribution as a product of factors with $Z = 1$: the components' own and each $1/Z$."""
         factors = [f for part in self.components for f in part.all_factors()]
         return MarkovNet(*factors, variables=self.variables.parts, name=self.name)
 
-    @translated
     def bayes_net(self) -> BayesNet:
         """The same distribution as a Bayesian network, by the chain rule inside each component.
 
@@ -117,12 +112,10 @@ class ChainGraph(NamedModel):
         """
         return BayesNet(*(_cpd(c) for part in self.components for c in part.conditionals), name=self.name)
 
-    @translated
     def factor_graph(self) -> FactorGraph:
         """The factor graph of the model."""
         return FactorGraph(self)
 
-    @translated
     def to_networkx(self) -> Any:
         """The mixed graph as a networkx graph."""
         return self.graph.to_networkx()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 
+from sepset.base.foreign import TakesNames
 from sepset.base.frozen import fill
 from sepset.errors import ModelError
 
@@ -95,7 +96,7 @@ UNSEEN = Look()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Drawing:
+class Drawing(TakesNames):
     """The drawing of a network: titles, positions, colors. Models carry it, and it never counts in equality.
 
     Writing a network in the format of its drawing restores all of it; other formats take the titles and looks, and

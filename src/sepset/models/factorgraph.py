@@ -8,7 +8,6 @@ from typing import Any, overload
 import numpy as np
 
 from sepset.base.extras import require
-from sepset.base.foreign import translated
 from sepset.base.lazy import lazy
 from sepset.errors import ScopeError
 from sepset.factors.algebra import Factor
@@ -45,12 +44,10 @@ class FactorGraph(NamedModel):
 
     model: Model
 
-    @translated
     def __init__(self, model: Model) -> None:
         self._fill(model.name, model.notes, model=model, variables=model.variables)
 
     @classmethod
-    @translated
     def of_factors(cls, *factors: Factor, name: str = "") -> FactorGraph:
         """The factor graph of these factors."""
         return cls(MarkovNet(*factors, name=name))
@@ -74,7 +71,6 @@ class FactorGraph(NamedModel):
     def neighbors(self, node: int) -> tuple[str, ...]: ...
     @overload
     def neighbors(self, node: VariableLike) -> tuple[int, ...]: ...
-    @translated
     def neighbors(self, node: VariableLike | int) -> tuple[str, ...] | tuple[int, ...]:
         """The names in a factor's scope, given its number; or the numbers of the factors over a variable."""
         problem = self.as_written()
@@ -111,7 +107,6 @@ class FactorGraph(NamedModel):
         parts = connected_components(bipartite, directed=False)[0] if num_nodes else 0
         return bool(self.num_edges == num_nodes - parts)
 
-    @translated
     def markov_net(self) -> MarkovNet:
         """The same factors as a Markov network."""
         problem = self.as_written()
@@ -120,7 +115,6 @@ class FactorGraph(NamedModel):
         visible = problem.variables.parts if own is None else own
         return MarkovNet(*problem.blocks, variables=visible, auxiliaries=hidden, name=self.name)  # type: ignore[arg-type]
 
-    @translated
     def to_networkx(self) -> Any:
         """A bipartite networkx `Graph`: variables by name, factors as `("factor", number)` with their scope."""
         nx = require("networkx", "networkx", "Exporting a factor graph")

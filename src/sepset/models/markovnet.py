@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import AnyArray, Floats
-from sepset.base.foreign import translated
 from sepset.base.frozen import made
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
@@ -75,7 +74,6 @@ class MarkovNet(NamedModel):
     features: tuple[Feature, ...]
     weights: Floats
 
-    @translated
     def __init__(
         self,
         *parts: Part,
@@ -117,7 +115,6 @@ class MarkovNet(NamedModel):
         return net
 
     @classmethod
-    @translated
     def pairwise_energies(
         cls,
         nodes: Mapping[Discrete, ArrayLike],
@@ -142,7 +139,6 @@ class MarkovNet(NamedModel):
         return cls(*ones, *(Table.from_energy(pair, energy) for pair, energy in edges.items()), name=name)
 
     @classmethod
-    @translated
     def ising(
         cls,
         array: VariableArray,
@@ -179,7 +175,6 @@ class MarkovNet(NamedModel):
         return cls(*parts, variables=[array], name=name)
 
     @classmethod
-    @translated
     def potts(
         cls,
         array: VariableArray,
@@ -212,7 +207,6 @@ class MarkovNet(NamedModel):
         return cls(*ones, pairs, variables=[array], name=name)
 
     @classmethod
-    @translated
     def log_linear(
         cls, features: Iterable[Feature], weights: ArrayLike, *, name: str = "", notes: Iterable[str] = ()
     ) -> MarkovNet:
@@ -234,7 +228,6 @@ class MarkovNet(NamedModel):
         net._set(net.variables, net.blocks, (), name, notes, listed, numbers)
         return net
 
-    @translated
     def with_weights(self, weights: ArrayLike) -> MarkovNet:
         """The log-linear model with the same features and other weights."""
         if not self.features:
@@ -259,7 +252,6 @@ class MarkovNet(NamedModel):
         """
         return markov_graph(self._own)
 
-    @translated
     def log_value(self, data: object) -> Floats:
         r"""$\log \tilde P(\mathbf x) = \sum_i \log \phi_i(\mathbf x_{D_i})$ of every row of data; not normalized.
 
@@ -275,7 +267,6 @@ class MarkovNet(NamedModel):
             total += [factor.log_value(_assignment(factor, columns, row)) for row in range(num_rows)]
         return total
 
-    @translated
     def log_value_codes(self, codes: ArrayLike) -> Floats:
         r"""$\log \tilde P$ of rows of codes, `[rows, variables]` or one row; fast for variable arrays of any size."""
         self._refuse_auxiliaries("log_value_codes")
@@ -294,7 +285,6 @@ class MarkovNet(NamedModel):
                 f"{len(self.auxiliaries)} hidden ones. Ask the Bayesian network, or log_probability, instead."
             )
 
-    @translated
     def scaled(self, scale: float) -> MarkovNet:
         r"""The network with every energy multiplied by `scale`: $P \propto \tilde P(\mathbf x)^s$; above 1 it sharpens.
 
@@ -305,7 +295,6 @@ class MarkovNet(NamedModel):
         self._refuse_auxiliaries("scaled")
         return MarkovNet._of(self, self.variables, [scaled_block(b, scale, self.variables) for b in self.blocks])
 
-    @translated
     def condition(self, given: Given) -> MarkovNet:
         r"""The network reduced by evidence, over the variables without a known value; its $Z$ is $\tilde P(\mathbf e)$.
 
@@ -327,7 +316,6 @@ class MarkovNet(NamedModel):
         own = Variables(kept.parts[: len(kept.parts) - hidden]) if hidden else kept
         return MarkovNet._of(self, own, blocks)
 
-    @translated
     def markov_blanket(self, variable: VariableLike) -> tuple[str, ...]:
         """The names of the neighbors, given which a variable is independent of all others."""
         place = self.variables.id(variable)
@@ -343,7 +331,6 @@ class MarkovNet(NamedModel):
     def conditional(self, variable: Vector) -> LinearGaussian: ...
     @overload
     def conditional(self, variable: VariableLike) -> Table | LinearGaussian: ...
-    @translated
     def conditional(self, variable: VariableLike) -> Table | LinearGaussian:
         r"""$P(x_i \mid \mathbf x_{-i})$: a table over the Markov blanket and then the variable, or a linear Gaussian.
 
@@ -381,19 +368,16 @@ class MarkovNet(NamedModel):
         ]
         return [int(i) for numbers in found for i in numbers]
 
-    @translated
     def markov_net(self) -> MarkovNet:
         """The network itself, as other models give theirs."""
         return self
 
-    @translated
     def factor_graph(self) -> FactorGraph:
         """The factor graph of the network."""
         from sepset.models.factorgraph import FactorGraph
 
         return FactorGraph(self)
 
-    @translated
     def to_networkx(self) -> Any:
         """The undirected graph as a networkx `Graph`."""
         return self.graph.to_networkx()

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from sepset.base.display import Shown, Tabulated, html_table, shortened
 from sepset.base.equality import same_value
-from sepset.base.foreign import Hinting
+from sepset.base.foreign import Hinting, often
 from sepset.base.frozen import Frozen, fill
 from sepset.base.lazy import lazy
 from sepset.base.memory import uncollected
@@ -116,16 +116,18 @@ class NamedModel(Frozen, Sketched, Tabulated, Hinting):
         with uncollected():
             return self._build()
 
+    @often
     def problem(self) -> Problem:
         """The normal form that every method takes: variables, factors and conditionals; built once."""
         return self._problem
 
+    @often
     def as_written(self) -> Problem:
         """The normal form with the factors as they were given, even if methods take others that are smaller."""
         return self.problem()
 
     def __getitem__(self, variable: VariableLike) -> Discrete | Vector:
-        return self.variables[variable]
+        return self.variables.named(variable)
 
     def __contains__(self, variable: object) -> bool:
         return variable in self.variables

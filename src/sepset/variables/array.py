@@ -60,6 +60,8 @@ class VariableArray(Frozen):
 
     def element(self, flat: int) -> Discrete:
         """The element at a flat position in C order."""
+        if not 0 <= flat < len(self):
+            raise ScopeError(f"{self.base} has {len(self)} elements; there is no element {flat}.")
         return self[tuple(int(i) for i in np.unravel_index(flat, self.shape))]
 
     def __iter__(self) -> Iterator[Discrete]:
@@ -117,21 +119,23 @@ def grid_pairs(shape: tuple[int, ...], connectivity: int = 1) -> Int32s:
     steps = [{axis: 1} for axis in axes]
     if connectivity == 2:
         steps += [{a: 1, b: sign} for a in axes for b in range(a + 1, len(shape)) for sign in (1, -1)]
-    parts = [_shifted_pairs(cells, step) for step in steps]
-    pairs = np.concatenate(parts) if parts else np.zeros((0, 2), np.int32)
+    ends = [_shifted(cells, step) for step in steps]
+    pairs = np.empty((sum(first.size for first, _ in ends), 2), np.int32)
+    start = 0
+    for first, second in ends:
+        part = pairs[start : start + first.size].reshape(*first.shape, 2)
+        part[..., 0], part[..., 1] = first, second
+        start += first.size
     return read_only(pairs)
 
 
-def _shifted_pairs(cells: Int32s, step: Mapping[int, int]) -> Int32s:
+def _shifted(cells: Int32s, step: Mapping[int, int]) -> tuple[Int32s, Int32s]:
+    """The cells that have a neighbor one step further, and these neighbors."""
     here, there = [slice(None)] * cells.ndim, [slice(None)] * cells.ndim
     for axis, sign in step.items():
         low, high = slice(None, -1), slice(1, None)
         here[axis], there[axis] = (low, high) if sign > 0 else (high, low)
-    first, second = cells[tuple(here)], cells[tuple(there)]
-    pairs = np.empty((first.size, 2), np.int32)
-    pairs[:, 0] = first.reshape(-1)
-    pairs[:, 1] = second.reshape(-1)
-    return pairs
+    return cells[tuple(here)], cells[tuple(there)]
 
 
 def _rebuild(base: str, shape: tuple[int, ...], states: tuple[State, ...]) -> VariableArray:

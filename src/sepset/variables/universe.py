@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from sepset.base.arraytypes import Ints
+from sepset.base.foreign import TakesNames, often
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing, nearest
@@ -23,7 +24,7 @@ MANY = 1000
 """The number of variables from which they are looked up together."""
 
 
-class Variables(Sequence[Discrete | Vector]):
+class Variables(TakesNames, Sequence[Discrete | Vector]):
     """The variables of a model in order, looked up by position, name or value; arrays remain lazy.
 
     >>> from sepset.variables.variable import Real
@@ -101,8 +102,8 @@ class Variables(Sequence[Discrete | Vector]):
     def __getitem__(self, key: int | VariableLike | slice) -> Discrete | Vector | tuple[Discrete | Vector, ...]:
         if isinstance(key, slice):
             return tuple(self[i] for i in range(*key.indices(len(self))))
-        if not isinstance(key, int | np.integer):
-            return self[self.id(key)]
+        if not isinstance(key, int | np.integer) or isinstance(key, bool):
+            return self[self.id(key)]  # type: ignore[arg-type]  # refused there
         if self._is_flat and 0 <= key < self._length:
             return self.parts[int(key)]  # type: ignore[return-value]  # no part is an array
         position = int(key) + len(self) if key < 0 else int(key)
@@ -125,6 +126,16 @@ class Variables(Sequence[Discrete | Vector]):
         found = self._find_structured(item)
         return found is not None and (self[found] is item or self[found] == item)
 
+    @often
+    def named(self, variable: VariableLike) -> Discrete | Vector:
+        """The variable, given as itself or by name: a position is neither.
+
+        >>> Variables([Discrete("grade", "ABC")]).named("grade")
+        Discrete('grade', ('A', 'B', 'C'))
+        """
+        return self[self.id(variable)]
+
+    @often
     def id(self, variable: VariableLike) -> int:
         """The position of a variable or its name; an unknown name raises an error that names the nearest valid one."""
         if isinstance(variable, str):
@@ -157,6 +168,7 @@ class Variables(Sequence[Discrete | Vector]):
         code = part.domain.codes.get((str, state)) if isinstance(part, Discrete) else None
         return None if position is None or code is None else (position, code)
 
+    @often
     def places(self, variables: Iterable[Discrete | Vector]) -> list[int]:
         """The positions of several variables of the model, given as themselves."""
         if not self._is_flat:
@@ -165,6 +177,7 @@ class Variables(Sequence[Discrete | Vector]):
         found = [(known.get(v.name, -1), v) for v in variables]
         return [place if place >= 0 and own[place] is v else self.id(v) for place, v in found]
 
+    @often
     def found_places(self, variables: Sequence[Discrete | Vector]) -> Ints:
         """The same for many: those that are the model's own objects are found without a look at their names.
 
@@ -182,6 +195,7 @@ class Variables(Sequence[Discrete | Vector]):
             found[place] = self.id(variables[place])
         return found
 
+    @often
     def ids(self, variables: Iterable[VariableLike]) -> Ints:
         """The positions of several variables."""
         return np.fromiter((self.id(v) for v in variables), np.int64)

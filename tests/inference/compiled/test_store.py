@@ -25,7 +25,7 @@ def test_entries_are_found_by_strides(kind):
                 place = sum(store.strides[i][v] * c for v, c in zip(problem.scope(i), codes, strict=True))
                 states = {v.name: v.states[c] for v, c in zip(factor.scope, codes, strict=True)}
                 value = math.exp(factor.log_value(states))
-                assert store.values[store.offsets[i] + place] * scale == pytest.approx(value, rel=1e-12)
+                assert store.values[store.layout.offsets[i] + place] * scale == pytest.approx(value, rel=1e-12)
 
 
 def test_scopes_as_compressed_rows():
@@ -40,7 +40,7 @@ def test_sparse_factors_become_dense():
     a, b = ss.Discrete("a", 3), ss.Discrete("b", 3)
     net = ss.BayesNet(ss.TableCPD(a, [0.2, 0.3, 0.5]), ss.DeterministicCPD(b, lambda x: 2 - x, given=a))
     store = FactorStore.of(net.problem())
-    assert store.values[store.offsets[1] :].reshape(3, 3).tolist() == np.eye(3)[::-1].tolist()
+    assert store.values[store.layout.offsets[1] :].reshape(3, 3).tolist() == np.eye(3)[::-1].tolist()
 
 
 def test_a_problem_without_factors():

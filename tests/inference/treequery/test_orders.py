@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
-from sepset.errors import ModelError
+from sepset.errors import ArgumentError, ModelError
 from sepset.graphs.clusters import ClusterTree
 from sepset.graphs.ordering import MinWeight
 from sepset.inference.treequery.orders import (
@@ -72,6 +73,19 @@ def test_two_published_orders_of_one_tree():
     second = MergeOrder(query, (1, 3, 0, 2), absorb=False)
     assert [step.cost for step in second.steps] == [96, 96, 96, 384]
     assert second.cost == 672
+
+
+def test_a_search_pays_after_some_questions():
+    """2736 and 672 multiplications, as published: a search that costs 20,640 pays from the tenth question on."""
+    query = surrogate()
+    found, plain = MergeOrder(query, (1, 3, 0, 2), absorb=False), MergeOrder(query, (0, 3, 2, 1), absorb=False)
+    assert found.break_even(plain, 20_640) == 10.0
+    assert found.break_even(plain, 0) == 0.0
+    assert plain.break_even(found, 20_640) == plain.break_even(plain, 1) == math.inf
+    for number in (9, 10, 11):
+        assert (20_640 + number * found.cost <= number * plain.cost) == (number >= 10)
+    with pytest.raises(ArgumentError, match="search="):
+        found.break_even(plain, -1)
 
 
 @pytest.mark.parametrize(("n", "local", "small_first"), [(2, 48, 40), (3, 224, 152), (4, 960, 568), (5, 3968, 2168)])

@@ -7,8 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from sepset.kernels.compiled import loops as kernels, tiles
+from sepset.kernels.compiled import contraction, instructions as columns, loops as kernels, tiles
+from sepset.kernels.kernel import load
+from support.kernel_calls import run
 from support.small_contractions import uncompile
+from support.tolerances import EXACT
 
 NEVER = np.zeros(1, np.uint8)
 
@@ -43,6 +46,31 @@ def test_every_mode_and_pattern_of_strides(seed, mode, monkeypatch):
     whole = np.einsum(a, scopes[0], b, scopes[1], *extra, order).reshape(size, -1)
     expected = whole.max(axis=1) if mode == kernels.MAX else whole.sum(axis=1)
     np.testing.assert_allclose(w[a.size + b.size :], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+@pytest.mark.parametrize("num", [1, 3, 4, 5, 8, 11])
+@pytest.mark.parametrize("terms", [1, 7, 19, 64])
+def test_several_rows_times_one(terms, num, is_plain, monkeypatch):
+    load()
+    if is_plain:
+        uncompile(monkeypatch, contraction, kernels, tiles)
+    rng = np.random.default_rng(terms + num)
+    rows, ones = rng.random((3, num, terms)), rng.random((3, terms))
+    for is_first in (False, True):
+        op = np.zeros(columns.WIDTH, np.int64)
+        places = (0, rows.size) if is_first else (rows.size, 0)
+        op[[columns.A, columns.B]], op[columns.DST], op[columns.SIZE] = places, rows.size + ones.size, 3 * num
+        op[columns.COUNT] = 3
+        op[[columns.TENSOR_A, columns.TENSOR_B, columns.TENSOR_D]] = 0, 1, 2
+        steps = [(num * terms, terms), (terms, 0), (1, 1)]
+        pairs = steps if is_first else [(y, x) for x, y in steps]
+        groups = [[size, *pair, to] for size, pair, to in zip((3, num, terms), pairs, (num, 1, 0), strict=True)]
+        w = np.concatenate([rows.ravel(), ones.ravel(), np.full(3 * num, np.nan)])
+        with np.errstate(all="ignore"):  # unsigned numbers go around, as in compiled code
+            run(w, ops=[op], groups=groups, exponents=np.zeros(3, np.int64))
+        expected = np.einsum("bik,bk->bi", rows, ones)
+        np.testing.assert_allclose(w[-3 * num :], expected.ravel(), rtol=EXACT)
 
 
 @pytest.mark.parametrize("shape", [(3, 4, 5), (70, 80), (2, 64, 64)])

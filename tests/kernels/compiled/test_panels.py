@@ -73,6 +73,8 @@ LARGE = {
     "short runs, many terms": ((2, 11, 300, [9, 9]), "bmk", ("b", "k", "n0", "n1"), ("b", "n0", "m", "n1")),
     "runs of eleven": ((3, 11, 11, [11, 11]), "bmk", ("b", "k", "n1", "n0"), ("n0", "b", "m", "n1")),
     "terms are neighbors": ((3, 9, 16, [11, 11]), "bmk", ("b", "n0", "n1", "k"), ("b", "n0", "m", "n1")),
+    "neighbors of several blocks": ((2, 9, 600, 20), "bmk", "bnk", "bmn"),
+    "neighbors that a block ends": ((2, 9, [6, 100], 20), ("b", "m", "k0", "k1"), ("b", "k0", "n", "k1"), "bmn"),
     "terms in turn": ((2, 5, [3, 11, 4], 30), ("b", "m", "k0", "k1", "k2"), ("b", "k0", "n", "k2", "k1"), "bmn"),
     "terms of two blocks": ((2, 5, [3, 9, 16], 30), ("b", "m", "k0", "k1", "k2"), ("b", "n", "k2", "k0", "k1"), "bmn"),
     "vectors are neighbors": (

@@ -60,6 +60,39 @@ def test_all_pairs_need_few_tables():
     assert len(list(plan.collect(columns))) == len(plan.collect(columns)) == len(plan.tables)
 
 
+def groupings(sets):
+    """Every way to divide some sets into groups."""
+    if not sets:
+        yield []
+        return
+    first, *rest = sets
+    for found in groupings(rest):
+        yield [[first], *found]
+        for k, group in enumerate(found):
+            yield [*found[:k], [first, *group], *found[k + 1 :]]
+
+
+@pytest.mark.parametrize("num_rows", [5, 60, 4_000])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_cover_lies_between_the_best_one_and_a_table_for_each_set(seed, num_rows):
+    """A table costs a number per row and per cell, and every set reads the cells of its table; by enumeration."""
+    rng = np.random.default_rng(seed)
+    columns = Columns.of(skewed_rows(seed, num_rows), weights=np.linspace(1, 2, num_rows))
+    needed = list({tuple(sorted(rng.choice(6, rng.integers(1, 4), replace=False).tolist())) for _ in range(6)})
+
+    def cells(table):
+        return int(np.prod([columns.cards[c] for c in table]))
+
+    def cost(tables):
+        read = sum(min(cells(table) for table in tables if set(one) <= set(table)) for one in needed)
+        return read + sum(num_rows + cells(table) for table in tables)
+
+    joined = [[sorted({c for one in group for c in one}) for group in found] for found in groupings(needed)]
+    plan = CountPlan.of(columns, needed)
+    assert all(any(set(one) <= set(table) for table in plan.tables) for one in needed)
+    assert min(map(cost, joined)) <= cost(plan.tables) <= cost(needed)
+
+
 def test_many_rows_are_worth_larger_tables():
     """A pass over few rows costs less than the cells of a joined table."""
     few, many = (Columns.of(skewed_rows(0, n), weights=np.linspace(1, 2, n)) for n in (5, 4_000))
@@ -103,5 +136,7 @@ def test_refused():
     holed = Columns.of({"x": [0, None], "y": [0, 1]}, variables=two, missing="available")
     with pytest.raises(NotApplicable, match="missing cells"):
         CountPlan.of(Columns.of({"x": [0, 1], "y": [0, 1]}, variables=two), [(0, 1)]).collect(holed)
-    with pytest.raises(KeyError):
+    with pytest.raises(ScopeError, match="No table of the plan"):
         CountPlan.of(columns, [(0,)]).collect(columns)[(0, 1)]
+    with pytest.raises(ScopeError, match="different column numbers"):
+        CountPlan.of(columns, [(0,)]).collect(columns)[0]

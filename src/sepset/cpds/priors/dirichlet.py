@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import check_positive, finite_array
+from sepset.base.foreign import often
 from sepset.base.frozen import fill, made
 from sepset.errors import ModelError
 from sepset.factors.algebra import Columns, num_entries
@@ -230,6 +231,7 @@ class BDeu(_Evidence):
         """The sample size over the number of cells."""
         return np.asarray(self.sample_size / (q * r))
 
+    @often
     def hyperparameters(self, cpds: Sequence[Any]) -> Floats:
         """The pseudo-counts of a block's cells, flat."""
         parts = [self.sample_size / num_entries(cpd.scope) * cpd.parameters.sizes for cpd in cpds]

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, check_finite, check_positive, generator, whole
 from sepset.base.logarithms import LOG_2PI
+from sepset.base.text import brief
 from sepset.data.scatter import Scatter
 from sepset.errors import DataError, ModelError
 from sepset.factors.studentt import StudentT
@@ -96,6 +97,8 @@ class Fixed:
 def summary(data: Data, size: int = 1) -> Scatter:
     """The statistics of rows with `size` columns, computed unless they are given."""
     if not isinstance(data, Scatter):
+        if np.iscomplexobj(data):
+            raise DataError(f"Rows have real numbers; found {brief(data)}.")
         flat = np.ndim(data) < 2 and np.size(data) % size == 0
         data = Scatter.of(np.reshape(data, (-1, size)) if flat else data)
     if data.size != size:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sepset.base.arraytypes import Floats
-from sepset.base.checks import Seed, check_finite, check_positive, finite_array, generator, whole
+from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill
 from sepset.base.leastsquares import least_squares
 from sepset.base.logarithms import LOG_2PI
@@ -73,7 +73,7 @@ class RegressionPrior:
         It is not a distribution until it is updated with enough rows; its mode in log variances is then the maximum
         likelihood estimate. Priors of imaginary rows start from it.
         """
-        zeros = np.zeros((num_coefficients, num_coefficients))
+        zeros = np.zeros(2 * (whole("num_coefficients", num_coefficients),))
         lines, scale = np.zeros((num_coefficients, size)), np.zeros((size, size))
         return cls.__new__(cls)._fill(lines, zeros, zeros, -float(num_coefficients), scale)
 
@@ -159,14 +159,14 @@ class RegressionPrior:
         Its squared scale is $(\Lambda^{-1})_{ii}\,\Psi_{jj} / k$.
         """
         degrees = self.degrees - self.size + 1.0
-        spread = float(spreads(self.root, np.eye(len(self.lines))[[row]])[0, 0])
-        return StudentT(
-            degrees, self.lines[row, coordinate], dispersion=self.scale[coordinate, coordinate] * spread / degrees
-        )
+        i, j = below("row", row, len(self.lines)), below("coordinate", coordinate, self.size)
+        spread = float(spreads(self.root, np.eye(len(self.lines))[[i]])[0, 0])
+        return StudentT(degrees, self.lines[i, j], dispersion=self.scale[j, j] * spread / degrees)
 
     def variance(self, coordinate: int = 0) -> tuple[float, float]:
         r"""The shape and the scale of the inverse gamma of $\Sigma_{jj}$: $(\nu - d + 1) / 2$ and $\Psi_{jj} / 2$."""
-        return 0.5 * (self.degrees - self.size + 1.0), 0.5 * float(self.scale[coordinate, coordinate])
+        place = below("coordinate", coordinate, self.size)
+        return 0.5 * (self.degrees - self.size + 1.0), 0.5 * float(self.scale[place, place])
 
     def log_marginal_likelihood(self, data: Data) -> float:
         """The log density of the child's values given the parents', with coefficients and covariance integrated out."""

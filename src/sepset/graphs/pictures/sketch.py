@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from sepset.base.foreign import TakesNames
+
 Kind = Literal["variable", "factor", "cluster", "sepset"]
 End = Literal["", "arrow", "circle"]
 
@@ -145,7 +147,7 @@ MARKS: dict[str, End] = {"-": "", ">": "arrow", "<": "arrow", "o": "circle"}
 """The marks at the ends of edges, by their characters."""
 
 
-class Sketched(ABC):
+class Sketched(TakesNames, ABC):
     """An object that describes its picture in `_sketch`."""
 
     __slots__ = ()

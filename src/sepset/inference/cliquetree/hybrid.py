@@ -14,7 +14,7 @@ from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row
 from sepset.inference.completion import by_posteriors, complete_one_by_one, draw_one_by_one, modes_one_by_one
 from sepset.inference.conflict import impossible
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.evidencerows import EvidenceRows, ListedRows, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.exact.messages import calibrate
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.coordinates import Coordinates
@@ -128,6 +128,10 @@ class RegressionTree(RowTree):
             if g.child in problem.regressions
         }
         return RegressionTree(made, self.method, part, self.rows.with_values(tables, own))
+
+    def list_rows(self, rows: EvidenceRows, most: int, workers: Workers) -> ListedRows:
+        """All completions of missing states, with their probabilities and the moments of missing numbers."""
+        return self.rows.listed(rows, self.problem.variables, most, workers)
 
     def moments(self, reals: Sequence[int], by: Sequence[int]) -> ContextMoments:
         """The moments of real variables in each joint state of discrete ones, in C order."""

@@ -57,7 +57,7 @@ class States:
     def _tables(self) -> tuple[Ints, Ints, Ints]:
         from sepset.kernels.compiled.sparse import allowed_cells
 
-        return allowed_cells(*self.source.rows, self.source.offsets, self.first, self.allowed)
+        return allowed_cells(*self.source.rows, self.source.layout.offsets, self.first, self.allowed)
 
     @property
     def cells(self) -> Ints:
@@ -296,7 +296,7 @@ def _left(store: FactorStore, first: Ints, allowed: Bytes, queue: Ints) -> State
     from sepset.kernels.compiled.sparse import forbid_states
 
     homes = _homes(store, len(first) - 1)
-    possible = forbid_states(*store.rows, store.offsets, store.values, first, allowed, *homes, queue)
+    possible = forbid_states(*store.rows, store.layout.offsets, store.values, first, allowed, *homes, queue)
     return States(first, allowed, store) if possible else None
 
 

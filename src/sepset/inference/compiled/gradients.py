@@ -197,7 +197,7 @@ def _cells(store: FactorStore, number: int, free: Sequence[int], cards: Sequence
     """The places in the store of a factor's entries at the findings, in C order of `free`."""
     strides = store.strides[number]
     fixed = sum(stride * evidence.codes[v] for v, stride in strides.items() if v in evidence.codes)
-    cells = np.array([int(store.offsets[number]) + fixed])
+    cells = np.array([int(store.layout.offsets[number]) + fixed])
     for v, card in zip(free, cards, strict=True):
         cells = (cells[:, None] + strides[v] * np.arange(card)).reshape(-1)
     return cells

@@ -192,8 +192,8 @@ class Question:
         num = len(self.numbers)
         if self.program.contraction.num_inputs > num + len(self.touched):
             values[self.free] = 1.0
-        exponents = np.zeros(self.program.num_tensors, dtype=np.int64)
-        exponents[1 : num + 1] = store.exponents if num == store.num_factors else store.exponents[self.numbers]
+        exponents = np.zeros(len(self.program.offsets), dtype=np.int64)
+        exponents[1 : num + 1] = store.exponents if num == len(store.exponents) else store.exponents[self.numbers]
         return Workspace.of(values, exponents, len(self.observed))
 
     @property

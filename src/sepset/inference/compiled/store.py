@@ -80,11 +80,6 @@ class FactorStore:
         """The scopes of all factors as compressed rows: starts, variable positions, and their strides."""
         return self.layout.rows
 
-    @property
-    def offsets(self) -> Ints:
-        """The start of each factor."""
-        return self.layout.offsets
-
     @classmethod
     def of(cls, problem: Problem) -> FactorStore:
         """The store of an all-discrete problem: made once, and shared by all engines of the problem."""
@@ -97,10 +92,11 @@ class FactorStore:
         return made if whole.is_linear else replace(made, is_safe=False)
 
     @classmethod
-    def settled(cls, problem: Problem, values: Floats, exponents: Ints) -> FactorStore:
-        """The store of these entries times two to these powers, each factor rescaled to a largest entry near one."""
+    def settled(cls, problem: Problem, values: Floats, exponents: Ints, known: Layout | None = None) -> FactorStore:
+        """The store of these entries times two to these powers, each factor rescaled to a largest entry near one; in a
+        layout that is known, or a new one."""
         numbers, shifts, is_safe = stores.settle(values, *problem.scopes, problem.variables.cards, NEAR_BITS, SAFE_BITS)
-        layout = Layout(numbers)
+        layout = Layout(numbers) if known is None else known
         if len(shifts):
             values = np.ldexp(values, -np.repeat(shifts, np.diff(layout.offsets)))
             exponents = exponents + shifts
@@ -110,13 +106,13 @@ class FactorStore:
         """The problem and its store with new values for some factors, as `checked_values` returns them."""
         from sepset.inference.values import replaced
 
-        flat, exponents, offsets = self.values.copy(), self.exponents.copy(), self.offsets
+        flat, exponents, offsets = self.values.copy(), self.exponents.copy(), self.layout.offsets
         for number, array in arrays.items():
             flat[int(offsets[number]) : int(offsets[number + 1])] = array.reshape(-1)
             exponents[number] = 0
         parts = self.split(problem, flat)
         made = replaced(problem, {number: parts[number] for number in arrays})
-        settled = FactorStore.settled(problem, flat, exponents)
+        settled = FactorStore.settled(problem, flat, exponents, self.layout)
         if not self.is_safe and len(arrays) < self.num_factors:
             kept = (problem.factor(number) for number in range(self.num_factors) if number not in arrays)
             # Factors in log space have values that the store does not hold and cannot check.
@@ -125,7 +121,7 @@ class FactorStore:
 
     def split(self, problem: Problem, flat: Floats) -> tuple[Floats, ...]:
         """Entries in the layout of the store, as one array per factor with an axis per variable of its scope."""
-        places = zip(itertools.pairwise(self.offsets.tolist()), problem.shapes, strict=True)
+        places = zip(itertools.pairwise(self.layout.offsets.tolist()), problem.shapes, strict=True)
         return tuple([flat[start:end].reshape(shape) for (start, end), shape in places])
 
     @lazy

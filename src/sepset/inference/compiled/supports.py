@@ -161,7 +161,7 @@ def _supports(question: Question, store: FactorStore) -> tuple[list[Ints], list[
     cards = np.array(question.cards, dtype=np.int64)
     cells, sources = [np.zeros(1, np.int64)], []
     for number in question.numbers.tolist():
-        own, places = input_support(*store.rows, store.offsets[number], store.values, cards, rank, number)
+        own, places = input_support(*store.rows, store.layout.offsets[number], store.values, cards, rank, number)
         cells.append(own)
         sources.append(places)
     cells += [np.arange(int(made.sizes[t])) for t in range(len(cells), made.num_inputs + 1)]

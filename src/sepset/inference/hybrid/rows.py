@@ -27,12 +27,14 @@ from sepset.factors.regression import Regression
 from sepset.inference import costs
 from sepset.inference.capabilities import answer_rows, summed_marginals, with_values
 from sepset.inference.completion import complete_rows, draw_rows
-from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
+from sepset.inference.evidencerows import EvidenceRows, ListedRows, RowAnswers, RowValues, Workers
 from sepset.inference.hybrid.choices import Choices, Part
 from sepset.inference.hybrid.completestates import CompleteStates
 from sepset.inference.hybrid.conditioning import CompletedRows
 from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.listing import completions, covariances, singular, without_density
 from sepset.inference.method import Prepared
+from sepset.variables.universe import Variables
 from sepset.variables.variable import Real
 
 MOST_CONTEXTS_PER_ROW = 2**16
@@ -269,6 +271,25 @@ class HybridRows:
             made.codes[possible[:, None], asked] = drawn.rows.codes
         return RowValues(made.over(discrete, [t for t in targets if t in self.coordinates.reals]), log_partition)
 
+    def listed(self, rows: EvidenceRows, variables: Variables, most: int, workers: Workers) -> ListedRows:
+        """All completions of the missing states of every row; see `ListsRows`."""
+        whole = self._over(rows)
+        owner, codes = completions(whole.codes, [int(variables.cards[v]) for v in whole.positions], most)
+        made = EvidenceRows(whole.positions, codes, whole.real_positions, whole.reals[owner])
+        logs, kinds = np.empty(len(owner)), np.full(len(owner), -1, np.int64)
+        found = [np.zeros((0, made.reals.shape[1], made.reals.shape[1]))]
+        for mixture in self._mixtures(self._choices(made, self.coordinates.reals), workers):
+            part, completed = mixture.part, mixture.completed
+            bound = np.flatnonzero(np.isin(completed.group, without_density(self.coordinates, completed.spread)))
+            if len(bound):
+                raise singular(variables, made.take(part.rows[bound[:1]]), self.coordinates.contexts)
+            logs[part.rows] = mixture.log_density
+            has_gaps = np.isnan(made.reals[part.rows]).any(axis=1)
+            kinds[part.rows[has_gaps]] = sum(map(len, found)) + completed.group[has_gaps]
+            made.reals[part.rows] = completed.values[:, self._columns]
+            found.append(covariances(completed.spread, self._columns))
+        return ListedRows(owner, made, _shares(owner, logs), kinds, np.concatenate(found))
+
     def counts(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> Counted:
         """The expected statistics of every factor, summed over the rows; impossible rows contribute nothing."""
         choices = self._choices(rows, self.coordinates.reals)
@@ -282,6 +303,17 @@ class HybridRows:
             completed.add_moments(self.coordinates, weight, moments)
         tables = self._summed(choices.states, mass, workers)
         return Counted(tables, self.coordinates.split(moments), log_partition)
+
+
+def _shares(owner: Ints, logs: Floats) -> Floats:
+    """The share of each completion of a row in the sum over all of them; NaN if none is possible."""
+    starts = np.flatnonzero(np.diff(owner, prepend=-1))
+    if not len(starts):
+        return logs
+    place = np.cumsum(np.diff(owner, prepend=-1) != 0) - 1
+    with np.errstate(invalid="ignore"):
+        chances = np.exp(logs - np.maximum.reduceat(logs, starts)[place])
+        return np.asarray(chances / np.add.reduceat(chances, starts)[place])
 
 
 def _quiet(workers: Workers) -> Workers:

@@ -42,6 +42,10 @@ class Chunk(NamedTuple):
     wide: Bytes
 
 
+Programs = list[tuple[RowProgram | None, Ints]]
+"""Programs, each with the numbers of its rows; None for rows that are answered one by one."""
+
+
 class RowTables:
     """Answers to many rows of evidence about a discrete problem.
 
@@ -61,11 +65,11 @@ class RowTables:
     def answers(self, findings: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The posterior of each target and the log partition, for every row."""
         rows, which = findings.distinct()
-        self.plan(rows, tuple(targets), counted=False)
+        programs = self.plan(rows, tuple(targets), counted=False)
         cards = self._tables.problem.variables.cards
         log_partition = np.empty(len(rows))
         probabilities = {v: np.full((len(rows), int(cards[v])), np.nan) for v in targets}
-        for chunk in self._chunks(rows, tuple(targets), None, workers):
+        for chunk in self._chunks(rows, programs, tuple(targets), None, workers):
             found, place = RowAnswers(chunk.log_partition, chunk.marginals), _span(chunk.rows)
             _put(found, place, log_partition, probabilities)
             if np.count_nonzero(chunk.wide):
@@ -77,9 +81,9 @@ class RowTables:
 
     def summed(self, rows: EvidenceRows, weight: Floats, workers: Workers) -> tuple[Floats, Floats]:
         """The sum of all rows' factor marginals, in the layout of the store, and the log partition of every row."""
-        self.plan(rows)
+        programs = self.plan(rows)
         log_partition, totals = np.empty(len(rows.codes)), np.zeros(len(self._tables.store.values))
-        for chunk in self._chunks(rows, (), weight, workers):
+        for chunk in self._chunks(rows, programs, (), weight, workers):
             log_partition[chunk.rows] = chunk.log_partition
             totals += chunk.totals
             for row in chunk.rows[chunk.wide > 0].tolist():
@@ -89,16 +93,20 @@ class RowTables:
                     totals += weight[row] * _marginals_of(self._tables, evidence)
         return totals, log_partition
 
-    def plan(self, rows: EvidenceRows, targets: tuple[int, ...] = (), *, counted: bool = True) -> None:
-        """Compile what sums or answers need, before anything is made for the rows; raises if a row that is asked about
-        on its own, for want of a program, is too large."""
-        for program, members in self._programs(rows, targets, counted):
+    def plan(self, rows: EvidenceRows, targets: tuple[int, ...] = (), *, counted: bool = True) -> Programs:
+        """Compile what sums or answers need, before anything is made for the rows: programs and the rows of each.
+
+        Raises if a row that is asked about on its own, for want of a program, is too large.
+        """
+        programs = list(self._programs(rows, targets, counted))
+        for program, members in programs:
             if program is None and len(members):
                 evidence = rows.evidence(int(members[0]))
                 free = tuple([v for v in targets if v not in evidence.codes])
                 self._tables.compile(
                     "factors" if counted else "joint" if len(free) <= 1 else "marginals", free, evidence
                 )
+        return programs
 
     def modes(self, rows: EvidenceRows, workers: Workers) -> tuple[Ints, Floats, Ints]:
         """The most probable codes of all variables in every row, the logarithms of their values, and the rows that need
@@ -119,19 +127,25 @@ class RowTables:
         return codes, log_value, np.flatnonzero(wide)
 
     def _chunks(
-        self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None, workers: Workers
+        self,
+        rows: EvidenceRows,
+        programs: Programs,
+        targets: tuple[int, ...],
+        weights: Floats | None,
+        workers: Workers,
     ) -> Iterator[Chunk]:
         """Chunks of rows with their answers, in an order that does not depend on the threads."""
         done, total = 0, len(rows.codes)
-        for chunk in in_order(self._tasks(rows, targets, weights), num_threads(workers.threads), is_short=_is_short):
+        tasks = self._tasks(rows, programs, targets, weights)
+        for chunk in in_order(tasks, num_threads(workers.threads), is_short=_is_short):
             yield chunk
             done += len(chunk.rows)
             workers.report(done, total)
 
     def _tasks(
-        self, rows: EvidenceRows, targets: tuple[int, ...], weights: Floats | None
+        self, rows: EvidenceRows, programs: Programs, targets: tuple[int, ...], weights: Floats | None
     ) -> Iterator[Callable[[Bytes], Chunk]]:
-        for program, members in self._programs(rows, targets, weights is not None):
+        for program, members in programs:
             loaded = None if program is None else self._load(program)
             if loaded is None or not loaded.is_safe:
                 yield partial(_left, self._tables.problem, targets, members)
@@ -152,8 +166,9 @@ class RowTables:
         own = np.arange(len(first))
         common = make() if len(first) > 1 else None
         if common is not None:
-            plan = costs.ROW_PLAN_SECONDS_PER_VARIABLE * len(self._tables.problem.variables)
-            own = deserving(plan, counts, common, lambda i: make(observed=rows.observed(first[i])))
+            own = deserving(
+                self.compiler.plan_seconds, counts, common, lambda i: make(observed=rows.observed(first[i]))
+            )
             is_own = np.zeros(len(first), dtype=np.bool_)
             is_own[own] = True
             yield common, np.flatnonzero(~is_own[which])
@@ -233,10 +248,14 @@ class RowCompiler:
 
     Args:
         planner: the problem and its plans; row programs use all states, whatever the zeros.
+
+    Attributes:
+        plan_seconds: an estimate of the time to plan one program.
     """
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
+        self.plan_seconds = costs.ROW_PLAN_SECONDS_PER_VARIABLE * len(planner.problem.variables)
         self._programs: Cache[RowProgram | None] = Cache(128)
         self._modes: Cache[ModeProgram | None] = Cache(16)
 

@@ -236,7 +236,7 @@ def _bounds(program: RowProgram, store: FactorStore, plain: Floats) -> tuple[Flo
     lows, highs = _powers(plain, question.program.offsets)
     lows[program.varies], highs[program.varies] = 0.0, 0.0
     if len(store.values):
-        factor_lows, factor_highs = _powers(store.values, store.offsets[:-1])
+        factor_lows, factor_highs = _powers(store.values, store.layout.offsets[:-1])
         moving = question.moving
         numbers = question.numbers[moving]
         lows[moving + 1], highs[moving + 1] = factor_lows[numbers], factor_highs[numbers]

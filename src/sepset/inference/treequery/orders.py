@@ -8,12 +8,14 @@ Reference: El-Hay (2001), sections 4.1.2, 4.1.3 and 4.4.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import numpy as np
 
+from sepset.base.checks import number
 from sepset.base.display import Plain, Worded
 from sepset.base.lazy import lazy
 from sepset.base.text import counted
@@ -98,6 +100,22 @@ class MergeOrder(Worded, Plain):
         """The entries of the largest table: a clique that is read, or the product of a merge."""
         cliques = map(self.query.size, self.query.cliques)
         return max((*cliques, *(self.query.size(s.left | s.right) for s in self.steps)), default=1)
+
+    def break_even(self, other: MergeOrder, search: float) -> float:
+        """The number of questions from which on the search for this order costs less than asking by another one.
+
+        Args:
+            other: an order of the same tree that needs no search.
+            search: the cost of the search, in the time of so many multiplications.
+
+        Infinite where the other order costs no more, so that it should be kept.
+
+        Reference: El-Hay (2001), section 4.4.
+        Guarantee: exact.
+        Tested by: inference/treequery/test_orders.py::test_a_search_pays_after_some_questions
+        """
+        saved = other.cost - self.cost
+        return number("search", search, least=0) / saved if saved > 0 else math.inf
 
     def __str__(self) -> str:
         query, shown = self.query, [step for step in self.steps if step.cost]

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
-from sepset.base.foreign import translated
+from sepset.base.foreign import TakesNames, translated
 from sepset.base.lazy import lazy
 from sepset.base.text import nearest
 from sepset.errors import ScopeError
@@ -48,7 +48,7 @@ class Subtree(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class CliqueSubtree:
+class CliqueSubtree(TakesNames):
     r"""The part of a clique tree that a query needs, ready to be merged.
 
     Attributes:

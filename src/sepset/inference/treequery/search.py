@@ -10,7 +10,7 @@ Reference: El-Hay (2001), sections 4.2 and 4.3.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -36,24 +36,43 @@ class Connector(NamedTuple):
 Merges = dict[int, Connector]
 """For each part of a merge tree, by its nodes, the split it is made from."""
 
+_Part = tuple[int, int, int]
+"""A subtree as a plain tuple: nodes, edges and scope."""
 
-def connectors(query: CliqueSubtree, part: Subtree, absorb: bool) -> Iterator[Connector]:
-    """Every split of a part."""
-    for edge in bits(part.edges):
-        left, right = query.split(part, edge)
-        yield Connector(edge, left, right, query.price(left.scope, right.scope, edge=edge, absorb=absorb))
+_Split = tuple[int, int, int, int]
+"""A split as a plain tuple: the edge, the nodes on either side, and the price."""
 
 
-def _ordered(merges: Merges, whole: Subtree) -> tuple[int, ...]:
-    """The edges of a merge tree, parts before the whole."""
+def _splits(query: CliqueSubtree, part: _Part, absorb: bool) -> tuple[list[_Split], list[_Part]]:
+    """Every split of a part, and all their sides.
+
+    In plain tuples of integers: one order looks at thousands, and the garbage collector has no need to.
+    """
+    nodes, edges, scope = part
+    size, sides, sepsets = query.size, query.sides, query.sepsets
+    splits: list[_Split] = []
+    parts: list[_Part] = []
+    for edge in bits(edges):
+        (near, near_edges, near_scope), (far, far_edges, far_scope) = sides[edge]
+        sepset = sepsets[edge]
+        left, right = (scope | sepset) & near_scope, (scope | sepset) & far_scope
+        first, second, shared = size(left), size(right), size(sepset)
+        price = 0 if absorb and shared in (first, second) else first * second // shared
+        splits.append((edge, nodes & near, nodes & far, price))
+        parts.append((nodes & near, edges & near_edges, left))
+        parts.append((nodes & far, edges & far_edges, right))
+    return splits, parts
+
+
+def _ordered(query: CliqueSubtree, last: Mapping[int, int]) -> tuple[int, ...]:
+    """The order in which the edge of each part, by its nodes, is merged last: parts before the whole."""
     backwards: list[int] = []
-    stack = [whole]
+    stack = [query.whole]
     while stack:
         part = stack.pop()
         if part.edges:
-            last = merges[part.nodes]
-            backwards.append(last.edge)
-            stack += (last.left, last.right)
+            backwards.append(last[part.nodes])
+            stack += query.split(part, backwards[-1])
     return tuple(reversed(backwards))
 
 
@@ -72,23 +91,34 @@ def optimal_merge_order(query: CliqueSubtree, *, absorb: bool = True) -> MergeOr
     >>> optimal_merge_order(tree_query(tree, ["A", "D"], cards=dict(A=9, B=2, C=2, D=2))).cost
     44
     """
-    splits: dict[int, list[Connector]] = {}
-    stack = [query.whole]
+    last = _merged_last(_splits_of_parts(query, absorb))
+    return MergeOrder(query, _ordered(query, last), name="optimal", absorb=absorb)
+
+
+def _splits_of_parts(query: CliqueSubtree, absorb: bool) -> dict[int, list[_Split]]:
+    """Every split of every part that has edges, by its nodes."""
+    splits: dict[int, list[_Split]] = {}
+    stack: list[_Part] = [query.whole]
     while stack:
         part = stack.pop()
-        if part.nodes not in splits:
-            found = splits[part.nodes] = list(connectors(query, part, absorb))
-            stack.extend(side for split in found for side in split[1:3])
+        if part[1] and part[0] not in splits:
+            splits[part[0]], sides = _splits(query, part, absorb)
+            stack += sides
+    return splits
+
+
+def _merged_last(splits: dict[int, list[_Split]]) -> dict[int, int]:
+    """For each part the edge merged last in its cheapest order; of equal ones the first."""
     costs: dict[int, int] = {}
-    merges: Merges = {}
+    last: dict[int, int] = {}
     for nodes in sorted(splits, key=int.bit_count):
-        best = 0
-        for split in splits[nodes]:
-            cost = costs[split.left.nodes] + costs[split.right.nodes] + split.price
-            if nodes not in merges or cost < best:
-                best, merges[nodes] = cost, split
+        best = -1
+        for edge, left, right, price in splits[nodes]:
+            cost = costs.get(left, 0) + costs.get(right, 0) + price
+            if best < 0 or cost < best:
+                best, last[nodes] = cost, edge
         costs[nodes] = best
-    return MergeOrder(query, _ordered(merges, query.whole), name="optimal", absorb=absorb)
+    return last
 
 
 def lower_bound(query: CliqueSubtree, part: Subtree, *, absorb: bool = True) -> int:
@@ -120,8 +150,8 @@ class _Goal:
     part: Subtree
     estimate: int
     solved: bool
-    splits: list[Connector] = field(default_factory=list)
-    marked: Connector | None = None
+    splits: list[_Split] = field(default_factory=list)
+    marked: _Split | None = None
     above: list[int] = field(default_factory=list)
 
 
@@ -134,28 +164,28 @@ class _BestFirst:
         self.looked = 0
         self.root = self._goal(query.whole)
 
-    def _goal(self, part: Subtree) -> _Goal:
-        goal = self.goals.get(part.nodes)
+    def _goal(self, part: _Part) -> _Goal:
+        goal = self.goals.get(part[0])
         if goal is None:
-            estimate = self.heuristic(self.query, part) if part.edges else 0
-            goal = self.goals[part.nodes] = _Goal(part, estimate, not part.edges)
+            known = Subtree(*part)
+            estimate = self.heuristic(self.query, known) if known.edges else 0
+            goal = self.goals[known.nodes] = _Goal(known, estimate, not known.edges)
         return goal
 
     def frontier(self) -> _Goal:
         """A part without splits, reached from the root by marked splits that are not solved."""
         goal = self.root
         while goal.marked is not None:
-            sides = (self.goals[goal.marked.left.nodes], self.goals[goal.marked.right.nodes])
+            sides = (self.goals[side] for side in goal.marked[1:3])
             goal = max((side for side in sides if not side.solved), key=lambda side: side.estimate)
         return goal
 
     def expand(self, goal: _Goal) -> None:
         """Examine every split of a part, and revise the estimates of the parts above it."""
-        goal.splits = list(connectors(self.query, goal.part, self.absorb))
+        goal.splits, sides = _splits(self.query, goal.part, self.absorb)
         self.looked += len(goal.splits)
-        for split in goal.splits:
-            self._goal(split.left).above.append(goal.part.nodes)
-            self._goal(split.right).above.append(goal.part.nodes)
+        for side in sides:
+            self._goal(side).above.append(goal.part.nodes)
         waiting = [(goal.part.nodes.bit_count(), goal.part.nodes)]
         queued = {goal.part.nodes}
         while waiting:
@@ -168,21 +198,21 @@ class _BestFirst:
                         heapq.heappush(waiting, (above.bit_count(), above))
 
     @property
-    def edges(self) -> tuple[int, ...]:
-        """The order given by the marked splits."""
-        merges = {nodes: goal.marked for nodes, goal in self.goals.items() if goal.marked is not None}
-        return _ordered(merges, self.query.whole)
+    def last(self) -> dict[int, int]:
+        """For each part with a marked split, its edge."""
+        return {nodes: goal.marked[0] for nodes, goal in self.goals.items() if goal.marked is not None}
 
     def _revise(self, goal: _Goal) -> bool:
         """Mark the best split again; True if the estimate changed or the part is now solved."""
-        before = goal.estimate, goal.solved
-        goal.marked = min(goal.splits, key=self._value)
-        goal.estimate = self._value(goal.marked)
-        goal.solved = self.goals[goal.marked.left.nodes].solved and self.goals[goal.marked.right.nodes].solved
+        before, goals, best = (goal.estimate, goal.solved), self.goals, -1
+        for split in goal.splits:
+            _, left, right, price = split
+            value = price + goals[left].estimate + goals[right].estimate
+            if best < 0 or value < best:
+                best, goal.marked = value, split
+        goal.estimate = best
+        goal.solved = goal.marked is not None and all(goals[side].solved for side in goal.marked[1:3])
         return (goal.estimate, goal.solved) != before
-
-    def _value(self, split: Connector) -> int:
-        return split.price + self.goals[split.left.nodes].estimate + self.goals[split.right.nodes].estimate
 
 
 @translated
@@ -218,7 +248,7 @@ def best_first_merge_order(
     search = _BestFirst(query, chosen, absorb)
     while below is None or search.root.estimate < below:
         if search.root.solved:
-            return MergeOrder(query, search.edges, name="best-first", absorb=absorb)
+            return MergeOrder(query, _ordered(query, search.last), name="best-first", absorb=absorb)
         if budget is not None and search.looked > budget:
             break
         search.expand(search.frontier())
@@ -265,7 +295,7 @@ def refined(order: MergeOrder, *, window: int = 10, budget: int = costs.SPLITS_P
                 gain, looked = _improve(order, merges, part, window)
                 left -= looked
                 changed |= gain > 0
-    edges = _ordered(merges, order.query.whole)
+    edges = _ordered(order.query, {nodes: split.edge for nodes, split in merges.items()})
     return MergeOrder(order.query, edges, name=f"refined {order.name}", absorb=order.absorb)
 
 

@@ -91,6 +91,38 @@ def _sum_block(
         b += b3 - n2 * b2
 
 
+@kernel(reassociate=True, borrows=True)
+def _sum_rows(
+    w: Any, d: Any, a: Any, b: Any, n3: Any, a3: Any, b3: Any, d3: Any, n2: Any, b2: Any, d2: Any, n1: Any
+) -> None:
+    """Add the products of runs of neighbors, where the first operand has one run for all that the second steps through:
+    four sums at a time, for which it is read once."""
+    whole = n2 // np.uint64(4) * np.uint64(4)
+    for _ in range(n3):
+        for j in range(np.uint64(0), whole, np.uint64(4)):
+            x, to = b + j * b2, d + j * d2
+            y, z, v = x + b2, x + np.uint64(2) * b2, x + np.uint64(3) * b2
+            first = second = third = fourth = 0.0
+            for i in range(n1):
+                s = w[a + i]
+                first += s * w[x + i]
+                second += s * w[y + i]
+                third += s * w[z + i]
+                fourth += s * w[v + i]
+            w[to] += first
+            w[to + d2] += second
+            w[to + np.uint64(2) * d2] += third
+            w[to + np.uint64(3) * d2] += fourth
+        for j in range(whole, n2):
+            total = 0.0
+            for i in range(n1):
+                total += w[a + i] * w[b + j * b2 + i]
+            w[d + j * d2] += total
+        d += d3
+        a += a3
+        b += b3
+
+
 @kernel(inline=True)
 def _set_block(
     w: Any,
@@ -262,7 +294,11 @@ def loops(
         to, x, y, left = np.uint64(d), np.uint64(a), np.uint64(b), n3
         while left > np.uint64(0) and cancel[0] == 0:
             n = min(left, most)
-            if mode == SUM:
+            if mode == SUM and d1 == 0 and a1 == 1 and b1 == 1 and a2 == 0:
+                _sum_rows(w, to, x, y, n, a3, b3, d3, n2, b2, d2, n1)
+            elif mode == SUM and d1 == 0 and a1 == 1 and b1 == 1 and b2 == 0:
+                _sum_rows(w, to, y, x, n, b3, a3, d3, n2, a2, d2, n1)
+            elif mode == SUM:
                 _sum_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)
             elif mode == SET:
                 _set_block(w, to, x, y, n, a3, b3, d3, n2, a2, b2, d2, n1, a1, b1, d1)

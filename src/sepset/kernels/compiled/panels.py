@@ -113,23 +113,27 @@ def num_parts(op: Any) -> int:
 def _list(groups: Any, first: int, count: int, column: int, table: Any) -> None:
     """Write the offsets of one role in a tensor, the first group slowest; what is left of the table has the last."""
     table[0] = 0
-    size = 1
+    size = np.uint64(1)
     for g in range(first + count - 1, first - 1, -1):
-        step = groups[g, column]
-        for i in range(1, groups[g, SIZE_OF]):
-            for k in range(size):
-                table[i * size + k] = table[k] + i * step
-        size *= groups[g, SIZE_OF]
-    for i in range(size, len(table)):
-        table[i] = table[size - 1]
+        num, step = np.uint64(groups[g, SIZE_OF]), groups[g, column]
+        if size == np.uint64(1):
+            for i in range(num):
+                table[i] = np.int64(i) * step
+        else:
+            for i in range(np.uint64(1), num):
+                for k in range(size):
+                    table[i * size + k] = table[k] + np.int64(i) * step
+        size *= num
+    for i in range(size, np.uint64(len(table))):
+        table[i] = table[size - np.uint64(1)]
 
 
 @kernel(borrows=True)
-def _run(groups: Any, first: int, count: int) -> int:
-    """The number of columns that are neighbors in the result, one after the other."""
+def _run(groups: Any, first: int, count: int, column: int) -> int:
+    """The number of columns that are neighbors in a tensor, one after the other."""
     run = 1
     for g in range(first + count - 1, first - 1, -1):
-        if groups[g, STRIDE_D] != run:
+        if groups[g, column] != run:
             break
         run *= groups[g, SIZE_OF]
     return int(run)
@@ -174,14 +178,11 @@ def _find_vectors(num: int, run: int, lanes: int, terms: int, vectors: Any) -> i
 
 
 @kernel(borrows=True)
-def _find_runs(columns: Any, vectors: Any, lanes: int, starts: Any, is_run: Any) -> None:
-    """Write where each vector begins in a tensor, and whether its columns are neighbors there."""
+def _find_runs(num: int, run: int, vectors: Any, lanes: int, is_run: Any) -> None:
+    """Write whether the columns of each vector are neighbors in a tensor, in which so many are, one after the other."""
     for q in range(len(vectors)):
-        begin, end = vectors[q], min(vectors[q] + lanes, len(columns))
-        starts[q], is_run[q] = columns[begin], 1 if end == begin + lanes else 0
-        for j in range(begin + 1, end):
-            if columns[j] != columns[j - 1] + 1:
-                is_run[q] = 0
+        begin = vectors[q]
+        is_run[q] = 1 if begin % run + lanes <= run and begin + lanes <= num else 0
 
 
 @kernel(borrows=True)
@@ -210,29 +211,34 @@ def _line_of_vectors(line: Any, num: int, run: int, lanes: int, terms: int) -> t
 
 @kernel(inline=True)
 def _places(op: Any, groups: Any) -> Places:
-    """Where everything is."""
+    """Where everything is, in parts of one array: to make an array takes longer than to fill a short one."""
     at_s, at_v = (STRIDE_B, STRIDE_A) if op[SWAPPED] != 0 else (STRIDE_A, STRIDE_B)
+    m, k, n = op[M], op[K], op[N]
     rows = op[ROLES] + op[NUM_BATCH]
     terms = rows + op[NUM_ROWS]
     columns = terms + op[NUM_TERMS]
-    run = _run(groups, columns, op[NUM_COLUMNS])
-    lanes = lanes_of(op[N], run, op[K])
-    vectors = np.empty(2 * (op[N] // lanes) + 1, np.int64)
-    vectors = vectors[: _find_vectors(op[N], run, lanes, op[K], vectors)]
+    run = _run(groups, columns, op[NUM_COLUMNS], STRIDE_D)
+    lanes = lanes_of(n, run, k)
+    most, listed = 2 * (n // lanes) + 1, m + 2 * panel_rows()
+    of_terms, of_columns = 2 * listed, 2 * (listed + k)
+    of_vectors = of_columns + 2 * n + LANES
+    of_starts = of_vectors + most
+    table, runs = np.empty(of_starts + most + panel_vectors(), np.int64), np.empty(2 * most, np.uint8)
+    num = _find_vectors(n, run, lanes, k, table[of_vectors:of_starts])
     found = Places(
-        np.empty(op[M] + 2 * panel_rows(), np.int64),
-        np.empty(op[M] + 2 * panel_rows(), np.int64),
-        np.empty(op[K], np.int64),
-        np.empty(op[K], np.int64),
-        np.empty(op[N] + LANES, np.int64),
-        np.empty(op[N], np.int64),
+        table[:listed],
+        table[listed:of_terms],
+        table[of_terms : of_terms + k],
+        table[of_terms + k : of_columns],
+        table[of_columns : of_columns + n + LANES],
+        table[of_columns + n + LANES : of_vectors],
         lanes,
-        vectors,
-        np.zeros(len(vectors) + panel_vectors(), np.int64),
-        np.empty(len(vectors), np.uint8),
-        np.empty(len(vectors), np.uint8),
+        table[of_vectors : of_vectors + num],
+        table[of_starts : of_starts + num + panel_vectors()],
+        runs[:num],
+        runs[most : most + num],
         _line(groups, terms, op[NUM_TERMS], at_v),
-        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), op[N], run, lanes, op[K]),
+        _line_of_vectors(_line(groups, columns, op[NUM_COLUMNS], at_v), n, run, lanes, k),
     )
     _list(groups, rows, op[NUM_ROWS], at_s, found.rows_s)
     _list(groups, rows, op[NUM_ROWS], STRIDE_D, found.rows_d)
@@ -240,8 +246,10 @@ def _places(op: Any, groups: Any) -> Places:
     _list(groups, terms, op[NUM_TERMS], at_v, found.terms_v)
     _list(groups, columns, op[NUM_COLUMNS], at_v, found.columns_v)
     _list(groups, columns, op[NUM_COLUMNS], STRIDE_D, found.columns_d)
-    _find_runs(found.columns_v, vectors, lanes, found.starts, found.is_run_v)
-    _find_runs(found.columns_d, vectors, lanes, found.starts, found.is_run_d)
+    _find_runs(n, _run(groups, columns, op[NUM_COLUMNS], at_v), found.vectors, lanes, found.is_run_v)
+    _find_runs(n, run, found.vectors, lanes, found.is_run_d)
+    for q in range(num + panel_vectors()):
+        found.starts[q] = found.columns_d[found.vectors[q]] if q < num else 0
     return found
 
 
@@ -256,24 +264,30 @@ def _is_read_in_place(at: Places, num_rows: int) -> bool:
     return is_so
 
 
-@kernel
-def _aligned(size: int) -> Floats:
-    """An array whose vectors are whole lines of a cache."""
-    room = np.zeros(size + LANES)
-    first = -(room.ctypes.data // 8) % LANES
-    return room[first : first + size]
+@kernel(borrows=True)
+def _fill_multiples(table: Any, step: int) -> None:
+    for i in range(len(table)):
+        table[i] = i * step
 
 
 @kernel(inline=True)
 def _room(at: Places, num_rows: int, num_terms: int) -> Room:
-    """The arrays that a step needs."""
-    height, width, depth = panel_rows(), LANES * panel_vectors(), min(num_terms, TERMS)
-    panels = (len(at.vectors) + panel_vectors() - 1) // panel_vectors()
+    """The arrays that a step needs, vectors at whole lines of a cache."""
+    height, wide, depth = panel_rows(), panel_vectors(), min(num_terms, TERMS)
+    width = LANES * wide
+    panels = (len(at.vectors) + wide - 1) // wide
     panels = min(panels, max(1, PACKED_ENTRIES // (depth * width)))
-    packed = _aligned(0 if _is_read_in_place(at, num_rows) else depth * width * panels)
-    tile, homes = _aligned(height * width), np.empty(panels * panel_vectors(), np.int64)
-    lines, starts = width * np.arange(height), LANES * np.arange(panel_vectors())
-    return Room(packed, width * np.arange(depth), homes, tile, lines, starts)
+    packed = 0 if _is_read_in_place(at, num_rows) else depth * width * panels
+    floats = np.empty(packed + height * width + LANES)
+    first = -(floats.ctypes.data // 8) % LANES
+    table = np.empty(depth + panels * wide + height + wide, np.int64)
+    steps, homes, rest = table[:depth], table[depth : depth + panels * wide], table[depth + panels * wide :]
+    lines, starts = rest[:height], rest[height:]
+    _fill_multiples(steps, width)
+    _fill_multiples(lines, width)
+    _fill_multiples(starts, LANES)
+    tile = floats[first + packed : first + packed + height * width]
+    return Room(floats[first : first + packed], steps, homes, tile, lines, starts)
 
 
 @kernel(borrows=True)
@@ -292,15 +306,17 @@ def _pack_terms(w: Any, start: int, at: Places, first: int, depth: int, q: int, 
     """Copy a vector of a block of terms: squares of terms that are neighbors, the others one by one."""
     (length, apart), k = at.line_terms, first
     while k < first + depth:
-        if length > 0 and k % (length * apart) == 0 and k + length * apart <= first + depth:
+        near = min(length - k % length, first + depth - k) if apart == 1 else length
+        is_whole = apart == 1 or (length > 0 and k % (length * apart) == 0 and k + length * apart <= first + depth)
+        if is_whole and near >= LANES:
             for i in range(k, k + apart):
-                for e in range(0, length, LANES):
-                    term = i + min(e, length - LANES) * apart
+                for e in range(0, near, LANES):
+                    term = i + min(e, near - LANES) * apart
                     turn_vectors(
                         w, start + at.terms_v[term], at.columns_v, at.vectors[q],
                         room.packed, place, room.steps, term - first, apart, 1,
                     )  # fmt: skip
-            k += length * apart
+            k += near * apart
         else:
             _copy_vector(w, start + at.terms_v[k], at, q, room.packed, place + room.steps[k - first])
             k += 1
@@ -345,21 +361,23 @@ def _pack(w: Any, start: int, at: Places, first: int, depth: int, left: int, rig
 @kernel(borrows=True)
 def _spill(tile: Any, w: Any, start: int, at: Places, row: int, stop: int, q: int, last: int) -> None:
     """Copy a panel from a tile of its own to the result."""
-    for i in range(row, stop):
-        place, own = start + at.rows_d[i], (i - row) * LANES * panel_vectors()
-        for r in range(q, last):
-            for j in range(at.vectors[r], min(at.vectors[r] + at.lanes, len(at.columns_d))):
-                w[np.uint64(place + at.columns_d[j])] = tile[np.uint64(own + (r - q) * LANES + j - at.vectors[r])]
+    for r in range(q, last):
+        first, num = np.uint64(at.vectors[r]), np.uint64(min(at.lanes, len(at.columns_d) - at.vectors[r]))
+        for i in range(row, stop):
+            place, own = np.uint64(start + at.rows_d[i]), np.uint64(((i - row) * panel_vectors() + r - q) * LANES)
+            for j in range(num):
+                w[place + np.uint64(at.columns_d[first + j])] = tile[own + j]
 
 
 @kernel(borrows=True)
 def _fill(tile: Any, w: Any, start: int, at: Places, row: int, stop: int, q: int, last: int) -> None:
     """Copy a panel of the result to a tile of its own."""
-    for i in range(row, stop):
-        place, own = start + at.rows_d[i], (i - row) * LANES * panel_vectors()
-        for r in range(q, last):
-            for j in range(at.vectors[r], min(at.vectors[r] + at.lanes, len(at.columns_d))):
-                tile[np.uint64(own + (r - q) * LANES + j - at.vectors[r])] = w[np.uint64(place + at.columns_d[j])]
+    for r in range(q, last):
+        first, num = np.uint64(at.vectors[r]), np.uint64(min(at.lanes, len(at.columns_d) - at.vectors[r]))
+        for i in range(row, stop):
+            place, own = np.uint64(start + at.rows_d[i]), np.uint64(((i - row) * panel_vectors() + r - q) * LANES)
+            for j in range(num):
+                tile[own + j] = w[place + np.uint64(at.columns_d[first + j])]
 
 
 @kernel(borrows=True)
@@ -462,7 +480,8 @@ def multiply_parts(w: Any, op: Any, groups: Any, maximize: bool, first: int, end
     at = _places(op, groups)
     room = _room(at, op[M], op[K])
     m, height, blocks = op[M], panel_rows(), num_parts(op) // op[BATCH]
-    counter, place = np.empty(op[NUM_BATCH], np.int64), np.array([op[A], op[B], op[DST]])
+    counter, place = np.empty(op[NUM_BATCH], np.int64), np.empty(3, np.int64)
+    place[0], place[1], place[2] = op[A], op[B], op[DST]
     _seek(groups, op[ROLES], op[NUM_BATCH], first // blocks, counter, place)
     for part in range(first, end):
         block = part % blocks

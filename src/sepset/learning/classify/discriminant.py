@@ -119,7 +119,7 @@ def _expected(
 def _variables(
     rows: Dataset, target: VariableLike, features: Iterable[VariableLike] | None
 ) -> tuple[Discrete, tuple[Vector, ...]]:
-    root = rows.variables[target]
+    root = rows.variables.named(target)
     if not isinstance(root, Discrete):
         raise ScopeError(f"The class is discrete; {root.name!r} is not. Give it states.")
     if features is None:

@@ -86,7 +86,7 @@ def ordered_states(model: BayesNet, hidden: VariableLike) -> BayesNet:
     >>> ordered_states(net, "h").cpd("x").values.tolist()
     [[0.5, 0.5], [1.0, 0.0]]
     """
-    variable = model.variables[hidden]
+    variable = model.variables.named(hidden)
     own = model.cpd(variable)
     if not isinstance(variable, Discrete) or not own.parameters.is_table or own.parents:
         raise NotApplicable(f"Only a discrete root with a table has states to order; found {own!r}.")

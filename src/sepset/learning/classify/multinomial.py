@@ -166,7 +166,7 @@ def _labels(classes: object, target: Discrete | str) -> tuple[Discrete, Ints]:
         if isinstance(classes, Dataset)
         else Dataset({name: classes}, None if isinstance(target, str) else [target])
     )
-    found = rows.variables[name]
+    found = rows.variables.named(name)
     if not isinstance(found, Discrete):
         raise DataError(f"Classes are states, not numbers; found {found!r}.")
     codes = rows.codes(name).astype(np.int64)

@@ -82,7 +82,7 @@ def tree_augmented(
     ('class', 'a')
     """
     rows = _rows(data)
-    root = rows.variables[target]
+    root = rows.variables.named(target)
     if not isinstance(root, Discrete):
         raise ScopeError(f"The class is discrete; {root.name!r} is not. Give it states.")
     chosen = [v for v in rows.variables if v != root] if features is None else [rows.variables[f] for f in features]

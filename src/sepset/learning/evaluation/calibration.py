@@ -79,7 +79,7 @@ class CalibrationResult(Assessment):
             label: what the legend calls it.
         """
         axes = axes_of(ax)
-        axes.axline((0.0, 0.0), slope=1.0, color="0.7", linestyle="--")
+        axes.plot([0.0, 1.0], [0.0, 1.0], color="0.7", linestyle="--")
         axes.plot(self.predicted, self.observed, marker="o", label=label)
         axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0), xlabel="predicted probability", ylabel="share that came true")
         axes.set_title(f"{self.what}: expected calibration error {self.expected_error:.3f}".lstrip(": "))

@@ -390,7 +390,7 @@ def shuffled(data: Dataset, column: VariableLike, rng: np.random.Generator) -> D
     >>> sorted(shuffled(Dataset({"x": [0, 1, 1]}), "x", np.random.default_rng(0)).codes("x").tolist())
     [0, 1, 1]
     """
-    name = data.variables[column].name
+    name = data.variables.named(column).name
     order = rng.permutation(data.num_rows)
     columns = {v.name: data.column(v)[order] if v.name == name else data.column(v) for v in data.variables}
     return Dataset.from_codes(data.variables, columns, weights=data.weights)

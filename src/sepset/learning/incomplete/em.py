@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sepset.base.checks import one_of, whole
+from sepset.base.foreign import often
 from sepset.cpds.parameters import Parameterization
 from sepset.inference.iterate import Info
 from sepset.inference.method import Method
@@ -114,6 +115,7 @@ class EM(IterativeEstimator):
         if self.acceleration is not None:
             one_of("acceleration", self.acceleration, get_args(Accelerated), otherwise="None")
 
+    @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """The next iterate: an M-step and the E-step at its estimate, or a point further on."""
         made = task.expectation.blocks.maximize(state.model, state.statistics, task.terms)
@@ -154,10 +156,12 @@ class HardEM(IterativeEstimator):
     start: Start | BayesNet = "auto"
     inference: Method | None = None
 
+    @often
     def first(self, task: EMTask, model: BayesNet) -> Iterate:
         """The iterate at these parameters, with the rows completed."""
         return task.evaluate(model, is_hard=True)
 
+    @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """Estimates from the completed rows, and new completions."""
         new = self.first(task, task.expectation.blocks.maximize(state.model, state.statistics, task.terms))
@@ -202,10 +206,12 @@ class IncrementalEM(IterativeEstimator):
     def __post_init__(self) -> None:
         whole("parts", self.parts, least=1)
 
+    @often
     def first(self, task: EMTask, model: BayesNet) -> Iterate:
         """The iterate at these parameters, with statistics part by part."""
         return dealt(task, model, self.parts)
 
+    @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """One pass over the parts."""
         new = one_pass(task, state)

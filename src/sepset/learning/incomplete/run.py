@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.foreign import often
 from sepset.base.lazy import lazy
 from sepset.base.text import listing, settings
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
@@ -140,6 +141,7 @@ class IterativeEstimator:
             raise NotClosed(f"{self!r} cannot go on: {error}") from error
         return outcome.result(self, own)
 
+    @often
     def init(self, task: EMTask, rng: np.random.Generator) -> Iterate:
         """The best starting point after short runs; the first is as asked, the others are drawn."""
         number = self.num_starts(task)
@@ -170,16 +172,19 @@ class IterativeEstimator:
             raise Interrupted(state) from None
         return state
 
+    @often
     def num_starts(self, task: EMTask) -> int:
         """The number of starting points."""
         if self.restarts is None:
             return RESTARTS if task.hidden and self.start in ("auto", "data", "random") else 1
         return whole("restarts", self.restarts, least=1, otherwise="None")
 
+    @often
     def first(self, task: EMTask, model: BayesNet) -> Iterate:
         """The iterate at some parameters."""
         return task.evaluate(model)
 
+    @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """The next iterate, and what the step achieved."""
         raise NotImplementedError
@@ -189,12 +194,14 @@ class IterativeEstimator:
         """Whether no step lowers the objective."""
         return True
 
+    @often
     def info(self, task: EMTask, state: Iterate, before: Iterate) -> Info:
         """The objective and its relative change; where steps may fall, a fall is a change, too."""
         change = (state.objective - before.objective) / max(abs(state.objective), 1e-300)
         rises = self.is_monotone and task.expectation.is_exact
         return Info(state.objective, change if rises else abs(change))
 
+    @often
     def read(self, task: EMTask, state: Iterate) -> FitResult:
         """The fit at an iterate."""
         last = state if state.is_exact else task.evaluate(state.model)
@@ -237,6 +244,7 @@ class IterativeEstimator:
         names = listing(name for name, children in alike.items() if children)
         return f"a saddle: no child tells the states of {names} apart, and no step does. Use start='auto' or 'random'."
 
+    @often
     def facts(self, task: EMTask, state: Iterate) -> Mapping[str, object]:
         """More about the last iterate for the reader of a fit; nothing unless a method defines it."""
         return {}
@@ -264,11 +272,13 @@ class EarlyStopping:
         """The method with its held-out rows."""
         return cls(method, Expectation.of(Task(task.template, method.holdout), inference=method.inference))
 
+    @often
     def init(self, task: EMTask, rng: np.random.Generator) -> Iterate:
         """The method's own start."""
         state = self.method.init(task, rng)
         return replace(state, held_out=self._log_likelihood(state.model))
 
+    @often
     def step(self, task: EMTask, state: Iterate, rng: np.random.Generator) -> tuple[Iterate, Info]:
         """The method's own step, or none where it would lower the log-likelihood of the held-out rows."""
         new, info = self.method.step(task, state, rng)

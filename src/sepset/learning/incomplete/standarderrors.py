@@ -67,7 +67,7 @@ class StandardErrorsResult(Result, Answers[str, Floats], Report):
 
     def __getitem__(self, key: VariableLike) -> Floats:
         name = key.name if isinstance(key, Discrete | Vector) else key
-        if name not in self.errors:
+        if not isinstance(name, str) or name not in self.errors:
             raise ScopeError(f"There are no standard errors of {name!r}.{nearest(name, self.errors)}")
         return self.errors[name]
 

@@ -386,7 +386,7 @@ def _rank(jacobian: Floats) -> tuple[Floats, Floats]:
 
 def can_switch(model: BayesNet, name: str) -> bool:
     """Whether the states of a hidden variable can be renamed in all CPDs that mention them."""
-    variable = model.variables[name]
+    variable = model.variables.named(name)
     cpds = [model.cpd(name), *(model.cpd(child) for child in model.children(name))]
     blocks = [cpd.block for cpd in model.cpds]
     return all(cpd.parameters.relabels(variable) and blocks.count(cpd.block) == 1 for cpd in cpds)

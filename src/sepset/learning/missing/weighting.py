@@ -108,7 +108,7 @@ def inverse_probability_weights(
     [1.0, 1.0, 1.0, 1.0, 4.0, 0.0, 0.0, 0.0]
     """
     rows = as_dataset(data)
-    asked, known = ([rows.variables[v] for v in listed(names)] for names in (variables, given))
+    asked, known = ([rows.variables.named(v) for v in listed(names)] for names in (variables, given))
     complete = np.logical_not(rows.select(asked).mask.any(axis=1)) if asked else np.ones(rows.num_rows, np.bool_)
     share = np.ones(rows.num_rows) if rows.weights is None else rows.weights
     rows.select(known).require_complete("The probability that cells are observed")

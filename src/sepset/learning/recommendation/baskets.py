@@ -112,15 +112,23 @@ class Baskets(Frozen, Tabulated):
     def take(self, rows: object) -> Baskets:
         """The baskets of some users, by their positions."""
         try:
-            chosen = np.arange(len(self))[np.asarray(rows)]
-        except IndexError as error:
+            chosen = np.arange(len(self))[np.atleast_1d(np.asarray(rows))]
+        except (IndexError, TypeError, ValueError) as error:
             raise ScopeError(f"There are {len(self)} users, by their positions from zero: {error}.") from error
         users = tuple(self.users[k] for k in chosen)
         return made(Baskets, matrix=self.matrix[chosen], items=self.items, users=users)
 
     def with_matrix(self, matrix: Any) -> Baskets:
         """The same users and items with other entries."""
-        return made(Baskets, matrix=sparse.csr_matrix(matrix, dtype=np.int32), items=self.items, users=self.users)
+        try:
+            entries = sparse.csr_matrix(matrix)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"Baskets are a matrix of zeros and ones; found {brief(matrix)}.") from error
+        if entries.dtype.kind not in "biuf" or not np.isin(entries.data, (0, 1)).all():
+            raise DataError(f"Baskets are a matrix of zeros and ones; found {brief(matrix)}.")
+        if entries.shape != self.matrix.shape:
+            raise DataError(f"The baskets are a matrix of shape {self.matrix.shape}; found {entries.shape}.")
+        return made(Baskets, matrix=entries.astype(np.int32), items=self.items, users=self.users)
 
     def split(self, share: float = 0.3, *, seed: int | np.random.Generator = 0) -> tuple[Baskets, Baskets]:
         """The baskets of most users, to learn from, and of the others, to test with.

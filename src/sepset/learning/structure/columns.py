@@ -92,7 +92,7 @@ class RealMoments(NamedTuple):
     scatter: Floats
 
 
-class Columns(Frozen):
+class Columns(Frozen, inner=True):
     r"""Coded columns, one weight per row; equal rows may be one row with their total weight.
 
     Args:

@@ -18,8 +18,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import whole
+from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
-from sepset.base.text import listing
+from sepset.base.text import brief, listing
 from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.learning.structure.columns import Columns
 from sepset.variables.universe import Variables
@@ -116,17 +117,19 @@ class CountPlan:
 
 
 @dataclass(frozen=True)
-class PlannedCounts(Mapping[Scope, Floats]):
+class PlannedCounts(Answers[Scope, Floats]):
     """The counts of every set inside the tables of a plan, with one axis per column in the order asked for."""
 
     tables: Mapping[Scope, Floats]
     cards: tuple[int, ...]
 
     def __getitem__(self, scope: Scope) -> Floats:
+        if not isinstance(scope, tuple | list) or len(set(scope)) < len(scope):
+            raise ScopeError(f"Counts are found by different column numbers, such as (0, 2); found {brief(scope)}.")
         wanted = frozenset(scope)
         holding = [table for table, members in self._members.items() if wanted <= members]
-        if not holding or len(wanted) < len(scope):
-            raise KeyError(scope)
+        if not holding:
+            raise ScopeError(f"No table of the plan has all of the columns {listing(scope)}.")
         table = min(holding, key=lambda t: self.tables[t].size)
         counts = self.tables[table].sum(tuple(k for k, c in enumerate(table) if c not in wanted))
         kept = [c for c in table if c in wanted]

@@ -17,6 +17,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import generator, whole
+from sepset.base.memory import check_rows_fit
 from sepset.base.threads import interruptible
 from sepset.cpds.discrete import draw
 from sepset.errors import NotApplicable, TooLarge
@@ -145,7 +146,7 @@ class PseudoGibbs:
 
     def rows(self, question: Question, num_rows: int, *, seed: Any) -> Ints:
         """The states after sweeps, the chains by turns, as rows of codes."""
-        whole("num_rows", num_rows, least=0)
+        check_rows_fit(whole("num_rows", num_rows), 8 * len(question.net.variables))
         rng, sampler = generator(seed), _Sampler(self, question)
         codes = sampler.started(rng)
         rounds = -(-num_rows // self.num_chains)

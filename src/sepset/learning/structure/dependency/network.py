@@ -21,7 +21,7 @@ from sepset.base.text import brief, counted, joined, listing
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import ModelError, NotApplicable, ScopeError
+from sepset.errors import ArgumentError, ModelError, NotApplicable, ScopeError
 from sepset.factors.table import Table
 from sepset.inference.result import MarginalsResult, QueryResult
 from sepset.learning.structure.dependency.conversion import Conversion, converted
@@ -129,6 +129,8 @@ class DependencyNet(Frozen, Tabulated):
             progress: True shows a bar, False never, None in a terminal when the work is long.
         """
         asked = [self.variables.id(v) for v in listed(targets)]
+        if not asked:
+            raise ArgumentError("targets= is one variable or several; found none.")
         known = self._codes(given)
         row = exact_row(self, asked, known)
         if row is not None:

@@ -15,8 +15,9 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.checks import is_number
+from sepset.base.foreign import TakesNames, often
 from sepset.base.frozen import read_only
-from sepset.base.text import nearest
+from sepset.base.text import brief, nearest
 from sepset.errors import ArgumentError, FileFormatError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.kernels.structure.tables import best_in, undominated
@@ -26,7 +27,7 @@ MOST_COLUMNS = 62
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreTable:
+class ScoreTable(TakesNames):
     """The parent sets of each column with their scores, best first; a DAG scores the sum over its families.
 
     Args:
@@ -112,11 +113,13 @@ class ScoreTable:
         """The size of the largest parent set."""
         return max((int(m).bit_count() for m in self.masks), default=0)
 
+    @often
     def of(self, child: int) -> tuple[Ints, Floats]:
         """The parent sets of a child as masks, best first, and their scores."""
         part = slice(int(self.starts[child]), int(self.starts[child + 1]))
         return self.masks[part], self.scores[part]
 
+    @often
     def best(self, child: int, inside: int) -> tuple[int, float]:
         """The best parent set of a child among the columns in a mask, and its score; -inf if there is none."""
         at = int(best_in(self.starts, self.masks, child, inside))
@@ -141,6 +144,10 @@ class ScoreTable:
 
     def graph(self, parents: Sequence[int]) -> DAG:
         """The DAG of one mask of parents per column."""
+        if len(parents) != self.num_columns or not all(0 <= mask < 1 << self.num_columns for mask in parents):
+            raise ScopeError(
+                f"A DAG is a mask of parents for each of {self.num_columns} columns; found {brief(parents)}."
+            )
         edges = [(self.names[p], name) for name, mask in zip(self.names, parents, strict=True) for p in bits(mask)]
         return DAG(self.names, edges)
 
@@ -153,6 +160,8 @@ class ScoreTable:
 
     def permuted(self, order: Sequence[int]) -> ScoreTable:
         """The table with its columns in another order: column order[i] becomes column i."""
+        if sorted(order) != [*range(self.num_columns)]:
+            raise ScopeError(f"order= has each column from 0 to {self.num_columns - 1} once; found {brief(order)}.")
         place = np.argsort(np.asarray(order), kind="stable")
         families = []
         for child in order:
