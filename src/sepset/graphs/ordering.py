@@ -289,8 +289,7 @@ class Portfolio:
             )
             if _spent(work, 1) >= _worth(task, total):
                 return order
-        if task.hopeless < math.inf:
-            _refuse_parts(task)
+        _refuse_parts(task)
         first = _simplicial(task)
         if len(first) == len(task):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
@@ -495,6 +494,8 @@ def _simplicial(task: OrderingTask) -> Ints:
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task)
+    if task.limit == math.inf:
+        _refuse_parts(task)
     order, *_ = _run(task, weight, logs, np.array(mix), np.zeros(n), _index(task), task.hopeless, task.patience)
     if len(order) < n:
         raise hopeless(task)
@@ -524,7 +525,12 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
 
 
 def _refuse_parts(task: OrderingTask) -> None:
-    """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part."""
+    """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part.
+
+    Without a limit, as where a plan is only looked at, this is for graphs whose order would take longer than that.
+    """
+    if task.limit == math.inf and (len(task) < costs.NODES_LOOKED_AT or not task.patience):
+        return
     for size in costs.PARTS_OF_LARGE_GRAPH:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
