@@ -19,7 +19,7 @@ from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.models.markovnet import MarkovNet
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 from support import strategies
 from support.tolerances import EXACT
@@ -138,7 +138,7 @@ def test_nothing_is_barren_in_an_undirected_model():
 
 def test_numbering_views_and_empty_problem():
     a, b = Discrete("a"), Discrete("b", 3)
-    variables = Variables([a, b])
+    variables = Universe([a, b])
     tables = [Table(a, [1, 2]), Table((b, a), np.arange(6).reshape(3, 2))]
     problem = Problem(variables, tuple(Single(t, variables.ids(t.scope)) for t in tables))
     assert problem.num_factors == 2
@@ -147,7 +147,7 @@ def test_numbering_views_and_empty_problem():
     assert list(problem.factors([1, 0])) == tables[::-1]
     assert problem.incidence.toarray().tolist() == [[1, 0], [1, 1]]
     assert repr(problem) == "Problem(2 variables, 2 factors in 2 blocks)"
-    empty = Problem(Variables(), ())
+    empty = Problem(Universe(), ())
     assert empty.relevant([]).factors == ()
     assert empty.num_factors == 0
 
@@ -191,7 +191,7 @@ def test_a_problem_of_factors_is_that_of_their_blocks():
     assert (made.shapes, made.num_visible) == (plain.shapes, plain.num_visible)
     assert [b.scopes.tolist() for b in made.blocks] == [b.scopes.tolist() for b in blocks]
     assert all(made.factor(i) is known.factor(i) for i in range(known.num_factors))
-    assert Problem.of_factors(Variables([]), (), scopes=()).num_factors == 0
+    assert Problem.of_factors(Universe([]), (), scopes=()).num_factors == 0
 
 
 @pytest.mark.parametrize("text", ["a", "a -> b <- c; b -> d", "d -> a; a -> b; c -> b; d -> b"])

@@ -120,8 +120,7 @@ def key(name: str) -> str:
 
 def test_no_two_names_differ_only_by_case():
     alike = defaultdict(set)
-    namespaces = {*surface.NAMESPACES} - {"variables"}  # which has the name of its main class, in lower case
-    for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS), *namespaces}:
+    for name in {*chain.from_iterable(NAMES.values()), *surface.homes(surface.VERBS), *surface.NAMESPACES}:
         alike[key(name)].add(name)
     assert not [names for names in alike.values() if len(names) > 1]
 

@@ -22,7 +22,7 @@ from sepset.base.lazy import carry_over, lazy
 from sepset.base.text import counted
 from sepset.factors.algebra import Factor
 from sepset.factors.block import single_blocks
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -44,7 +44,7 @@ class Block(Protocol):
 
     def __len__(self) -> int: ...
 
-    def factor(self, i: int, variables: Variables) -> Factor:
+    def factor(self, i: int, variables: Universe) -> Factor:
         """Factor `i` of the block."""
 
 
@@ -91,7 +91,7 @@ class Deferred:
     def __len__(self) -> int:
         return 1
 
-    def factor(self, i: int, variables: Variables) -> Factor:
+    def factor(self, i: int, variables: Universe) -> Factor:
         """The table, if it fits after all; raises `TooLarge` with its size otherwise."""
         from sepset.errors import TooLarge
         from sepset.semiring import SUM
@@ -149,7 +149,7 @@ class Problem:
             auxiliaries that only sums allow.
     """
 
-    variables: Variables
+    variables: Universe
     blocks: tuple[Block, ...]
     _: KW_ONLY
     conditionals: tuple[ConditionalGroup, ...] = ()
@@ -167,7 +167,7 @@ class Problem:
     @classmethod
     def of_factors(
         cls,
-        variables: Variables,
+        variables: Universe,
         factors: Sequence[Factor],
         *,
         scopes: Sequence[Sequence[int]],
@@ -183,7 +183,7 @@ class Problem:
         return fill(made, scopes=(start, members), offsets=np.arange(len(start)))
 
     @classmethod
-    def of_conditionals(cls, variables: Variables, factors: Sequence[Factor], *, scopes: tuple[Ints, Ints]) -> Problem:
+    def of_conditionals(cls, variables: Universe, factors: Sequence[Factor], *, scopes: tuple[Ints, Ints]) -> Problem:
         """The problem of one conditional for each variable, in order: a factor over the parents and then itself.
 
         Args:
@@ -194,7 +194,7 @@ class Problem:
         >>> a, b = Discrete("a"), Discrete("b")
         >>> tables = [Table([a], [0.5, 0.5]), Table([a, b], [[0.5, 0.5], [0.5, 0.5]])]
         >>> scopes = np.array([0, 1, 3]), np.array([0, 0, 1])
-        >>> Problem.of_conditionals(Variables([a, b]), tables, scopes=scopes).conditionals[1].parents
+        >>> Problem.of_conditionals(Universe([a, b]), tables, scopes=scopes).conditionals[1].parents
         (0,)
         """
         start, members = scopes
@@ -279,7 +279,7 @@ class Problem:
         >>> from sepset.variables.variable import Real
         >>> from sepset.factors.regression import Regression
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
-        >>> x, one = Variables([Real("x")]), ConditionalGroup(0, (), (0,))
+        >>> x, one = Universe([Real("x")]), ConditionalGroup(0, (), (0,))
         >>> Problem(x, (Single(noise, [0]),), conditionals=(one,)).regressions
         {0: Regression(x)}
         """

@@ -43,7 +43,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     "variables": {
         "variables.array": "VariableArray",
         "variables.evidence": "Evidence Likelihood Not Soft",
-        "variables.universe": "Variables",
+        "variables.universe": "Universe",
         "variables.variable": "Discrete Real Vector",
     },
     "factors": {

@@ -50,7 +50,7 @@ def test_a_frame_is_coded_once_and_checked_once():
     calls = traced(3).calls
     assert calls["from_objects"] == len(ROWS)
     assert calls["bind_column"] == len(ROWS)
-    assert calls["Variables.__init__"] == 1
+    assert calls["Universe.__init__"] == 1
     assert calls["BayesNet._build"] == calls["Problem.of_conditionals"] == 1
     assert calls["TableCPD.__init__"] == calls["check_rows"] == 0
 

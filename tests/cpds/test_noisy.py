@@ -14,7 +14,7 @@ from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.weights import NormalWeights
 from sepset.errors import DataError, NotApplicable, TooLarge
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 from support.bounded import within
 from support.cpd_contract import check_contract, joint_states, random_rows
@@ -131,7 +131,7 @@ def test_auxiliaries_cannot_collide():
 def test_auxiliaries_of_array_elements_are_not_the_elements():
     pixels = Discrete.array("pixel", 3)
     cpd = NoisyOr(pixels[1], {Discrete(f"p{i}"): 0.5 for i in range(5)})
-    variables = Variables([pixels, *cpd.auxiliaries])
+    variables = Universe([pixels, *cpd.auxiliaries])
     assert [variables.id(v) for v in cpd.auxiliaries] == [3, 4, 5, 6]
     assert variables.id(pixels[1]) == 1
     assert cpd.auxiliaries[0].name == "pixel[1](max 1)"

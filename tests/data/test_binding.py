@@ -8,7 +8,7 @@ from sepset.data.binding import bind_column, bind_frame, infer_variable, missing
 from sepset.data.columns import Cells, Levels, from_array, from_objects
 from sepset.data.frames import open_frame
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
 
@@ -98,7 +98,7 @@ def test_real_variables_take_numbers_only():
 
 def test_absent_columns():
     frame = open_frame({"grade": ["low"], "extra": ["ignored"]})
-    scope = Variables([Discrete("grades", ("low",)), Real("r")])
+    scope = Universe([Discrete("grades", ("low",)), Real("r")])
     with pytest.raises(DataError, match=r"No column for variable 'grades' and 1 more.*Did you mean 'grade'\?.*allow"):
         bind_frame(frame, scope, "refuse")
     variables, columns, notes = bind_frame(frame, scope, "allow")
@@ -107,7 +107,7 @@ def test_absent_columns():
     assert columns[0].tolist() == [-1]
     assert np.isnan(columns[1]).all()
     with pytest.raises(DataError, match="dimensions"):
-        bind_frame(frame, Variables([Vector("p", 2)]), "allow")
+        bind_frame(frame, Universe([Vector("p", 2)]), "allow")
 
 
 def test_messages_about_missing_cells():

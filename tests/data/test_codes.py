@@ -5,10 +5,10 @@ import pytest
 
 from sepset.data.codes import checked_cells, matrix_columns, named_columns, positions
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
-SCOPE = Variables([Discrete("a", 3), Real("r")])
+SCOPE = Universe([Discrete("a", 3), Real("r")])
 
 
 def test_columns_by_name_and_by_place():

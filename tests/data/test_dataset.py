@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from sepset.data import Dataset
 from sepset.errors import DataError, ScopeError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 from support.random_rows import datasets, tables
 from support.terminal import printed
@@ -84,7 +84,7 @@ def test_columns(rows):
     assert rows["honest"].tolist() == [True, False, None]
     np.testing.assert_array_equal(rows.values(score), [1.5, np.nan, 2.0])
     np.testing.assert_array_equal(rows["score"], rows.column("score"))
-    assert rows.variables == Variables([grade, honest, score])
+    assert rows.variables == Universe([grade, honest, score])
 
 
 def test_columns_of_the_wrong_kind_or_name(rows):
@@ -177,7 +177,7 @@ def test_rows_outside(rows):
 
 
 def test_select(rows):
-    assert rows.select(["score", grade]).variables == Variables([score, grade])
+    assert rows.select(["score", grade]).variables == Universe([score, grade])
     with pytest.raises(ScopeError, match=r"Use select\(\['grade'\]\)"):
         rows.select("grade")
 
@@ -249,7 +249,7 @@ FRAMES = {
 def test_inference_is_the_same_for_every_library(kind):
     columns = {"s": ["b", "a", None], "i": [5, 3, 5], "t": [True, False, True], "r": [0.5, None, 1.0]}
     dataset = Dataset(FRAMES[kind](columns))
-    assert dataset.variables == Variables(
+    assert dataset.variables == Universe(
         [Discrete("s", ("a", "b")), Discrete("i", (3, 5)), Discrete("t", (False, True)), Real("r")]
     )
     assert list(dataset.rows()) == [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -272,7 +272,7 @@ def test_repr(rows):
 def test_few_whole_floats_are_states_unless_the_variables_say_otherwise():
     frame = pd.DataFrame({"x": [1, None, 2]})
     found = Dataset(frame)
-    assert found.variables == Variables([Discrete("x", (1, 2))])
+    assert found.variables == Universe([Discrete("x", (1, 2))])
     assert "Column 'x' holds whole numbers as floats" in found.notes[0]
     assert "variables=[Real('x')]" in found.notes[0]
     for part in (found[:1], found.take([0]), found.select(["x"]), found.with_weights([1, 2, 3]), Dataset(found)):
@@ -280,7 +280,7 @@ def test_few_whole_floats_are_states_unless_the_variables_say_otherwise():
     assert found.notes[0] in found._repr_html_().replace("&#x27;", "'")
     assert Dataset(frame, [Real("x")]).notes == ()
     assert Dataset(frame, [Discrete("x", (1, 2))]).codes("x").tolist() == [0, -1, 1]
-    assert Dataset(frame.astype("Int64")).variables == Variables([Discrete("x", (1, 2))])
+    assert Dataset(frame.astype("Int64")).variables == Universe([Discrete("x", (1, 2))])
     assert math.isnan(Dataset(frame, [Real("x")]).values("x")[1])
 
 

@@ -9,7 +9,7 @@ from sepset.data.columns import Cells, Levels
 from sepset.data.dataset import Dataset
 from sepset.data.filecolumns import file_columns, matched, naming, state_text, typed
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 
 
@@ -39,9 +39,9 @@ def test_columns_of_a_file(tmp_path):
     file = tmp_path / "coins.csv"
     file.write_text("coin,tries,other\nhead,3,x\n,5,y\n")
     assert list(file_columns(file)) == ["coin", "tries", "other"]
-    scope = Variables([Discrete("coin", ("tail", "head")), Real("tries")])
+    scope = Universe([Discrete("coin", ("tail", "head")), Real("tries")])
     assert list(file_columns(file, scope)) == ["coin", "tries"]
-    nothing = file_columns(file, Variables([Real("absent")]))
+    nothing = file_columns(file, Universe([Real("absent")]))
     assert list(nothing) == ["coin", "tries", "other"]  # they say how many rows there are, and what was meant
 
 

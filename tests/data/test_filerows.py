@@ -8,7 +8,7 @@ from sepset.data import filerows
 from sepset.data.dataset import Dataset
 from sepset.data.filerows import file_rows
 from sepset.errors import DataError, FileFormatError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 
 
@@ -21,7 +21,7 @@ def path(tmp_path):
 def test_columns_look_as_in_a_dataset(path):
     rows = file_rows(path, ["x", "n", "word", "w"])
     assert Dataset(rows).equals(Dataset(path).select(["x", "n", "word", "w"]))
-    scope = Variables([Discrete("n", ("1", "2")), Real("x")])
+    scope = Universe([Discrete("n", ("1", "2")), Real("x")])
     assert Dataset(rows, scope, weights="w").equals(Dataset(path, scope, weights="w"))
     assert list(rows) == ["x", "n", "word", "w"]
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from sepset.data import Dataset, read_dataset, write_dataset
 from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.random_rows import NAMES, datasets, one_type
 
@@ -227,7 +227,7 @@ def test_rows_keep_their_order_in_large_files(tmp_path):
 
 def test_states_are_data_not_commands(tmp_path):
     hostile = "'); DROP TABLE codes; --"
-    dataset = Dataset({hostile: [hostile, '"']}, Variables([Discrete(hostile, (hostile, '"'))]))
+    dataset = Dataset({hostile: [hostile, '"']}, Universe([Discrete(hostile, (hostile, '"'))]))
     for suffix in SUFFIXES:
         write_dataset(dataset, tmp_path / f"rows{suffix}")
         assert dataset.equals(read_dataset(tmp_path / f"rows{suffix}", dataset.variables))

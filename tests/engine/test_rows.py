@@ -16,7 +16,7 @@ from sepset.engine.rows import (
     most_probable,
     rows_over,
 )
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 A, B, X = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x")
 
@@ -24,15 +24,15 @@ A, B, X = ss.Discrete("a"), ss.Discrete("b", 3), ss.Real("x")
 def test_rows_over_variables_miss_what_has_no_column():
     rows = rows_over({"a": [0, None], "other": [1, 2]}, [A, B])
     assert rows.num_missing == {"a": 1, "b": 2}
-    assert not is_observed(rows, Variables([A]))
-    assert is_observed(rows_over({"a": [0, 1], "b": [None, 2]}, [A, B]), Variables([B, A]), but=B)
+    assert not is_observed(rows, Universe([A]))
+    assert is_observed(rows_over({"a": [0, 1], "b": [None, 2]}, [A, B]), Universe([B, A]), but=B)
     assert rows_over(rows, [B]) is rows
     with pytest.raises(ss.errors.DataError, match=r"columns are 'A', variables 'a', 'b'"):
         rows_over({"A": [0]}, [A, B])
 
 
 def test_findings_leave_out_other_columns_and_targets():
-    variables = Variables([A, B, X])
+    variables = Universe([A, B, X])
     found = findings_of({"b": [2, None], "x": [0.5, 1.5], "other": ["p", "q"]}, variables)
     assert (found.positions, found.real_positions) == ((1,), (2,))
     assert found.codes.tolist() == [[2], [-1]]
@@ -44,17 +44,17 @@ def test_findings_leave_out_other_columns_and_targets():
 def test_names_of_columns_and_default_targets():
     for data in ({"a": [0]}, pd.DataFrame({"a": [0]}), ss.Dataset({"a": [0]})):
         assert column_names(data) == ("a",)
-        assert default_targets(Variables([A, B]), data) == [1]
+        assert default_targets(Universe([A, B]), data) == [1]
     with pytest.raises(ss.errors.ScopeError, match="nothing to predict by default"):
-        default_targets(Variables([A]), {"a": [0]})
+        default_targets(Universe([A]), {"a": [0]})
     with pytest.raises(ss.errors.DataError, match="A frame of findings was expected; found int"):
         column_names(3)
 
 
 def test_targets_have_states():
-    assert discrete_targets(Variables([A, B, X]), [1, 0]) == (B, A)
+    assert discrete_targets(Universe([A, B, X]), [1, 0]) == (B, A)
     with pytest.raises(ss.errors.NotApplicable, match="'x' are continuous"):
-        discrete_targets(Variables([A, B, X]), [2])
+        discrete_targets(Universe([A, B, X]), [2])
 
 
 def test_the_most_probable_state_of_logarithms_too():

@@ -18,18 +18,18 @@ from sepset.factors.gaussian import CanonicalGaussian
 from sepset.factors.potentials import AtLeastOne, Parity, Potts
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.bounded import within
 
-FIVE = Variables([Discrete(f"v{i}", 3) for i in range(5)])
+FIVE = Universe([Discrete(f"v{i}", 3) for i in range(5)])
 
 
 def all_codes(num: int, card: int) -> np.ndarray:
     return np.array(list(itertools.product(range(card), repeat=num)))
 
 
-def scores(block: Block, variables: Variables, codes: np.ndarray) -> list[float]:
+def scores(block: Block, variables: Universe, codes: np.ndarray) -> list[float]:
     """The sum of log values, one factor and one row at a time."""
     made = [block.factor(i, variables) for i in range(len(block))]
     return [
@@ -69,7 +69,7 @@ def test_chunks_do_not_change_scores(monkeypatch, chunk):
 
 def test_single_factor_views():
     values = np.arange(8).reshape(2, 2, 2)
-    pair = Variables([Discrete("a"), Discrete("b"), Discrete("c")])
+    pair = Universe([Discrete("a"), Discrete("b"), Discrete("c")])
     block = FactorBlock([[0, 2], [2, 1]], (2, 2), values=values)
     second = block.factor(1, pair)
     assert [v.name for v in second.scope] == ["c", "b"]
@@ -81,7 +81,7 @@ def test_single_factor_views():
     with pytest.raises(ScopeError, match="4 states"):
         FactorBlock([[0]], (4,), values=np.ones(4)).factor(0, pair)
     with pytest.raises(ScopeError, match="2 states"):
-        FactorBlock([[0]], (2,), values=np.ones(2)).factor(0, Variables([Real("r")]))
+        FactorBlock([[0]], (2,), values=np.ones(2)).factor(0, Universe([Real("r")]))
 
 
 def test_shared_values_and_their_shapes():
@@ -92,7 +92,7 @@ def test_shared_values_and_their_shapes():
 
 
 def test_large_parity_scores_without_its_table():
-    many = Variables([Discrete.array("bit", 100)])
+    many = Universe([Discrete.array("bit", 100)])
     block = FactorBlock(np.arange(100).reshape(1, 100), (2,) * 100, values=Parity())
     codes = np.zeros((3, 100), np.int8)
     codes[1, 4] = 1
@@ -103,7 +103,7 @@ def test_large_parity_scores_without_its_table():
 
 
 def test_named_potential_as_a_table():
-    variables = Variables([Discrete.array("bit", 3)])
+    variables = Universe([Discrete.array("bit", 3)])
     block = FactorBlock([[0, 1, 2]], (2, 2, 2), values=AtLeastOne())
     assert block.factor(0, variables).values.reshape(-1).tolist() == [0, 1, 1, 1, 1, 1, 1, 1]
 
@@ -209,14 +209,14 @@ def test_single_of_another_family():
     x = Real("x")
     block = Single(CanonicalGaussian((x,), [[1.0]], h=[0.0]), [0])
     assert block.cards == (0,)
-    assert block.factor(0, Variables([x])) is block.value
+    assert block.factor(0, Universe([x])) is block.value
     with pytest.raises(NotApplicable, match="continuous"):
         block.log_values(np.zeros((1, 1), int))
 
 
-def build_grid() -> tuple[Variables, FactorBlock]:
+def build_grid() -> tuple[Universe, FactorBlock]:
     pixel = Discrete.array("pixel", (1024, 1024), states=2)
-    return Variables([pixel]), FactorBlock(pixel.grid_edges().pairs, (2, 2), values=Potts(1.5))
+    return Universe([pixel]), FactorBlock(pixel.grid_edges().pairs, (2, 2), values=Potts(1.5))
 
 
 def test_a_million_pixel_grid_builds_at_once():
@@ -239,7 +239,7 @@ def test_a_million_pixel_grid_builds_at_once():
 def test_the_values_of_a_block_at_once_are_those_of_its_factors(shared, space):
     rng = np.random.default_rng(0)
     cards, num = (2, 3), 5
-    variables = Variables([Discrete(f"v{i}{card}", card) for i in range(num) for card in cards])
+    variables = Universe([Discrete(f"v{i}{card}", card) for i in range(num) for card in cards])
     scopes = np.arange(2 * num).reshape(num, 2)
     for size in (1.0, 50.0, 300.0, 2000.0):
         logs = size * rng.normal(size=(1 if shared else num, 6))

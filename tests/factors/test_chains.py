@@ -25,7 +25,7 @@ def summed(factors, scope):
 
 def as_factors(block, scope):
     chains = chained(block, 0, [scope[0]] * len(block), len(scope))
-    everything = ss.variables.Variables([*scope, *chains.auxiliaries])
+    everything = ss.variables.Universe([*scope, *chains.auxiliaries])
     return [b.factor(i, everything) for b in chains.blocks for i in range(len(b))], chains
 
 

@@ -10,7 +10,7 @@ import pytest
 import sepset as ss
 from sepset.inference.mapresult import Assignment, MapResult
 from sepset.inference.result import Guarantee
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 A, B = ss.Discrete("a", ("u", "v")), ss.Discrete("b", 3)
 ABOUT = {"method": ss.inference.BruteForce(), "guarantees": {"assignment": Guarantee.EXACT}}
@@ -32,14 +32,14 @@ def test_map_results_are_looked_into_by_name_variable_or_array():
         best["aa"]
     spins = ss.Discrete.array("s", (2, 2), states=(-1, 1))
     states = {v.name: (-1, 1)[i % 2] for i, v in enumerate(spins)}
-    known = Variables([A, spins])
+    known = Universe([A, spins])
     grid = MapResult((states,), (0.0,), log_partition_of=lambda: 0.0, variables=known, **ABOUT)
     np.testing.assert_array_equal(grid[spins], [[0, 1], [0, 1]])
     assert grid.codes.tolist() == [-1, 0, 1, 0, 1]
 
 
 def test_assignments_from_codes_are_mappings_without_names_of_their_own():
-    known = Variables([A, ss.Discrete.array("s", (2,), states=(-1, 1)), B])
+    known = Universe([A, ss.Discrete.array("s", (2,), states=(-1, 1)), B])
     found = Assignment(known, np.array([1, 0, 1, -1]))
     assert (len(found), dict(found), found == {"a": "v", "s[0]": -1, "s[1]": 1}) == (3, {**found}, True)
     assert (found[A], "b" in found, "s[1]" in found) == ("v", False, True)

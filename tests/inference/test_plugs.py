@@ -13,7 +13,7 @@ from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import COUNT, GROUP
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -24,7 +24,7 @@ def test_groups_and_counts_know_their_observed_members(seed, kind):
     rows = np.stack([rng.permutation(n)[:4] for _ in range(3)])
     potential = Cardinality(rng.normal(size=5)) if kind == "count" else RobustPotts(rng.normal(), rng.uniform(0.3, 2.0))
     problem = Problem(
-        Variables([ss.Discrete(f"v{i}", states) for i in range(n)]),
+        Universe([ss.Discrete(f"v{i}", states) for i in range(n)]),
         (FactorBlock(rows, (states,) * 4, values=potential),),
     )
     seen = {int(v): int(rng.integers(states)) for v in rng.permutation(n)[: int(rng.integers(0, 5))]}

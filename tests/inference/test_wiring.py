@@ -17,7 +17,7 @@ from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.wires import POTTS
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.blocks import in_blocks
 from support.wired import random_problem
@@ -60,7 +60,7 @@ def test_tables_of_factors_add_up(seed):
 
 def test_tables_that_tell_equal_from_unequal_become_weights():
     pairs, logs = [[0, 1], [1, 2]], np.log([[[2.0, 1.0], [1.0, 2.0]], [[3.0, 6.0], [6.0, 3.0]]])
-    variables = Variables([Discrete(n) for n in "abc"])
+    variables = Universe([Discrete(n) for n in "abc"])
     wiring = Wiring.of(Problem(variables, (FactorBlock(pairs, (2, 2), values=logs, space="log"),)))
     assert wiring.wires.kinds.tolist() == [POTTS, POTTS]
     np.testing.assert_allclose(wiring.wires.weights, np.log([2.0, 0.5]))
@@ -90,7 +90,7 @@ def tabled_blocks(rng: np.random.Generator) -> Problem:
             alike = 2.0 + np.eye(shape[0]) * rng.normal(size=(len(rows), 1, 1))
             values = np.where(rng.random((len(rows), 1, 1)) < 0.5, np.abs(alike), values)
         blocks.append(FactorBlock(rows, shape, values=values * (rng.random(values.shape) > 0.05)))
-    return Problem(Variables([Discrete(f"v{i}", int(card)) for i, card in enumerate(cards)]), tuple(blocks))
+    return Problem(Universe([Discrete(f"v{i}", int(card)) for i, card in enumerate(cards)]), tuple(blocks))
 
 
 @in_blocks("seed", range(100))
@@ -118,7 +118,7 @@ def test_many_single_tables_are_wired_as_one_block():
     shapes = [(variables[i].num_states, variables[j].num_states) for i, j in pairs]
     tables = [Table([variables[i], variables[j]], rng.random(s)) for (i, j), s in zip(pairs, shapes, strict=True)]
     alone = [Table(v, rng.random(v.num_states)) for v in variables]
-    problem = Problem.of_factors(Variables(variables), [*alone, *tables], scopes=[*([i] for i in range(500)), *pairs])
+    problem = Problem.of_factors(Universe(variables), [*alone, *tables], scopes=[*([i] for i in range(500)), *pairs])
     assert len(list(parts_of(problem, Evidence()))) == 2 + len(set(shapes))
     wiring = Wiring.of(problem)
     for f in (0, 17, 499):
@@ -127,7 +127,7 @@ def test_many_single_tables_are_wired_as_one_block():
 
 def test_a_large_grid_is_a_few_arrays():
     array = Discrete.array("pixel", (300, 300), states=4)
-    problem = Problem(Variables([array]), (FactorBlock(array.grid_edges().pairs, (4, 4), values=Potts(0.5)),))
+    problem = Problem(Universe([array]), (FactorBlock(array.grid_edges().pairs, (4, 4), values=Potts(0.5)),))
     wiring = Wiring.of(problem)
     assert (wiring.num_variables, wiring.num_factors, wiring.wires.tables.size) == (90_000, 2 * 300 * 299, 0)
     assert wiring.log_value(np.zeros(90_000, np.int64)) == pytest.approx(0.5 * 2 * 300 * 299)
@@ -135,12 +135,12 @@ def test_a_large_grid_is_a_few_arrays():
 
 def test_open_continuous_variables_are_refused_by_name():
     with pytest.raises(NotApplicable, match="height"):
-        Wiring.of(Problem(Variables([Real("height")]), ()))
+        Wiring.of(Problem(Universe([Real("height")]), ()))
 
 
 @pytest.mark.parametrize("size", [1e150, -1e300])
 def test_log_values_that_would_overflow_are_refused_by_place(size):
-    variables = Variables([Discrete("a"), Discrete("b")])
+    variables = Universe([Discrete("a"), Discrete("b")])
     pair = FactorBlock([[0, 1]], (2, 2), values=np.array([[0.0, size], [-np.inf, 1.0]]), space="log")
     single = FactorBlock([[1]], (2,), values=np.array([0.0, 1e99]), space="log")
     with pytest.raises(NotApplicable, match=r"up to 1e\+100 in size; those of factor 1 are larger"):
@@ -154,6 +154,6 @@ def test_log_values_that_would_overflow_are_refused_by_place(size):
 
 
 def test_soft_findings_are_refused_by_name():
-    problem = Problem(Variables([Discrete("a")]), ())
+    problem = Problem(Universe([Discrete("a")]), ())
     with pytest.raises(NotApplicable, match=r"Soft findings are fitted before a model is wired; found 'a'"):
         Wiring.of(problem, Evidence(soft={0: np.array([0.5, 0.5])}))

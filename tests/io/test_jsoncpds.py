@@ -20,7 +20,7 @@ from sepset.io import json as codec
 from sepset.io.cursor import JsonSource
 from sepset.io.jsoncpds import cpd_document, read_cpd
 from sepset.io.record import Misses
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 from support.file_laws import refusal
 from support.strategies import cpds, variable_lists
@@ -57,7 +57,7 @@ def cursor(document):
 
 
 def back(cpd):
-    return read_cpd(cursor(cpd_document(cpd)), Variables(cpd.scope), Misses())
+    return read_cpd(cursor(cpd_document(cpd)), Universe(cpd.scope), Misses())
 
 
 @pytest.mark.parametrize("cpd", KINDS, ids=repr)
@@ -128,16 +128,16 @@ def test_kernels_come_back(cpd):
 def test_broken_kernels_are_refused(changes, message):
     document = cpd_document(KernelCPD(R, {"r": [0.1, 2.0]}, width=0.3)) | changes
     with pytest.raises(FileFormatError, match=message):
-        read_cpd(cursor(document), Variables([A, R]), Misses())
+        read_cpd(cursor(document), Universe([A, R]), Misses())
 
 
 def test_kernels_need_a_width_for_their_rows():
     document = cpd_document(KernelCPD(R, {"r": [0.1, 2.0]}, width=0.3))
     with pytest.raises(FileFormatError, match=r"1 widths > 0 for its rows; found \[\]"):
-        read_cpd(cursor(document | {"width": []}), Variables([R]), Misses())
+        read_cpd(cursor(document | {"width": []}), Universe([R]), Misses())
     del document["width"]
     with pytest.raises(FileFormatError, match="expected the key 'width'"):
-        read_cpd(cursor(document), Variables([R]), Misses())
+        read_cpd(cursor(document), Universe([R]), Misses())
 
 
 @given(st.data())

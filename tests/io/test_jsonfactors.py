@@ -26,7 +26,7 @@ from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.cursor import JsonSource
 from sepset.io.jsonfactors import block_document, factor_document, read_block, read_factor
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 from support.strategies import scopes, tables, variable_lists
 
@@ -38,7 +38,7 @@ def cursor(document):
 @st.composite
 def placed_tables(draw):
     variables = draw(variable_lists(0, 4))
-    return Variables(variables), draw(tables(draw(scopes(variables))))
+    return Universe(variables), draw(tables(draw(scopes(variables))))
 
 
 @given(placed_tables())
@@ -60,7 +60,7 @@ def test_sparse_tables_come_back(case):
 
 
 A, B, X, P = Discrete("a", 2), Discrete("b", 3), Real("x"), Vector("p", 2)
-KNOWN = Variables([A, B, X, P])
+KNOWN = Universe([A, B, X, P])
 
 
 @pytest.mark.parametrize("logs", [[0.0, -1e5], [-1e300, 5.0], [-np.inf, 700.0], [-800.0, -801.0], [-np.inf, -np.inf]])
@@ -96,7 +96,7 @@ def test_gaussian_factors_come_back(factor):
         assert getattr(back.forms, key).tobytes() == getattr(factor.forms, key).tobytes()
 
 
-PIXELS = Variables([Discrete.array("pixel", (3, 3), states=2)])
+PIXELS = Universe([Discrete.array("pixel", (3, 3), states=2)])
 POTENTIALS = [
     Potts(1.5),
     Ising(-0.5),

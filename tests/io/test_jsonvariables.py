@@ -18,7 +18,7 @@ from sepset.io.jsonvariables import (
     variable_document,
 )
 from sepset.variables.array import VariableArray
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 from support.strategies import DOMAINS, names
 
@@ -106,7 +106,7 @@ def test_limits_hold_for_the_whole_file():
 
 
 def test_references_by_name():
-    known = Variables([Discrete("a"), Real("x"), VariableArray("p", (2, 2))])
+    known = Universe([Discrete("a"), Real("x"), VariableArray("p", (2, 2))])
     assert found(cursor("p[1,0]"), known) == Discrete("p", 2, index=(1, 0))
     assert discrete_all(cursor(["a"]), known) == (Discrete("a"),)
     assert continuous_all(cursor(["x"]), known) == (Real("x"),)

@@ -14,11 +14,11 @@ from sepset.factors.potentials import AllDifferent, Parity, Potts, TruncatedLine
 from sepset.models.reduction import reduced, scaled_block
 from sepset.problem import Problem
 from sepset.variables.evidence import resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 CARD = 3
-VARIABLES = Variables([Discrete.array("x", 4, states=CARD), Discrete("y", CARD)])
+VARIABLES = Universe([Discrete.array("x", 4, states=CARD), Discrete("y", CARD)])
 
 
 @st.composite
@@ -72,7 +72,7 @@ def test_powers_of_blocks(block, power):
 
 
 def test_a_long_parity_check_reduces_to_a_table_or_refuses():
-    bits = Variables([Discrete.array("b", 40)])
+    bits = Universe([Discrete.array("b", 40)])
     problem = Problem(bits, (FactorBlock(np.arange(40)[None], (2,) * 40, values=Parity()),))
     known = {f"b[{i}]": 1 for i in range(37)}
     _, (part,) = reduced(problem, resolve(known, bits))

@@ -9,14 +9,14 @@ import pytest
 from sepset.data import Dataset
 from sepset.errors import DataError, StateError
 from sepset.models.rows import code_matrix, complete
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
 coin, dose, position = Discrete("coin", ("head", "tail")), Real("dose"), Vector("position", 2)
 
 
 def test_frames_mappings_and_datasets():
-    variables = Variables([coin, dose])
+    variables = Universe([coin, dose])
     rows = {"coin": ["tail", "head"], "dose": [1.5, 2.0], "other": [1, 2]}
     for frame in (rows, pd.DataFrame(rows), {coin: rows["coin"], "dose": rows["dose"]}):
         columns, num_rows = complete(frame, variables)
@@ -28,29 +28,29 @@ def test_frames_mappings_and_datasets():
 
 
 def test_single_assignments():
-    columns, num_rows = complete({"coin": "tail", dose: 3}, Variables([coin, dose]))
+    columns, num_rows = complete({"coin": "tail", dose: 3}, Universe([coin, dose]))
     assert num_rows == 1
     assert columns[coin].tolist() == [1]
     assert columns[dose].tolist() == [3.0]
     with pytest.raises(StateError, match="Did you mean 'tail'"):
-        complete({"coin": "tails"}, Variables([coin]))
+        complete({"coin": "tails"}, Universe([coin]))
     with pytest.raises(DataError, match="has no value for 'dose'"):
-        complete({"coin": "tail", "dose": float("nan")}, Variables([coin, dose]))
+        complete({"coin": "tail", "dose": float("nan")}, Universe([coin, dose]))
 
 
 def test_missing_cells_name_their_row():
     with pytest.raises(DataError, match="'coin' is missing in row 1"):
-        complete({"coin": ["head", None]}, Variables([coin]))
+        complete({"coin": ["head", None]}, Universe([coin]))
     with pytest.raises(DataError, match="'dose' is missing in row 0"):
-        complete({"dose": [np.nan, 1.0]}, Variables([dose]))
+        complete({"dose": [np.nan, 1.0]}, Universe([dose]))
 
 
 def test_vectors_come_as_arrays():
-    variables = Variables([coin, position])
+    variables = Universe([coin, position])
     columns, num_rows = complete({"coin": ["head"], "position": [[1.0, 2.0]]}, variables)
     assert num_rows == 1
     assert columns[position].tolist() == [[1.0, 2.0]]
-    assert complete({"position": [[1.0, 2.0]]}, Variables([position]))[1] == 1
+    assert complete({"position": [[1.0, 2.0]]}, Universe([position]))[1] == 1
     with pytest.raises(DataError, match="no column for the vector"):
         complete({"coin": ["head"]}, variables)
     with pytest.raises(DataError, match=r"shape \(1, 2\)"):
@@ -62,7 +62,7 @@ def test_vectors_come_as_arrays():
 
 
 def test_code_matrix():
-    variables = Variables([coin, Discrete("b", 3)])
+    variables = Universe([coin, Discrete("b", 3)])
     columns, num_rows = complete({"coin": ["head", "tail"], "b": [2, 0]}, variables)
     assert code_matrix(columns, variables, num_rows).tolist() == [[0, 2], [1, 0]]
-    assert code_matrix({}, Variables(), 4).shape == (4, 0)
+    assert code_matrix({}, Universe(), 4).shape == (4, 0)

@@ -15,7 +15,7 @@ from sepset.kernels.map.costs import FORBIDDEN, HEIGHT, LOWER
 from sepset.kernels.map.softarcs import renewed
 from sepset.kernels.map.sweeps import sweep
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -31,7 +31,7 @@ def random_wiring(rng, *, most=7):
         logs = np.where(rng.random(shape) < zeros, -np.inf, logs)
         blocks.append(FactorBlock([scope.tolist()], shape, values=logs, space="log"))
     variables = [Discrete(f"v{i}", card) for i, card in enumerate(cards)]
-    return Wiring.of(Problem(Variables(variables), tuple(blocks)))
+    return Wiring.of(Problem(Universe(variables), tuple(blocks)))
 
 
 def every(wiring):

@@ -38,7 +38,7 @@ from sepset.learning.incomplete.em import EM
 from sepset.learning.incomplete.gradient import GradientAscent
 from sepset.learning.missing.identifiability import FreeParameters, identifiability
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from support.every_form import network
 from support.tolerances import EXACT, STANDARD_ERRORS
 
@@ -247,13 +247,13 @@ def check_json(cpd, path):
     """A file holds the CPD to the bit, by a tag of its own."""
     document = json.loads(json.dumps(cpd_document(cpd), allow_nan=False))
     root = JsonSource(json.dumps(document), "f.json").root()
-    again = read_cpd(root, Variables(cpd.scope), Misses())
+    again = read_cpd(root, Universe(cpd.scope), Misses())
     assert same_bits(cpd, again, columns_of(cpd, 50))
     assert same_value(cpd, again)
     assert cpd_document(again) == cpd_document(cpd)
     more = JsonSource(json.dumps({**document, "no such key": 1}), "f.json").root()
     with pytest.raises(Exception, match="no such key"):
-        read_cpd(more, Variables(cpd.scope), Misses())
+        read_cpd(more, Universe(cpd.scope), Misses())
 
 
 def check_draws(cpd, path):

@@ -10,7 +10,7 @@ from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import AtLeastOne, Parity, Potts, TruncatedLinear
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 NAMED = [Potts(0.7), Potts(-0.5), TruncatedLinear(0.4, 1.5), Parity(), AtLeastOne()]
@@ -27,7 +27,7 @@ def planted_union(rng, count, *, most=5, widest=3):
         for _ in range(int(rng.integers(0, 6))):
             scope = rng.permutation(own)[: int(rng.integers(1, min(widest, len(own)) + 1))].tolist()
             blocks.append(_block(rng, scope, [cards[v] for v in scope], [planted[v] for v in scope]))
-    variables = Variables([Discrete(f"v{i}", c) for i, c in enumerate(cards)])
+    variables = Universe([Discrete(f"v{i}", c) for i, c in enumerate(cards)])
     return Wiring.of(Problem(variables, tuple(blocks))), parts
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from sepset.factors.block import FactorBlock
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -23,7 +23,7 @@ def sparse_wiring(rng, *, n=10, factors=12, zeros=0.1, ties=False):
             FactorBlock([scope], shape, values=np.where(rng.random(shape) < zeros, -np.inf, logs), space="log")
         )
     variables = [Discrete(f"v{i}", card) for i, card in enumerate(cards)]
-    return Wiring.of(Problem(Variables(variables), tuple(blocks)))
+    return Wiring.of(Problem(Universe(variables), tuple(blocks)))
 
 
 def joint(wiring):

@@ -24,7 +24,7 @@ from sepset.inference.assignment import AssignmentTask
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 BINARY = [
@@ -48,7 +48,7 @@ def random_problem(rng: np.random.Generator) -> Problem:
         arity = int(rng.integers(0, min(4, len(cards)) + 1))
         scope = rng.permutation(len(cards))[:arity].tolist()
         blocks.append(block_over(scope, [cards[v] for v in scope], variables, rng))
-    return Problem(Variables(variables), tuple(blocks))
+    return Problem(Universe(variables), tuple(blocks))
 
 
 def block_over(scope, shape, variables, rng):
@@ -91,7 +91,7 @@ def random_binary(rng, *, zeros=0.0, submodular=False, one_state=0.1, integer=Fa
         blocks.append(
             FactorBlock([[i, j]], shape, values=np.where(rng.random(shape) < zeros, -np.inf, logs), space="log")
         )
-    return Problem(Variables(variables), tuple(blocks))
+    return Problem(Universe(variables), tuple(blocks))
 
 
 def random_pairs(rng, *, potentials=METRICS, tables=False, zeros=0.0):
@@ -106,7 +106,7 @@ def random_pairs(rng, *, potentials=METRICS, tables=False, zeros=0.0):
             blocks.append(FactorBlock([[i, j]], (states, states), values=logs, space="log"))
         else:
             blocks.append(FactorBlock([[i, j]], (states, states), values=potentials[rng.integers(len(potentials))]))
-    return Wiring.of(Problem(Variables(variables), tuple(blocks)))
+    return Wiring.of(Problem(Universe(variables), tuple(blocks)))
 
 
 def local_polytope(wiring):
@@ -143,7 +143,7 @@ def problem_of(wiring):
     for f in range(wiring.num_factors):
         table = wiring.table(f)
         blocks.append(FactorBlock([wiring.scope(f).tolist()], table.shape, values=table, space="log"))
-    return Problem(Variables(variables), tuple(blocks))
+    return Problem(Universe(variables), tuple(blocks))
 
 
 def task_of(wiring, **more):

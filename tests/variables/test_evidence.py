@@ -14,13 +14,13 @@ import pytest
 import sepset as ss
 from sepset.errors import ScopeError, StateError
 from sepset.variables.evidence import Evidence, Likelihood, Not, Soft, is_missing, real_value, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
 GRADE = Discrete("grade", ("A", "B", "C"))
 COUNT = Discrete("count", (0, 1, 2))
 FLAG = Discrete("flag", (False, True))
-VARIABLES = Variables([GRADE, COUNT, FLAG, Real("x"), Vector("p", 2), Discrete.array("pixel", (2, 2))])
+VARIABLES = Universe([GRADE, COUNT, FLAG, Real("x"), Vector("p", 2), Discrete.array("pixel", (2, 2))])
 
 
 def test_bare_values_are_states_never_indices():

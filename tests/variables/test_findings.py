@@ -5,12 +5,12 @@ from __future__ import annotations
 import sepset as ss
 from sepset.variables.evidence import resolve
 from sepset.variables.findings import MOST_TOLD, NOTHING_FOUND, Findings
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 
 def test_every_kind_of_finding_is_told():
     a, b, x = ss.Discrete("a", "uvw"), ss.Discrete("b", (False, True)), ss.Real("x")
-    variables = Variables([a, b, x])
+    variables = Universe([a, b, x])
     told = Findings(resolve({"x": 0.25, "b": True, "a": ss.Not("u")}, variables), variables)
     assert str(told) == "a in {v, w}, b=True, x=0.25"
     assert told.to_dict() == {"a": {"u": 0.0, "v": 1.0, "w": 1.0}, "b": True, "x": 0.25}
@@ -19,7 +19,7 @@ def test_every_kind_of_finding_is_told():
 
 
 def test_many_findings_are_counted():
-    names = Variables([ss.Discrete(f"v{i}") for i in range(MOST_TOLD + 3)])
+    names = Universe([ss.Discrete(f"v{i}") for i in range(MOST_TOLD + 3)])
     told = Findings(resolve({v.name: 1 for v in names}, names), names)
     assert str(told).endswith("v5=1, 3 more")
     assert str(NOTHING_FOUND) == ""

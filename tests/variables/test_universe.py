@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sepset.errors import ScopeError
-from sepset.variables.universe import MANY, Variables
+from sepset.variables.universe import MANY, Universe
 from sepset.variables.variable import Discrete, Real, Vector
 
 a, b, r = Discrete("a", 3), Discrete("b/c d", ("x", "y")), Real("r")
 x = Discrete.array("x", (2, 3))
-everyone = Variables([a, x, b, Vector("v", 2), r])
+everyone = Universe([a, x, b, Vector("v", 2), r])
 
 
 def test_order_names_and_cards():
@@ -35,14 +35,14 @@ def test_lookup_by_name_value_and_position():
 
 @given(st.lists(st.sampled_from(["p", "q", "it's", 'a"b', "变量", "x[0]"]), unique=True))
 def test_any_names(names):
-    variables = Variables([Discrete(name) for name in names])
+    variables = Universe([Discrete(name) for name in names])
     assert variables.names == tuple(names)
     assert variables.ids(names).tolist() == list(range(len(names)))
     assert (
         variables.places(variables) == variables.places([Discrete(name) for name in names]) == list(range(len(names)))
     )
-    assert variables == Variables([Discrete(name) for name in names])
-    assert hash(variables) == hash(Variables([Discrete(name) for name in names]))
+    assert variables == Universe([Discrete(name) for name in names])
+    assert hash(variables) == hash(Universe([Discrete(name) for name in names]))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_unknown_variables(asked, message):
 
 def test_unknown_in_an_empty_model():
     with pytest.raises(ScopeError, match="The model has no variables"):
-        Variables().id("a")
-    assert (len(Variables()), Variables().names, Variables().cards.tolist()) == (0, (), [])
+        Universe().id("a")
+    assert (len(Universe()), Universe().names, Universe().cards.tolist()) == (0, (), [])
 
 
 def test_positions_outside():
@@ -93,31 +93,31 @@ def test_positions_outside():
 )
 def test_clashes_are_refused(parts, message):
     with pytest.raises(ScopeError, match=message):
-        Variables(parts)
+        Universe(parts)
 
 
 def test_union_keeps_the_first_order():
-    assert Variables.union([a, x], [b, a], [x, r]).parts == (a, x, b, r)
+    assert Universe.union([a, x], [b, a], [x, r]).parts == (a, x, b, r)
     with pytest.raises(ScopeError, match="share one name"):
-        Variables.union([a], [Discrete("a", 2)])
+        Universe.union([a], [Discrete("a", 2)])
     with pytest.raises(ScopeError, match="share one name"):
-        Variables.union([x], [Discrete.array("x", (3, 3))])
-    assert len(Variables.union()) == 0
+        Universe.union([x], [Discrete.array("x", (3, 3))])
+    assert len(Universe.union()) == 0
 
 
 def test_single_elements_may_stand_without_their_array():
-    some = Variables([x[0, 0], x[1, 2]])
+    some = Universe([x[0, 0], x[1, 2]])
     assert some.id("x[1,2]") == 1
     assert some.id(x[0, 0]) == 0
 
 
 def test_slices_are_variables_of_their_own():
-    both = Variables([a, a.prev])
+    both = Universe([a, a.prev])
     assert both.id("a[t-1]") == both.id(a.prev) == 1
 
 
 def test_arrays_stay_lazy():
-    wide = Variables([Discrete.array("pixel", (2000, 2000)), a])
+    wide = Universe([Discrete.array("pixel", (2000, 2000)), a])
     assert len(wide) == 4_000_001
     assert wide.id("pixel[1,0]") == 2000
     assert wide[4_000_000] == a
@@ -125,28 +125,28 @@ def test_arrays_stay_lazy():
 
 
 def test_comparison_and_repr():
-    assert Variables([a]) != Variables([b])
-    assert Variables([a]) != [a]
-    assert repr(Variables([a, r])) == "Variables(2: 'a', 'r')"
+    assert Universe([a]) != Universe([b])
+    assert Universe([a]) != [a]
+    assert repr(Universe([a, r])) == "Universe(2: 'a', 'r')"
 
 
 def test_names_of_states_are_found_or_left_to_a_longer_look():
-    variables = Variables([Discrete("g", ("A", 1)), Real("r"), Discrete("h", ("A", "B"))])
+    variables = Universe([Discrete("g", ("A", 1)), Real("r"), Discrete("h", ("A", "B"))])
     assert variables.find_state("h", "B") == (2, 1)
     assert variables.find_state("g", "A") == (0, 0)
     for name, state in [("g", "1"), ("r", "A"), ("x", "A"), ("h", "C")]:
         assert variables.find_state(name, state) is None
-    with_array = Variables([Discrete("h", ("A", "B")), Discrete.array("x", (2,), states=("A", "B"))])
+    with_array = Universe([Discrete("h", ("A", "B")), Discrete.array("x", (2,), states=("A", "B"))])
     assert with_array.find_state("h", "B") is None
     assert with_array.find_state("x[0]", "B") is None
 
 
 def test_many_variables_are_found_by_identity_and_others_by_name():
-    known = Variables([Discrete(f"v{i}") for i in range(MANY)])
+    known = Universe([Discrete(f"v{i}") for i in range(MANY)])
     asked = [known[i] for i in np.random.default_rng(0).permutation(MANY).tolist()]
     asked[7] = Discrete(asked[7].name)  # equal, and another object
     assert known.found_places(asked).tolist() == known.places(asked)
     with pytest.raises(ScopeError, match="Unknown variable 'w'"):
         known.found_places([*asked, Discrete("w")])
-    some = Variables([Discrete.array("x", (2, 2)), Discrete("y")])
+    some = Universe([Discrete.array("x", (2, 2)), Discrete("y")])
     assert some.found_places([some[4], some[1]]).tolist() == [4, 1]

@@ -38,7 +38,7 @@ from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
 from sepset.learning.structure.uninformative import check_informative
 from sepset.learning.structure.unused import CHAIN_KEEPERS, check_checkpoint, check_kind, check_score, check_start
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 MOST_ORDERED = 250
 """The largest number of columns whose orders are searched where no method is named."""
@@ -164,7 +164,7 @@ def learn_structure(
     check_checkpoint(checkpoint, method)
     check_score(method, score=score, structure_prior=structure_prior)
     handled = takes_missing(method)
-    given = None if variables is None else Variables(variables)
+    given = None if variables is None else Universe(variables)
     _check_pairs(num_columns(data), method)
     columns = Columns.of(
         data,
@@ -339,7 +339,7 @@ def structure_posterior(
     check_kind(method, "average")
     check_checkpoint(checkpoint, method, keepers=CHAIN_KEEPERS)
     check_score(method, score=score, structure_prior=structure_prior)
-    given = None if variables is None else Variables(variables)
+    given = None if variables is None else Universe(variables)
     columns = Columns.of(data, variables=given, weights=weights, interventions=interventions, missing=missing)
     check_informative(columns, data, given, takes_collinear=takes_collinear(method))
     task = StructureTask(

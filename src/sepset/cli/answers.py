@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sepset.inference.method import Method
     from sepset.models.model import Model
     from sepset.variables.evidence import Finding
-    from sepset.variables.universe import Variables
+    from sepset.variables.universe import Universe
     from sepset.variables.variable import Discrete, State
 
 Texts = Sequence[str] | None
@@ -399,7 +399,7 @@ def _findings(model: Model, given: Sequence[str] | None) -> dict[str, Finding]:
     return found
 
 
-def _split_finding(variables: Variables, text: str) -> tuple[str, bool, str]:
+def _split_finding(variables: Universe, text: str) -> tuple[str, bool, str]:
     """A finding as (name, excluded, value): the first `=` after which the left side is a known name."""
     for place, char in enumerate(text):
         name = text[:place].removesuffix("!")

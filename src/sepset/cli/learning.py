@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sepset.learning.evaluation.validation import Validation
     from sepset.learning.fit import FitResult, LearningMethod
     from sepset.models.bayesnet import BayesNet
-    from sepset.variables.universe import Variables
+    from sepset.variables.universe import Universe
     from sepset.variables.variable import Discrete
 
 
@@ -330,7 +330,7 @@ def _iterative(name: Estimator) -> Callable[..., LearningMethod]:
     return known.get(name, GradientAscent)
 
 
-def with_regressions(prior: Any, variables: Variables, rows: Path | Dataset) -> Any:
+def with_regressions(prior: Any, variables: Universe, rows: Path | Dataset) -> Any:
     """The prior; for networks with real variables, together with a prior of each linear Gaussian."""
     from sepset.data.dataset import Dataset
     from sepset.data.files import read_dataset

@@ -27,7 +27,7 @@ from sepset.factors.labels import MOST_SHOWN, cut, name_of, one_line
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_codes, state_order
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State
 
 
@@ -213,7 +213,7 @@ class MultiplexerCPD(DiscreteCPD):
     @classmethod
     def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
-        known = Variables(parents)
+        known = Universe(parents)
         selector, *inputs = (known[item.text()] for item in (fields["selector"], *fields["inputs"]))
         return cls(child, cast(Discrete, selector), inputs=cast("list[Discrete]", inputs), block=block)
 

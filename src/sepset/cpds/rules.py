@@ -25,7 +25,7 @@ from sepset.factors.algebra import Columns, Scope, axis_of, num_entries
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State
 
 MAX_LEAVES = 2**18
@@ -152,7 +152,7 @@ class RuleCPD(ContextCPD):
     @classmethod
     def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
-        contexts = [_read(context, Variables((*parents, child))) for context in fields["contexts"]]
+        contexts = [_read(context, Universe((*parents, child))) for context in fields["contexts"]]
         probabilities = fields["probability"].array((len(contexts),)).tolist()
         return cls(child, map(Rule, contexts, probabilities), given=parents, block=block)
 
@@ -349,7 +349,7 @@ class RuleCells(Multinomials[RuleCPD]):
         return np.asarray(null_space(self._occurrences)[1] @ total)
 
 
-def _read(fields: Fields, known: Variables) -> dict[Discrete, tuple[State, ...]]:
+def _read(fields: Fields, known: Universe) -> dict[Discrete, tuple[State, ...]]:
     """The context of one rule in a file."""
     context: dict[Discrete, tuple[State, ...]] = {}
     for name, codes in fields.items():

@@ -26,7 +26,7 @@ from sepset.factors.entries import row_of
 from sepset.factors.labels import name_of
 from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_order
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State
 
 Subtree: TypeAlias = "Split | Sequence[float] | Mapping[State, float] | Floats"
@@ -203,7 +203,7 @@ class TreeCPD(ContextCPD):
     def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         rows = iter(fields["rows"].array((-1, child.num_states)))
-        tree = _read(fields["tree"], Variables(parents), rows) if "tree" in fields else _next(fields, rows)
+        tree = _read(fields["tree"], Universe(parents), rows) if "tree" in fields else _next(fields, rows)
         if next(rows, None) is not None:
             raise fields["rows"].error("there are more rows than leaves")
         return cls(child, tree, given=parents, block=block)
@@ -296,7 +296,7 @@ def _document(cpd: TreeCPD, node: Node, depth: int = 0) -> dict[str, Any]:
     return {"test": cpd.parents[node.axis].name, "branches": branches}
 
 
-def _read(fields: Fields, known: Variables, rows: Iterator[Floats], depth: int = 0) -> Subtree:
+def _read(fields: Fields, known: Universe, rows: Iterator[Floats], depth: int = 0) -> Subtree:
     """The test in a file, with the next rows at its leaves."""
     if depth > MAX_DEPTH:
         raise fields.error(f"trees are read up to {MAX_DEPTH} tests deep")

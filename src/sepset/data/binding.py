@@ -24,7 +24,7 @@ from sepset.data.columns import (
 )
 from sepset.data.frames import Frame
 from sepset.errors import DataError, ModelError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, State, Vector
 
 _UNKNOWN = -2
@@ -216,14 +216,14 @@ def _type_advice(variable: Discrete, value: object) -> str:
 
 
 def bind_frame(
-    frame: Frame, variables: Variables | None, missing_columns: Literal["refuse", "allow"]
-) -> tuple[Variables, tuple[AnyInts | Floats, ...], tuple[str, ...]]:
+    frame: Frame, variables: Universe | None, missing_columns: Literal["refuse", "allow"]
+) -> tuple[Universe, tuple[AnyInts | Floats, ...], tuple[str, ...]]:
     """The variables of a frame, inferred where none are given, their columns, and notes on what was inferred."""
     if variables is None:
         plain = {name: frame.read(name) for name in frame.names}
         found = [infer_variable(name, column) for name, column in plain.items()]
         notes = [inference_note(variable, plain[variable.name]) for variable in found]
-        inferred = Variables(found)
+        inferred = Universe(found)
         return inferred, tuple(bind_column(v, plain[v.name]) for v in inferred), tuple(filter(None, notes))
     names = set(frame.names)
     absent = [v.name for v in variables if v.name not in names]

@@ -12,7 +12,7 @@ from sepset.base.text import listing
 from sepset.data.binding import refuse_vector
 from sepset.data.columns import MISSING, code_dtype
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -27,7 +27,7 @@ def positions(chosen: AnyArray, num_rows: int) -> Ints:
     return places
 
 
-def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[AnyArray]:
+def named_columns(scope: Universe, codes: Mapping[str, ArrayLike]) -> list[AnyArray]:
     """One array per variable, by name; names and variables must match."""
     by_name = {key if isinstance(key, str) else getattr(key, "name", key): cells for key, cells in codes.items()}
     absent = [v.name for v in scope if v.name not in by_name]
@@ -38,7 +38,7 @@ def named_columns(scope: Variables, codes: Mapping[str, ArrayLike]) -> list[AnyA
     return [np.asarray(by_name[v.name]) for v in scope]
 
 
-def matrix_columns(scope: Variables, codes: AnyArray) -> list[AnyArray]:
+def matrix_columns(scope: Universe, codes: AnyArray) -> list[AnyArray]:
     """One array per variable, from a matrix with one row per case."""
     if codes.ndim != 2 or codes.shape[1] != len(scope):
         raise DataError(f"A matrix of codes has {len(scope)} columns, one per variable; found shape {codes.shape}.")

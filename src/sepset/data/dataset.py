@@ -30,7 +30,7 @@ from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError
 from sepset.variables.array import VariableArray
 from sepset.variables.matching import has_states_of
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Dataset(Frozen, Tabulated):
     """
 
     __slots__ = ("_missing_counts", "columns", "notes", "num_rows", "variables", "weights")
-    variables: Variables
+    variables: Universe
     num_rows: int
     weights: Floats | None
     notes: tuple[str, ...]
@@ -101,7 +101,7 @@ class Dataset(Frozen, Tabulated):
     def _bind(
         self,
         frame: object,
-        scope: Variables | None,
+        scope: Universe | None,
         missing_columns: Literal["refuse", "allow"],
         weights: ArrayLike | str | None,
     ) -> None:
@@ -110,7 +110,7 @@ class Dataset(Frozen, Tabulated):
         if isinstance(frame, Dataset):
             source = frame._plain_columns()
             if scope is None:  # nothing is inferred again: a real column of few whole numbers stays real
-                scope, notes_kept = Variables(v for v in frame.variables if v.name != by_name), frame.notes
+                scope, notes_kept = Universe(v for v in frame.variables if v.name != by_name), frame.notes
         opened = open_frame(source, None if scope is None else (*scope.names, *filter(None, [by_name])))
         num_rows = frame.num_rows if isinstance(frame, Dataset) else opened.num_rows
         bound, columns, notes = bind_frame(
@@ -123,7 +123,7 @@ class Dataset(Frozen, Tabulated):
 
     def _fill(
         self,
-        variables: Variables,
+        variables: Universe,
         columns: Iterable[AnyInts | Floats],
         num_rows: int,
         weights: Floats | None,
@@ -145,7 +145,7 @@ class Dataset(Frozen, Tabulated):
     @classmethod
     def _make(
         cls,
-        variables: Variables,
+        variables: Universe,
         columns: Iterable[AnyInts | Floats],
         num_rows: int,
         weights: Floats | None = None,
@@ -312,7 +312,7 @@ class Dataset(Frozen, Tabulated):
         """The same rows over these variables, in this order."""
         if isinstance(variables, str):
             raise ScopeError(f"Several variables were expected; found {variables!r}. Use select([{variables!r}]).")
-        chosen = Variables(self.variables.named(v) for v in variables)
+        chosen = Universe(self.variables.named(v) for v in variables)
         return self._make(chosen, (self.column(v) for v in chosen), self.num_rows, self.weights, self.notes)
 
     def with_columns(self, other: Dataset) -> Dataset:
@@ -320,7 +320,7 @@ class Dataset(Frozen, Tabulated):
         if other.num_rows != self.num_rows:
             raise DataError(f"Columns must have one length; found {self.num_rows} and {other.num_rows} rows.")
         weights = self.weights if other.weights is None else other.weights
-        together = Variables((*self.variables, *other.variables))
+        together = Universe((*self.variables, *other.variables))
         notes = (*self.notes, *other.notes)
         return self._make(together, (*self.columns, *other.columns), self.num_rows, weights, notes)
 
@@ -525,7 +525,7 @@ def side_by_side(columns: Sequence[AnyInts | Floats], num_rows: int, dtype: DTyp
     return out
 
 
-def _short_names(variables: Variables, limit: int = 6) -> str:
+def _short_names(variables: Universe, limit: int = 6) -> str:
     shown = [repr(v.name) for v in variables[:limit]]
     return f": {', '.join(shown)}{', ...' if len(variables) > limit else ''}" if shown else ""
 
@@ -537,18 +537,18 @@ def _rebuild(
     weights: Floats | None = None,
     notes: tuple[str, ...] = (),
 ) -> Dataset:
-    return Dataset._make(Variables(parts), columns, num_rows, weights, notes)
+    return Dataset._make(Universe(parts), columns, num_rows, weights, notes)
 
 
-def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Variables:
-    return variables if isinstance(variables, Variables) else Variables(variables)
+def _scope(variables: Iterable[Discrete | Vector | VariableArray]) -> Universe:
+    return variables if isinstance(variables, Universe) else Universe(variables)
 
 
-def _with_weights(scope: Variables | None, weights: object) -> Variables | None:
+def _with_weights(scope: Universe | None, weights: object) -> Universe | None:
     """The variables to read from a file, with the column that holds weights."""
     if scope is None or not isinstance(weights, str) or weights in scope.names:
         return scope
-    return Variables([*scope.parts, Real(weights)])
+    return Universe([*scope.parts, Real(weights)])
 
 
 def _differs(variable: Discrete | Vector, *datasets: Dataset) -> bool:

@@ -14,7 +14,7 @@ from sepset.base.frames import library_name
 from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def is_text(states: tuple[State, ...]) -> bool:
     return all(isinstance(state, str) for state in states)
 
 
-def to_pandas(variables: Variables, columns: Columns, num_rows: int) -> pd.DataFrame:
+def to_pandas(variables: Universe, columns: Columns, num_rows: int) -> pd.DataFrame:
     """The dataset as a pandas frame: categorical text, nullable integers and booleans where cells are missing."""
     pd = require("pandas", "pandas", "to_frame('pandas')")
     cells = {v.name: _pandas_cells(pd, v, column) for v, column in zip(variables, columns, strict=True)}
@@ -83,7 +83,7 @@ def _pandas_cells(pd: Any, variable: Any, column: Any) -> Any:
     return nullable(cells, missing)
 
 
-def to_polars(variables: Variables, columns: Columns, num_rows: int) -> pl.DataFrame:
+def to_polars(variables: Universe, columns: Columns, num_rows: int) -> pl.DataFrame:
     """The dataset as a polars frame: enum text, nulls where cells are missing."""
     pl = require("polars", "polars", "to_frame('polars')")
     return pl.DataFrame([_polars_cells(pl, v, column) for v, column in zip(variables, columns, strict=True)])  # type: ignore[no-any-return]
@@ -100,7 +100,7 @@ def _polars_cells(pl: Any, variable: Any, column: Any) -> Any:
     return table.gather(pl.Series(np.where(column < 0, variable.num_states, column).astype(np.uint32)))
 
 
-def to_pyarrow(variables: Variables, columns: Columns, num_rows: int) -> pa.Table:
+def to_pyarrow(variables: Universe, columns: Columns, num_rows: int) -> pa.Table:
     """The dataset as an Arrow table: dictionaries of text, nulls where cells are missing."""
     pa = require("pyarrow", "pandas", "to_frame('pyarrow')")
     cells = [_arrow_cells(pa, v, column) for v, column in zip(variables, columns, strict=True)]
@@ -127,7 +127,7 @@ def numeric_states(variable: Discrete) -> AnyArray:
     return table
 
 
-EXPORTS: Mapping[str, Callable[[Variables, Columns, int], Any]] = MappingProxyType(
+EXPORTS: Mapping[str, Callable[[Universe, Columns, int], Any]] = MappingProxyType(
     {"pandas": to_pandas, "polars": to_polars, "pyarrow": to_pyarrow}
 )
 """The frame libraries by name."""

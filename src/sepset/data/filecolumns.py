@@ -19,7 +19,7 @@ from sepset.data.columns import MISSING, Cells, Column, Levels, drop_missing, nu
 from sepset.data.frames import open_frame
 from sepset.data.scan import Scan, scanned
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State, Vector
 
 _BOOLEANS = {"true": True, "false": False}
@@ -30,7 +30,7 @@ _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,99})")
 
 def file_columns(
     path: str | os.PathLike[str],
-    scope: Variables | None = None,
+    scope: Universe | None = None,
     *,
     delimiter: str | None = None,
     missing: Sequence[str] = ("",),
@@ -62,7 +62,7 @@ def _parquet_columns(scan: Scan) -> dict[str, Column]:
     return {name: frame.read(found) for name, found in scan.columns.items()}
 
 
-def _text_columns(scan: Scan, scope: Variables | None) -> dict[str, Column]:
+def _text_columns(scan: Scan, scope: Universe | None) -> dict[str, Column]:
     frame = open_frame(scan.relation)
     wanted = None if scope is None else {v.name: v for v in scope}
     columns: dict[str, Column] = {}

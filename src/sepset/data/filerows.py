@@ -12,7 +12,7 @@ from sepset.data.filecolumns import matched, typed
 from sepset.data.frames import open_frame
 from sepset.data.scan import Scan, scanned
 from sepset.errors import DataError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 LARGEST = 1 << 30
 """The largest file, in bytes, that is read as a whole; rows of a larger one stay where they are."""
@@ -54,7 +54,7 @@ class FileRows(Mapping[str, Column]):
     def __len__(self) -> int:
         return len(self.columns)
 
-    def matched(self, scope: Variables | None) -> Mapping[str, Column]:
+    def matched(self, scope: Universe | None) -> Mapping[str, Column]:
         """The columns of these variables, text as their states or numbers; without variables, as they look."""
         if scope is None or not self.is_text:
             return self

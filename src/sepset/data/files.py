@@ -17,7 +17,7 @@ from sepset.data.filecolumns import file_columns, naming, state_text
 from sepset.data.scan import DELIMITERS, compression, connected, file_format
 from sepset.errors import DataError, FileFormatError
 from sepset.variables.array import VariableArray
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -52,7 +52,7 @@ def read_dataset(
     >>> read_dataset(file).row(1)
     {'coin': None, 'tries': 5}
     """
-    scope = None if variables is None else Variables(variables)
+    scope = None if variables is None else Universe(variables)
     with naming(path):
         columns = file_columns(path, scope, delimiter=delimiter, missing=missing)
         return Dataset(columns, scope, missing_columns=missing_columns)

@@ -45,7 +45,7 @@ def measured(data: object) -> Dataset:
     """The rows as `as_dataset` gives them, with every column of floats real: for methods about measurements.
 
     >>> measured({"x": [1.0, 2.0]}).variables
-    Variables(1: 'x')
+    Universe(1: 'x')
     """
     if isinstance(data, Dataset | str | os.PathLike):
         return as_dataset(data)

@@ -21,7 +21,7 @@ from sepset.inference.result import Guarantee, Guarantees
 from sepset.models.model import MODEL_MEMBERS, Model, NamedModel, offers
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Bound:
         problem = _problem(model, chosen)
         self.prepared: Prepared = prepare(chosen, problem) if prepared is None else prepared
         self.promises: Guarantees = dict(chosen.promises(problem))
-        self.known: Variables = model.variables
+        self.known: Universe = model.variables
         self.joints: Mapping[int, tuple[int, ...]] = {}
 
     @property
@@ -92,7 +92,7 @@ class Bound:
 
             problem = with_joint_variables(self.prepared.problem, groups)
             made = type(self)(self.model, self.method, prepared=prepare(self.method, problem))
-            made.known = Variables(problem.variables[: problem.num_visible])
+            made.known = Universe(problem.variables[: problem.num_visible])
             made.joints = dict(enumerate(groups, start=len(self.model.variables)))
             return made
 

@@ -28,7 +28,7 @@ from sepset.inference import capabilities
 from sepset.inference.method import Prepared, dense, prepare
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -103,7 +103,7 @@ def part_marginals(engine: Bound, parts: Decomposition) -> tuple[Floats, ...]:
     named: dict[Any, Any] = {
         a: Discrete(a.base, a.states, index=a.index, lag=a.lag, part=f"{a.part} asked") for a in parts.auxiliaries
     }
-    variables = Variables([*problem.variables, *named.values()])
+    variables = Universe([*problem.variables, *named.values()])
     added = [
         Single(_neutral(factor, parts, named), variables.ids([named.get(v, v) for v in factor.scope]))
         for factor in parts.factors

@@ -26,7 +26,7 @@ from sepset.factors.block import FactorBlock, Single
 from sepset.factors.table import Table
 from sepset.problem import Block, ConditionalGroup, Deferred, Problem
 from sepset.variables.evidence import Likelihood, Soft
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class JointFindings:
         given: the findings, those on joints on the variables that stand for them.
 
     >>> a, b = Discrete("a"), Discrete("b")
-    >>> found = JointFindings.of({("b", "a"): Soft([[0.1, 0.2], [0.3, 0.4]])}, Variables([a, b]))
+    >>> found = JointFindings.of({("b", "a"): Soft([[0.1, 0.2], [0.3, 0.4]])}, Universe([a, b]))
     >>> found.groups, found.given[joint_variable([b, a])].probabilities
     (((1, 0),), (0.1, 0.2, 0.3, 0.4))
     """
@@ -88,7 +88,7 @@ class JointFindings:
     given: Mapping[VariableLike, Any]
 
     @classmethod
-    def of(cls, given: Mapping[Any, Any], variables: Variables) -> JointFindings:
+    def of(cls, given: Mapping[Any, Any], variables: Universe) -> JointFindings:
         """The findings, after checking those on joints."""
         single: dict[VariableLike, Any] = {}
         groups = []
@@ -103,12 +103,12 @@ class JointFindings:
         return cls(tuple(groups), single)
 
 
-def named_group(key: tuple[VariableLike, ...], variables: Variables) -> tuple[str, ...]:
+def named_group(key: tuple[VariableLike, ...], variables: Universe) -> tuple[str, ...]:
     """The names of the variables of a joint, after checking them."""
     return tuple(variables[v].name for v in _group(key, variables))
 
 
-def _group(key: tuple[VariableLike, ...], variables: Variables) -> tuple[int, ...]:
+def _group(key: tuple[VariableLike, ...], variables: Universe) -> tuple[int, ...]:
     found = tuple(variables.id(v) for v in key)
     names = listing(variables[v].name for v in found)
     if len(found) < 2 or len(set(found)) < len(found):
@@ -177,7 +177,7 @@ def with_joint_variables(problem: Problem, groups: Iterable[tuple[int, ...]]) ->
 
     >>> from sepset.factors.block import Single
     >>> a, b = Discrete("a"), Discrete("b")
-    >>> problem = Problem(Variables([a, b]), (Single(Table((a, b), [1.0, 2, 3, 4]), [0, 1]),))
+    >>> problem = Problem(Universe([a, b]), (Single(Table((a, b), [1.0, 2, 3, 4]), [0, 1]),))
     >>> with_joint_variables(problem, [(1, 0)]).variables.names
     ('a', 'b', '(b, a)')
     """
@@ -186,7 +186,7 @@ def with_joint_variables(problem: Problem, groups: Iterable[tuple[int, ...]]) ->
     moved[first:] += len(listed)
     variables = problem.variables
     joints = [joint_variable([variables[v] for v in group]) for group in listed]
-    known = Variables([*variables[:first], *joints, *variables[first:]])
+    known = Universe([*variables[:first], *joints, *variables[first:]])
     ties = [_tie(known, group, first + i) for i, group in enumerate(listed)]
     count = problem.num_factors
     added = [ConditionalGroup(first + i, group, (count + i,)) for i, group in enumerate(listed)]
@@ -203,7 +203,7 @@ def with_joint_variables(problem: Problem, groups: Iterable[tuple[int, ...]]) ->
     )
 
 
-def _tie(variables: Variables, group: tuple[int, ...], place: int) -> Single:
+def _tie(variables: Universe, group: tuple[int, ...], place: int) -> Single:
     """The factor that is one where the new variable has the joint state of the others."""
     scope: Any = [*(variables[v] for v in group), variables[place]]
     return Single(Table(scope, np.eye(scope[-1].num_states).reshape(-1)), [*group, place])

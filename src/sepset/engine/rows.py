@@ -13,7 +13,7 @@ from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.inference.evidencerows import EvidenceRows
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -53,7 +53,7 @@ def column_names(data: Any) -> tuple[str, ...]:
         raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
 
 
-def findings_of(data: Any, variables: Variables, *, without: Sequence[int] = ()) -> EvidenceRows:
+def findings_of(data: Any, variables: Universe, *, without: Sequence[int] = ()) -> EvidenceRows:
     """The findings in a frame's columns; columns of other names, and of the positions in `without`, are ignored."""
     if isinstance(data, Dataset) and len(variables) and data.variables == variables:
         return EvidenceRows.of(data, variables, without=without)
@@ -76,7 +76,7 @@ def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
     )
 
 
-def default_targets(variables: Variables, data: Any, known: Iterable[int] = ()) -> list[int]:
+def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -> list[int]:
     """The variables that the data has no column for, without vectors and those that are known otherwise."""
     present, found = set(column_names(data)), set(known)
     absent = [
@@ -89,7 +89,7 @@ def default_targets(variables: Variables, data: Any, known: Iterable[int] = ()) 
     return absent
 
 
-def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Discrete, ...]:
+def discrete_targets(variables: Universe, positions: Iterable[int]) -> tuple[Discrete, ...]:
     """The variables at these positions; raises where one is continuous, whose posterior is not a table."""
     targets = [variables[v] for v in positions]
     continuous = [v.name for v in targets if not isinstance(v, Discrete)]
@@ -101,7 +101,7 @@ def discrete_targets(variables: Variables, positions: Iterable[int]) -> tuple[Di
     return tuple(targets)  # type: ignore[arg-type]  # discrete, as checked
 
 
-def refuse_vectors(variables: Variables, positions: Iterable[int]) -> None:
+def refuse_vectors(variables: Universe, positions: Iterable[int]) -> None:
     """Raise where a target is a vector of more than one coordinate, which has no column."""
     wide = [v.name for v in map(variables.__getitem__, positions) if isinstance(v, Vector) and v.size > 1]
     if wide:
@@ -118,7 +118,7 @@ def most_probable(probabilities: Floats) -> Ints:
     return np.where(blank, -1, np.where(blank[:, None], -np.inf, probabilities).argmax(axis=1))
 
 
-def is_observed(data: Dataset, variables: Variables, *, but: Discrete | None = None) -> bool:
+def is_observed(data: Dataset, variables: Universe, *, but: Discrete | None = None) -> bool:
     """Whether no cell of these variables is missing, except for those of one of them."""
     if data.is_complete:
         return True

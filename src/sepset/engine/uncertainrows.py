@@ -23,7 +23,7 @@ from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowMoments, Workers
 from sepset.inference.method import Prepared, dense, prepare
 from sepset.variables.evidence import KINDS, Evidence, Likelihood, Not, Soft, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 UNCERTAIN = (Likelihood, Soft, Not, Set)
 """The types of cells that are findings, but not states."""
@@ -69,7 +69,7 @@ class UncertainRows:
         return UncertainRows(self.rows.take(np.concatenate([first, special])), self.shared, cells), places
 
 
-def with_shared(rows: EvidenceRows, shared: Evidence, variables: Variables) -> UncertainRows:
+def with_shared(rows: EvidenceRows, shared: Evidence, variables: Universe) -> UncertainRows:
     """The rows with findings that hold in all of them; a variable with findings of both kinds raises an error."""
     if not shared:
         return UncertainRows(rows)
@@ -88,11 +88,11 @@ def with_shared(rows: EvidenceRows, shared: Evidence, variables: Variables) -> U
     return UncertainRows(joined, Evidence(weights=shared.weights, soft=shared.soft))
 
 
-def split_cells(data: Any, variables: Variables) -> tuple[dict[str, list[Any]], dict[int, dict[str, Any]]]:
+def split_cells(data: Any, variables: Universe) -> tuple[dict[str, list[Any]], dict[int, dict[str, Any]]]:
     """The columns of the model's variables without uncertain cells, and these cells by row and name.
 
     >>> from sepset.variables.variable import Discrete
-    >>> split_cells({"a": [0, Not(0)]}, Variables([Discrete("a", 3)]))
+    >>> split_cells({"a": [0, Not(0)]}, Universe([Discrete("a", 3)]))
     ({'a': [0, None]}, {1: {'a': Not(states=(0,))}})
     """
     columns: dict[str, list[Any]] = {}
@@ -106,7 +106,7 @@ def split_cells(data: Any, variables: Variables) -> tuple[dict[str, list[Any]], 
     return columns, cells
 
 
-def resolved_cells(cells: Mapping[int, Mapping[str, Any]], variables: Variables) -> dict[int, Evidence]:
+def resolved_cells(cells: Mapping[int, Mapping[str, Any]], variables: Universe) -> dict[int, Evidence]:
     """The uncertain cells of each row as evidence; an error names the row."""
     found = {}
     for row, given in cells.items():

@@ -20,7 +20,7 @@ from sepset.inference.method import Calibrates, can
 from sepset.inference.result import LogProbabilityResult, MarginalsResult, QueryResult
 from sepset.inference.treequery.joints import ManyJoints
 from sepset.variables.evidence import Evidence, Finding, Given, is_missing, one_row, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import VariableLike
 
 if TYPE_CHECKING:
@@ -193,6 +193,6 @@ class View(Frozen, Sketched, Tabulated):
         return View, (self.engine, dict(self.given))
 
 
-def _named(key: Any, variables: Variables) -> str | tuple[str, ...]:
+def _named(key: Any, variables: Universe) -> str | tuple[str, ...]:
     """The name of a variable with a finding, or the names of several."""
     return named_group(key, variables) if type(key) is tuple else variables[variables.id(key)].name

@@ -24,7 +24,7 @@ from sepset.factors.bits import RANGE_BITS
 from sepset.factors.discrete import DiscreteFactor
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Space, Table
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 Ids: TypeAlias = Int32s | Ints
@@ -58,7 +58,7 @@ class Block(Protocol):
 
     def __len__(self) -> int: ...
 
-    def factor(self, i: int, variables: Variables) -> Factor:
+    def factor(self, i: int, variables: Universe) -> Factor:
         """Factor `i` as a value of its own."""
 
     def log_values(self, codes: AnyInts) -> Floats:
@@ -123,7 +123,7 @@ class FactorBlock(Frozen):
         return self.scopes.nbytes + (0 if self.values is None else self.values.nbytes)
 
     @often
-    def factor(self, i: int, variables: Variables) -> Table:
+    def factor(self, i: int, variables: Universe) -> Table:
         """Factor `i` as a table over the variables at its positions; its size is checked first."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"The block has {len(self)} factors; there is no factor {i}.")
@@ -255,7 +255,7 @@ class Single(Frozen):
         return 8 * self.value.size + self.scopes.nbytes
 
     @often
-    def factor(self, i: int, variables: Variables) -> Factor:
+    def factor(self, i: int, variables: Universe) -> Factor:
         """The factor, which is number 0; its scope must be what `variables` has at its positions."""
         if i not in (0, -1):
             raise IndexError(f"The block has 1 factor; there is no factor {i}.")
@@ -363,7 +363,7 @@ def _checked_codes(codes: AnyInts) -> AnyInts:
     return rows
 
 
-def _scope(ids: Ids, cards: tuple[int, ...], variables: Variables) -> tuple[Discrete, ...]:
+def _scope(ids: Ids, cards: tuple[int, ...], variables: Universe) -> tuple[Discrete, ...]:
     scope: list[Discrete] = []
     for place, card in zip(ids.tolist(), cards, strict=True):
         variable = variables[place]

@@ -15,7 +15,7 @@ from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.inference import costs
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
@@ -169,7 +169,7 @@ class EvidenceRows:
             fill(self, reals=np.zeros((len(self.codes), 0)))
 
     @classmethod
-    def of(cls, dataset: Dataset, variables: Variables, *, without: Iterable[int] = ()) -> EvidenceRows:
+    def of(cls, dataset: Dataset, variables: Universe, *, without: Iterable[int] = ()) -> EvidenceRows:
         """The findings in a dataset's columns on `variables`; positions in `without` and empty columns are left out."""
         from sepset.data.dataset import side_by_side
 
@@ -264,7 +264,7 @@ class EvidenceRows:
         return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
 
 
-def _places(names: Variables, variables: Variables) -> Ints:
+def _places(names: Universe, variables: Universe) -> Ints:
     """The position among `variables` of each of `names`; -1 if there is none."""
     if names is variables:
         return np.arange(len(variables))

@@ -24,7 +24,7 @@ from sepset.inference.documents import about_document, findings_document, plain_
 from sepset.inference.result import MOST_SHOWN, Result, exponential, states_of
 from sepset.variables.array import VariableArray
 from sepset.variables.findings import NOTHING_FOUND, Findings
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 MOST_TOLD = 20
@@ -49,7 +49,7 @@ class Certified(Protocol):
 NO_TRACE = read_only(np.zeros(0))
 """The trace of a method that takes one step."""
 
-NO_VARIABLES = Variables()
+NO_VARIABLES = Universe()
 """The variables of an empty model."""
 
 
@@ -72,14 +72,14 @@ class Assignment(Answers[str, Any]):
         variables: all variables of the model.
         codes: one code per variable; -1 for those without a state here.
 
-    >>> from sepset.variables.universe import Variables
-    >>> Assignment(Variables([Discrete("grade", "ABC"), Discrete("sat")]), np.array([2, -1]))
+    >>> from sepset.variables.universe import Universe
+    >>> Assignment(Universe([Discrete("grade", "ABC"), Discrete("sat")]), np.array([2, -1]))
     {'grade': 'C'}
     """
 
     __slots__ = ("codes", "variables")
 
-    def __init__(self, variables: Variables, codes: Ints) -> None:
+    def __init__(self, variables: Universe, codes: Ints) -> None:
         self.variables = variables
         self.codes = codes
 
@@ -128,7 +128,7 @@ class MapResult(Report, Result, Answers[str, Any]):
     _: KW_ONLY
     log_partition_of: Callable[[], float] = field(repr=False)
     bound: float = math.inf
-    variables: Variables = field(default=NO_VARIABLES, kw_only=True, repr=False)
+    variables: Universe = field(default=NO_VARIABLES, kw_only=True, repr=False)
     certificate: Certified | None = field(default=None, kw_only=True, repr=False)
     persistent: Mapping[str, Any] = field(default_factory=dict, kw_only=True, repr=False)
     trace: Floats = field(default_factory=lambda: NO_TRACE, kw_only=True, repr=False)

@@ -173,8 +173,8 @@ def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
     """Whether a prepared method has a capability: `isinstance`, cached by class.
 
     >>> from sepset.inference.exact.elimination import VariableElimination
-    >>> from sepset.variables.universe import Variables
-    >>> can(VariableElimination().prepare(Problem(Variables([]), ())), TakesValues)
+    >>> from sepset.variables.universe import Universe
+    >>> can(VariableElimination().prepare(Problem(Universe([]), ())), TakesValues)
     False
     """
     return issubclass(type(prepared), capability)  # type: ignore[arg-type]  # a class, as it makes a C

@@ -20,7 +20,7 @@ from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 ENTRY_BYTES = 8
 """Bytes of a table entry, a float64."""
@@ -244,7 +244,7 @@ def make_plan(
     )
 
 
-def _name(variables: Variables, position: int) -> str:
+def _name(variables: Universe, position: int) -> str:
     return variables[position].name
 
 

@@ -46,7 +46,7 @@ from sepset.kernels.propagation.wires import (
 )
 from sepset.problem import Block, Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 CHUNK = 2**14
 """The number of tables that are looked at together."""
@@ -247,7 +247,7 @@ def _named(potential: Potential) -> Named | None:
 class PlugBuilder:
     """Collects the parts of a wiring."""
 
-    def __init__(self, variables: Variables, evidence: Evidence) -> None:
+    def __init__(self, variables: Universe, evidence: Evidence) -> None:
         cards = variables.cards
         self.cards = cards
         self.known = np.full(len(cards), -1, np.int64)

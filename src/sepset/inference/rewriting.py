@@ -13,7 +13,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.factors.decomposition import Decomposition
 from sepset.problem import ConditionalGroup, Problem
 from sepset.semiring import MAX
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 
 def functional(problem: Problem) -> Problem:
@@ -40,7 +40,7 @@ def rewritten(
     old = sorted({v for n in kept for v in problem.scope(n) if v >= problem.num_visible})
     own = [problem.variables[v] for v in range(problem.num_visible)]
     new = [a for part in parts.values() for a in part.auxiliaries]
-    variables = Variables([*own, *(problem.variables[v] for v in old), *new])
+    variables = Universe([*own, *(problem.variables[v] for v in old), *new])
     place = {v: v for v in range(problem.num_visible)} | {v: problem.num_visible + i for i, v in enumerate(old)}
     ids: dict[AnyVariable, int] = {v: problem.num_visible + len(old) + i for i, v in enumerate(new)}
     ids |= {problem.variables[v]: at for v, at in place.items()}

@@ -16,7 +16,7 @@ from sepset.factors.block import Single
 from sepset.factors.regression import Regression
 from sepset.factors.table import Table
 from sepset.problem import Block, Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 Value = ArrayLike | Regression
 """The value of a factor: an array over its scope, or a regression."""
@@ -38,7 +38,7 @@ class Valued:
     def __len__(self) -> int:
         return 1
 
-    def factor(self, i: int, variables: Variables) -> Factor:
+    def factor(self, i: int, variables: Universe) -> Factor:
         """The table; there is only one."""
         scope = [variables[v] for v in self.scopes[0].tolist()]
         return Table(scope, self.values)

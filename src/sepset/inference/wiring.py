@@ -46,7 +46,7 @@ from sepset.kernels.propagation.wires import (
 )
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 LARGEST = 1e100
 """The largest size of a log value: sums of many, and products with numbers of states, are numbers as well."""
@@ -74,7 +74,7 @@ class Wiring:
     >>> from sepset.factors.potentials import Potts
     >>> from sepset.variables.variable import Discrete
     >>> chain = FactorBlock([[0, 1], [1, 2]], (2, 2), values=Potts(1.0))
-    >>> wiring = Wiring.of(Problem(Variables([Discrete(n) for n in "abc"]), (chain,)), Evidence({2: 1}))
+    >>> wiring = Wiring.of(Problem(Universe([Discrete(n) for n in "abc"]), (chain,)), Evidence({2: 1}))
     >>> wiring.free.tolist(), wiring.unary.tolist(), wiring.log_value([1, 1])
     ([0, 1], [0.0, 0.0, 0.0, 1.0], 2.0)
     """
@@ -84,7 +84,7 @@ class Wiring:
     plugs: Plugs
     unary: Floats
     constant: float
-    variables: Variables
+    variables: Universe
 
     @lazy
     def wires(self) -> Wires:

@@ -27,7 +27,7 @@ from sepset.models.drawing import BLANK
 from sepset.models.features import Feature
 from sepset.models.markovnet import MarkovNet
 from sepset.models.model import Model
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 Document: TypeAlias = dict[str, Any]
 
@@ -93,7 +93,7 @@ class _Head:
         self.notes = tuple(note.text() for note in root["notes"]) if "notes" in root else ()
         self.reader = VariableReader(len(root.source.text))
         self.parts: list[Part] = [self.reader.part(item) for item in root["variables"]]
-        self.variables = root["variables"].made(lambda: Variables(self.parts))
+        self.variables = root["variables"].made(lambda: Universe(self.parts))
 
     def all_notes(self, misses: Misses) -> tuple[str, ...]:
         return (*self.notes, *misses.note())
@@ -116,7 +116,7 @@ def _read_markov_net(root: Cursor, head: _Head, misses: Misses) -> MarkovNet:
         return _read_log_linear(root, head)
     listed = [head.reader.part(item) for item in root["auxiliaries"]] if "auxiliaries" in root else []
     hidden: Any = listed
-    everything = root.made(lambda: Variables([*head.parts, *listed]))
+    everything = root.made(lambda: Universe([*head.parts, *listed]))
     blocks = [read_block(item, everything) for item in root["factors"]] if "factors" in root else []
     return root.made(
         lambda: MarkovNet(*blocks, variables=head.parts, auxiliaries=hidden, name=head.name, notes=head.notes)
@@ -145,7 +145,7 @@ def _read_chain_graph(root: Cursor, head: _Head, misses: Misses) -> ChainGraph:
     return root["components"].made(lambda: ChainGraph(*parts, name=head.name, notes=head.all_notes(misses)))
 
 
-def _read_component(item: Cursor, variables: Variables, misses: Misses) -> ChainComponent:
+def _read_component(item: Cursor, variables: Universe, misses: Misses) -> ChainComponent:
     item.keys("variables", "given", "factors", "cpd")
     if "cpd" in item:
         cpd = read_cpd(item["cpd"], variables, misses)

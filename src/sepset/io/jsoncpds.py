@@ -22,7 +22,7 @@ from sepset.io.jsonvariables import (
     names,
 )
 from sepset.io.record import Misses, wrong_sum
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 HEAD = ("kind", "child", "given", "block")
@@ -42,7 +42,7 @@ def cpd_document(cpd: CPD) -> Document:
     return document | ({"block": cpd.block.name} if tied else {})
 
 
-def read_cpd(item: Cursor, variables: Variables, misses: Misses) -> CPD:
+def read_cpd(item: Cursor, variables: Universe, misses: Misses) -> CPD:
     """The CPD in an entry; the rows of a table are normalized or kept as the reading says."""
     kind, known = item["kind"].text(), kinds()
     if kind not in known:

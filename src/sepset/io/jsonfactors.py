@@ -32,7 +32,7 @@ from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.io.cursor import Cursor
 from sepset.io.jsonvariables import continuous_all, discrete_all, found_all, names
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 Document: TypeAlias = dict[str, Any]
 
@@ -108,7 +108,7 @@ def _logs_document(logs: Floats) -> list[float | None]:
     return [None if number == -math.inf else number for number in logs.tolist()]
 
 
-def read_block(item: Cursor, variables: Variables) -> Factor | FactorBlock:
+def read_block(item: Cursor, variables: Universe) -> Factor | FactorBlock:
     """The factor or block of factors in an entry."""
     if item["kind"].text() != "block":
         return read_factor(item, variables)
@@ -154,10 +154,10 @@ def _read_potential(item: Cursor) -> Potential:
     return potential
 
 
-def read_factor(item: Cursor, variables: Variables) -> Factor:
+def read_factor(item: Cursor, variables: Universe) -> Factor:
     """The factor in an entry."""
     kind = item["kind"].text()
-    readers: dict[str, Callable[[Cursor, Variables], Factor]] = {
+    readers: dict[str, Callable[[Cursor, Universe], Factor]] = {
         "table": _read_table,
         "sparse": _read_sparse,
         "gaussian": _read_gaussian,
@@ -168,7 +168,7 @@ def read_factor(item: Cursor, variables: Variables) -> Factor:
     return readers[kind](item, variables)
 
 
-def _read_table(item: Cursor, variables: Variables) -> Table:
+def _read_table(item: Cursor, variables: Universe) -> Table:
     item.keys("kind", "scope", "values", "logs")
     scope = discrete_all(item["scope"], variables)
     key = "values" if "values" in item else "logs"
@@ -181,7 +181,7 @@ def _read_table(item: Cursor, variables: Variables) -> Table:
     return item[key].made(lambda: Table.from_log(scope, numbers))
 
 
-def _read_sparse(item: Cursor, variables: Variables) -> SparseTable:
+def _read_sparse(item: Cursor, variables: Universe) -> SparseTable:
     item.keys("kind", "scope", "codes", "logs")
     scope = discrete_all(item["scope"], variables)
     logs = item["logs"].logs()
@@ -192,7 +192,7 @@ def _read_sparse(item: Cursor, variables: Variables) -> SparseTable:
     return item.made(lambda: SparseTable.from_log(scope, rows, logs=logs))
 
 
-def _read_gaussian(item: Cursor, variables: Variables) -> CanonicalGaussian:
+def _read_gaussian(item: Cursor, variables: Universe) -> CanonicalGaussian:
     item.keys("kind", "scope", "K", "h", "g")
     scope = continuous_all(item["scope"], variables)
     size = sum(variable.size for variable in scope)
@@ -200,7 +200,7 @@ def _read_gaussian(item: Cursor, variables: Variables) -> CanonicalGaussian:
     return item.made(lambda: CanonicalGaussian(scope, K[0], h=h[0], g=float(g[0])))
 
 
-def _read_gaussian_table(item: Cursor, variables: Variables) -> CanonicalTable:
+def _read_gaussian_table(item: Cursor, variables: Universe) -> CanonicalTable:
     item.keys("kind", "scope", "K", "h", "g")
     scope = found_all(item["scope"], variables)
     size = sum(getattr(variable, "size", 0) for variable in scope)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from sepset.io.cursor import Cursor
 from sepset.variables.array import VariableArray
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real, State, Vector
 
 Document: TypeAlias = dict[str, Any]
@@ -124,18 +124,18 @@ def names(variables: Iterable[Discrete | Vector]) -> list[str]:
     return [variable.name for variable in variables]
 
 
-def found(item: Cursor, variables: Variables) -> Discrete | Vector:
+def found(item: Cursor, variables: Universe) -> Discrete | Vector:
     """The variable a name refers to."""
     name = item.text()
     return item.made(lambda: variables[name])
 
 
-def found_all(item: Cursor, variables: Variables) -> tuple[Discrete | Vector, ...]:
+def found_all(item: Cursor, variables: Universe) -> tuple[Discrete | Vector, ...]:
     """The variables a list of names refers to."""
     return tuple(found(name, variables) for name in item)
 
 
-def discrete(item: Cursor, variables: Variables) -> Discrete:
+def discrete(item: Cursor, variables: Universe) -> Discrete:
     """The discrete variable a name refers to."""
     variable = found(item, variables)
     if not isinstance(variable, Discrete):
@@ -143,12 +143,12 @@ def discrete(item: Cursor, variables: Variables) -> Discrete:
     return variable
 
 
-def discrete_all(item: Cursor, variables: Variables) -> tuple[Discrete, ...]:
+def discrete_all(item: Cursor, variables: Universe) -> tuple[Discrete, ...]:
     """The discrete variables a list of names refers to."""
     return tuple(discrete(name, variables) for name in item)
 
 
-def continuous_all(item: Cursor, variables: Variables) -> tuple[Vector, ...]:
+def continuous_all(item: Cursor, variables: Universe) -> tuple[Vector, ...]:
     """The continuous variables a list of names refers to."""
     given = []
     for name in item:

@@ -50,7 +50,7 @@ def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Baye
     Tested by: io/test_uai.py::test_damaged_files_are_read_or_refused
 
     >>> parse(b"MARKOV 2 2 3 1  2 0 1  6  1 2 3 4 5 6").variables
-    Variables(2: 'x0', 'x1')
+    Universe(2: 'x0', 'x1')
     """
     words = Words(decode(data), WORDS, file)
     kind = words.next

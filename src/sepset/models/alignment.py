@@ -10,7 +10,7 @@ from sepset.cpds.cpd import CPD
 from sepset.errors import ModelError, ScopeError
 from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Vector
 
 
@@ -22,7 +22,7 @@ def over(net: BayesNet, variables: Iterable[Discrete | Vector]) -> BayesNet:
     >>> over(coin, [Discrete("coin", ("tail", "head"))]).cpd("coin").values.tolist()
     [0.7, 0.3]
     """
-    wanted = Variables(variables)
+    wanted = Universe(variables)
     if len(wanted) == len(net.variables) and all(v in wanted for v in net.variables):
         return net
     differ = sorted({*wanted.names} ^ {*net.variables.names})
@@ -83,7 +83,7 @@ def like(cpd: CPD, other: CPD, role: str) -> CPD:
     return made
 
 
-def refuse_other_names(net: BayesNet, wanted: Variables, role: str) -> None:
+def refuse_other_names(net: BayesNet, wanted: Universe, role: str) -> None:
     """Raise unless a network has exactly the variables with these names."""
     names, found = set(wanted.names), set(net.variables.names)
     absent = [name for name in wanted.names if name not in found]

@@ -29,7 +29,7 @@ from sepset.models.drawing import BLANK, Drawing
 from sepset.models.model import NamedModel, is_cpd
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.variables.evidence import Given, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State, VariableLike, Vector, listed
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class BayesNet(NamedModel):
         for cpd in own:
             _check_parents(cpd, by_name)
         dag = DAG(by_name, [(parent.name, cpd.child.name) for cpd in own for parent in cpd.parents])
-        variables = Variables(cpd.child for cpd in own)
+        variables = Universe(cpd.child for cpd in own)
         self._fill(name, notes, cpds=own, dag=dag, variables=variables, drawing=drawing, _by_name=by_name)
 
     _by_name: Mapping[str, CPD]
@@ -101,7 +101,7 @@ class BayesNet(NamedModel):
     @classmethod
     @often
     def over(
-        cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = (), variables: Variables | None = None
+        cls, dag: DAG, cpds: Iterable[CPD], *, notes: Iterable[str] = (), variables: Universe | None = None
     ) -> BayesNet:
         """The network of CPDs that were made for the nodes of a graph, in order, and their parents: nothing is checked.
 
@@ -114,7 +114,7 @@ class BayesNet(NamedModel):
         own = tuple(cpds)
         by_name = dict(zip(dag.nodes, own, strict=True))
         if variables is None:
-            variables = Variables([cpd.child for cpd in own])
+            variables = Universe([cpd.child for cpd in own])
         return made(
             cls, name="", notes=tuple(notes), cpds=own, dag=dag, variables=variables, drawing=BLANK, _by_name=by_name
         )
@@ -343,7 +343,7 @@ class BayesNet(NamedModel):
         if all(_is_whole(part, cpd) for cpd, part in zip(self.cpds, parts, strict=True)):
             return self._of_whole_factors([part.factors[0] for part in parts if part is not None])
         auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
-        variables = Variables([*self.variables, *auxiliaries]) if auxiliaries else self.variables
+        variables = Universe([*self.variables, *auxiliaries]) if auxiliaries else self.variables
         place = {name: i for i, name in enumerate(self._by_name)}
         factors, scopes, groups = list[Any](), list[Sequence[int]](), list[ConditionalGroup]()
         forms: list[Form] = []
@@ -452,7 +452,7 @@ def _in_its_order(parent: Any, source: Any) -> Any:
     return source if all(source.domain.find(state) is not None for state in parent.states) else parent
 
 
-def _functions(variables: Variables, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:
+def _functions(variables: Universe, parts: Iterable[Decomposition | None]) -> dict[int, tuple[int, ...]]:
     """The positions that each auxiliary is a function of."""
     found = [pair for part in parts if part is not None for pair in part.functions.items()]
     return {variables.id(a): tuple(variables.places(inputs)) for a, inputs in found}

@@ -20,7 +20,7 @@ from sepset.factors.block import FactorBlock
 from sepset.factors.potentials import Potential
 from sepset.factors.table import Table
 from sepset.variables.array import Edges, VariableArray
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 Space = Literal["linear", "log"]
@@ -49,7 +49,7 @@ class FactorArray:
         """The number of states along each axis, the same for every factor."""
         if len(self.parts) == 1 and isinstance(self.parts[0], VariableArray):
             return (self.parts[0].num_states,) * int(self.places.shape[1])
-        cards = Variables(self.parts).cards[self.places]
+        cards = Universe(self.parts).cards[self.places]
         if len(cards) and (cards != cards[0]).any():
             bad = int(np.flatnonzero((cards != cards[0]).any(axis=1))[0])
             raise ModelError(
@@ -58,7 +58,7 @@ class FactorArray:
             )
         return tuple(map(int, cards[0])) if len(cards) else (1,) * self.places.shape[1]
 
-    def bind(self, variables: Variables) -> FactorBlock:
+    def bind(self, variables: Universe) -> FactorBlock:
         """The block with scopes in a model's own numbering."""
         if not len(self):
             return FactorBlock(np.zeros((0, 0), np.int64), (), values=[1.0])
@@ -79,7 +79,7 @@ class FactorArray:
         return f"FactorArray({len(self)} factors of {self.places.shape[1]} variables over {over})"
 
 
-def _first(part: Discrete | VariableArray, variables: Variables) -> int:
+def _first(part: Discrete | VariableArray, variables: Universe) -> int:
     return variables.array_offset(part) if isinstance(part, VariableArray) else variables.id(part)
 
 
@@ -193,7 +193,7 @@ def _places(scopes: Any, array: VariableArray | None) -> tuple[tuple[Discrete | 
         raise ModelError(
             f"The factors of a block have equally many variables; found {listing(sorted({len(r) for r in rows}))}."
         )
-    variables = Variables.union(*rows)
+    variables = Universe.union(*rows)
     places = np.array([variables.ids(row) for row in rows], np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
     return variables.parts, places  # type: ignore[return-value]  # tables are over discrete variables
 

@@ -30,7 +30,7 @@ from sepset.models.markovnet import MarkovNet
 from sepset.models.model import NamedModel, is_cpd
 from sepset.models.rows import complete
 from sepset.problem import ConditionalGroup, Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import VariableLike
 
 
@@ -68,7 +68,7 @@ class ChainGraph(NamedModel):
         for part in parts:
             check_parents(part, owner)
         order = _ordered(parts, owner)
-        variables = Variables(v for part in parts for v in part.variables)
+        variables = Universe(v for part in parts for v in part.variables)
         graph = _graph(parts, variables)
         self._fill(name, notes, components=parts, variables=variables, graph=graph, _owner=owner, _order=order)
 
@@ -158,7 +158,7 @@ def _ordered(parts: tuple[ChainComponent, ...], owner: dict[str, ChainComponent]
     return tuple(by_label[n] for n in dag.topological_order)
 
 
-def _graph(parts: tuple[ChainComponent, ...], variables: Variables) -> MixedGraph:
+def _graph(parts: tuple[ChainComponent, ...], variables: Universe) -> MixedGraph:
     directed: dict[tuple[str, str], None] = {}
     for part in parts:
         for factor in part.factors:

@@ -24,7 +24,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import way_to_graph
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 PURPOSE = "Learning from a graph"
@@ -68,7 +68,7 @@ class Template(NamedTuple):
         if not isinstance(structure, DAG):
             advice = f" Use DAG.parse({structure!r})." if isinstance(structure, str) else way_to_graph(structure)
             raise ModelError(f"fit takes a DAG or a BayesNet; found {type(structure).__name__}.{advice}")
-        known, coded, notes = _variables(structure, data, () if variables is None else Variables(variables))
+        known, coded, notes = _variables(structure, data, () if variables is None else Universe(variables))
         rows = data if isinstance(data, Dataset) and variables is None else coded
         shared = rows.variables if rows is not None and rows.variables.names == structure.nodes else None
         return cls(default_network(structure, known, notes=notes, shared=shared), coded)
@@ -96,7 +96,7 @@ def default_network(
     variables: Mapping[str, AnyVariable],
     *,
     notes: tuple[str, ...] = (),
-    shared: Variables | None = None,
+    shared: Universe | None = None,
 ) -> BayesNet:
     """The network over a graph with the default CPD of each variable.
 
@@ -177,7 +177,7 @@ def _inferred(data: object, names: list[str]) -> Inferred:
     return Inferred({v.name: v for v in rows.variables}, rows, rows.notes)
 
 
-def _named(variables: Variables, names: list[str]) -> dict[str, AnyVariable]:
+def _named(variables: Universe, names: list[str]) -> dict[str, AnyVariable]:
     """The variables of these names, those that there are."""
     known = dict(zip(variables.names, variables, strict=True))
     if all(map(known.__contains__, names)):

@@ -34,7 +34,7 @@ from sepset.models.rows import code_matrix, complete
 from sepset.problem import Problem
 from sepset.variables.array import Edges, VariableArray
 from sepset.variables.evidence import Given, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 if TYPE_CHECKING:
@@ -84,13 +84,13 @@ class MarkovNet(NamedModel):
     ) -> None:
         hidden = tuple(auxiliaries)
         own = _universe(parts, tuple(variables or ()), hidden)
-        everything = Variables([*own.parts, *hidden]) if hidden else own
+        everything = Universe([*own.parts, *hidden]) if hidden else own
         blocks = tuple(_bound(part, everything) for part in parts)
         self._set(own, blocks, hidden, name, notes)
 
     def _set(
         self,
-        variables: Variables,
+        variables: Universe,
         blocks: Iterable[Block],
         auxiliaries: tuple[Discrete | Vector, ...],
         name: str,
@@ -109,7 +109,7 @@ class MarkovNet(NamedModel):
         )
 
     @classmethod
-    def _of(cls, source: MarkovNet, variables: Variables, blocks: Iterable[Block]) -> MarkovNet:
+    def _of(cls, source: MarkovNet, variables: Universe, blocks: Iterable[Block]) -> MarkovNet:
         net = made(cls)
         net._set(variables, blocks, source.auxiliaries, source.name, source.notes)
         return net
@@ -313,7 +313,7 @@ class MarkovNet(NamedModel):
             raise NotApplicable(f"Soft evidence on {name} needs inference: use query or marginals with given=.")
         kept, blocks = reduced(self._own, evidence)
         hidden = len(self.auxiliaries)
-        own = Variables(kept.parts[: len(kept.parts) - hidden]) if hidden else kept
+        own = Universe(kept.parts[: len(kept.parts) - hidden]) if hidden else kept
         return MarkovNet._of(self, own, blocks)
 
     def markov_blanket(self, variable: VariableLike) -> tuple[str, ...]:
@@ -394,7 +394,7 @@ class MarkovNet(NamedModel):
 
     @lazy
     def _own(self) -> Problem:
-        everything = Variables([*self.variables.parts, *self.auxiliaries]) if self.auxiliaries else self.variables
+        everything = Universe([*self.variables.parts, *self.auxiliaries]) if self.auxiliaries else self.variables
         return Problem(everything, self.blocks, conditionals=(), num_visible=len(self.variables))
 
     def _sketch(self) -> Sketch:
@@ -427,7 +427,7 @@ def _with_chains(problem: Problem, named: Mapping[int, FactorBlock]) -> Problem:
         blocks += chains.blocks
         hidden += chains.auxiliaries
         functions |= chains.functions
-    everything = Variables([*problem.variables.parts, *hidden])
+    everything = Universe([*problem.variables.parts, *hidden])
     return Problem(everything, tuple(blocks), conditionals=(), num_visible=problem.num_visible, functions=functions)
 
 
@@ -460,10 +460,10 @@ def _regression(variable: Vector, factors: Sequence[Factor]) -> LinearGaussian:
 
 def _universe(
     parts: Sequence[Part], variables: tuple[Discrete | Vector | VariableArray, ...], hidden: tuple[Any, ...]
-) -> Variables:
+) -> Universe:
     """The model's variables: those given, then those of the factors that are not elements of a given array."""
     groups: list[Any] = [variables, *(p.parts for p in parts if isinstance(p, FactorArray))]
-    arrays = Variables(dict.fromkeys(p for group in groups for p in group if isinstance(p, VariableArray)))
+    arrays = Universe(dict.fromkeys(p for group in groups for p in group if isinstance(p, VariableArray)))
     concealed = {v.name for v in hidden}
     for part in parts:
         if isinstance(part, FactorBlock | Single) and part.scopes.size and not variables:
@@ -471,7 +471,7 @@ def _universe(
         if not isinstance(part, FactorArray | FactorBlock | Single):
             _check_factor(part)
             groups.append([v for v in part.scope if v not in arrays and v.name not in concealed])
-    return Variables.union(*groups)
+    return Universe.union(*groups)
 
 
 def _check_factor(part: object) -> None:
@@ -482,7 +482,7 @@ def _check_factor(part: object) -> None:
         )
 
 
-def _bound(part: Part, variables: Variables) -> Block:
+def _bound(part: Part, variables: Universe) -> Block:
     if isinstance(part, FactorArray):
         return part.bind(variables)
     if isinstance(part, FactorBlock | Single):

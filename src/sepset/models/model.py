@@ -20,7 +20,7 @@ from sepset.base.text import counted
 from sepset.errors import ModelError
 from sepset.graphs.pictures.sketch import Sketched
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 FIRST_NAMES = 8
@@ -37,7 +37,7 @@ class Model(Protocol):
     """
 
     @property
-    def variables(self) -> Variables:
+    def variables(self) -> Universe:
         """The model's own variables, in order."""
 
     @property
@@ -92,7 +92,7 @@ class NamedModel(Frozen, Sketched, Tabulated, Hinting):
     _CONTENTS: ClassVar[tuple[str, ...]]
     """The attributes, besides the variables, that make two models of this class equal."""
 
-    variables: Variables
+    variables: Universe
     name: str
     notes: tuple[str, ...]
 

@@ -25,7 +25,7 @@ from sepset.factors.table import Table
 from sepset.problem import Problem
 from sepset.variables.array import VariableArray
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -40,13 +40,13 @@ class Reduction:
         values: the observed states and numbers by variable.
     """
 
-    kept: Variables
+    kept: Universe
     new_id: Ints
     code: Ints
     values: dict[Any, Any]
 
 
-def reduced(problem: Problem, evidence: Evidence) -> tuple[Variables, tuple[Block, ...]]:
+def reduced(problem: Problem, evidence: Evidence) -> tuple[Universe, tuple[Block, ...]]:
     """The variables without a known value, and the factors reduced; likelihoods become factors of their own."""
     plan = _plan(problem.variables, evidence)
     blocks = [new for block in problem.blocks for new in _reduce_block(block, plan)]
@@ -57,7 +57,7 @@ def reduced(problem: Problem, evidence: Evidence) -> tuple[Variables, tuple[Bloc
     return plan.kept, tuple(blocks)
 
 
-def _plan(variables: Variables, evidence: Evidence) -> Reduction:
+def _plan(variables: Universe, evidence: Evidence) -> Reduction:
     observed = np.zeros(len(variables), bool)
     observed[list(evidence.observed)] = True
     code = np.full(len(variables), -1, np.int64)
@@ -68,10 +68,10 @@ def _plan(variables: Variables, evidence: Evidence) -> Reduction:
         known = evidence.reals.get(place)
         values[variable] = variable.states[evidence.codes[place]] if isinstance(variable, Discrete) else known
     new_id = np.where(observed, -1, np.cumsum(~observed) - 1)
-    return Reduction(Variables(_kept_parts(variables, observed)), new_id, code, values)
+    return Reduction(Universe(_kept_parts(variables, observed)), new_id, code, values)
 
 
-def _kept_parts(variables: Variables, observed: Bools) -> Iterator[Any]:
+def _kept_parts(variables: Universe, observed: Bools) -> Iterator[Any]:
     """The remaining parts: arrays without an observed element stay lazy, others yield their unobserved elements."""
     start = 0
     for part in variables.parts:
@@ -147,7 +147,7 @@ def _slices(block: FactorBlock, rows: Ints, pattern: Bools, codes: Ints) -> Floa
         return np.asarray(np.log(picked))
 
 
-def scaled_block(block: Any, scale: float, variables: Variables) -> Block:
+def scaled_block(block: Any, scale: float, variables: Universe) -> Block:
     r"""The block of $\phi_i^s$; $0^0 = 1$."""
     if not isinstance(block, FactorBlock):
         return Single(block.factor(0, variables) ** scale, block.scopes[0])

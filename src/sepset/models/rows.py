@@ -12,18 +12,18 @@ from sepset.data.dataset import Dataset
 from sepset.errors import DataError, StateError
 from sepset.factors.algebra import Columns
 from sepset.variables.evidence import is_missing, real_value
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
-def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
+def complete(frame: object, variables: Universe) -> tuple[Columns, int]:
     """The columns of `variables` in `frame` and the number of rows; a missing cell raises an error that names its row.
 
     Args:
         frame: a dataset, any data frame, a mapping from names to columns, or one assignment (names to states).
         variables: the variables that give the columns their meaning; other columns are ignored.
 
-    >>> complete({"coin": "tail"}, Variables([Discrete("coin", ("head", "tail"))]))[0].values()
+    >>> complete({"coin": "tail"}, Universe([Discrete("coin", ("head", "tail"))]))[0].values()
     dict_values([array([1])])
     """
     if isinstance(frame, Mapping) and _is_assignment(frame):
@@ -45,13 +45,13 @@ def complete(frame: object, variables: Variables) -> tuple[Columns, int]:
     return columns, data.num_rows
 
 
-def _with_vectors(frame: object, variables: Variables) -> tuple[Columns, int]:
+def _with_vectors(frame: object, variables: Universe) -> tuple[Columns, int]:
     """Columns if some variables are vectors: frames cannot store those, so a mapping gives them as `[rows, size]`."""
     if not isinstance(frame, Mapping):
         raise DataError("A data frame cannot store vectors; give a mapping with an array of shape (rows, size) each.")
     wide = [v for v in variables if not isinstance(v, Discrete) and v.size > 1]
     names = {v.name for v in wide}
-    rest = Variables(v for v in variables if v.name not in names)
+    rest = Universe(v for v in variables if v.name not in names)
     absent = [v.name for v in wide if v.name not in frame]
     if absent:
         raise DataError(f"There is no column for the vector {absent[0]!r}; complete assignments are needed here.")
@@ -67,7 +67,7 @@ def _with_vectors(frame: object, variables: Variables) -> tuple[Columns, int]:
     return {v: arrays[v] if v in arrays else columns[v] for v in variables}, found
 
 
-def code_matrix(columns: Columns, variables: Variables, num_rows: int) -> Ints:
+def code_matrix(columns: Columns, variables: Universe, num_rows: int) -> Ints:
     """The codes as `[rows, variables]`; all variables must be discrete."""
     if not len(variables):
         return np.zeros((num_rows, 0), np.int64)
@@ -78,7 +78,7 @@ def _is_assignment(frame: Mapping[Any, Any]) -> bool:
     return all(isinstance(value, str | int | float | bool | np.generic) or value is None for value in frame.values())
 
 
-def _single(frame: Mapping[Any, Any], variables: Variables) -> Columns:
+def _single(frame: Mapping[Any, Any], variables: Universe) -> Columns:
     places = {variables.id(key): value for key, value in frame.items() if key in variables}
     columns: Columns = {}
     for position, variable in enumerate(variables):
@@ -94,5 +94,5 @@ def _single(frame: Mapping[Any, Any], variables: Variables) -> Columns:
     return columns
 
 
-def _covers(data: Dataset, variables: Variables) -> bool:
+def _covers(data: Dataset, variables: Universe) -> bool:
     return all(v in data.variables for v in variables)

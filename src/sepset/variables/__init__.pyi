@@ -10,7 +10,7 @@ from sepset.variables.evidence import (
     Soft as Soft,
 )
 from sepset.variables.universe import (
-    Variables as Variables,
+    Universe as Universe,
 )
 from sepset.variables.variable import (
     Discrete as Discrete,
@@ -25,7 +25,7 @@ __all__ = [
     "Not",
     "Real",
     "Soft",
+    "Universe",
     "VariableArray",
-    "Variables",
     "Vector",
 ]

@@ -17,7 +17,7 @@ from sepset.base.arraytypes import Floats
 from sepset.base.frozen import fill
 from sepset.base.text import brief
 from sepset.errors import ScopeError, StateError
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State, VariableLike, Vector
 
 
@@ -161,11 +161,11 @@ class Row(Protocol):
         """The labels."""
 
 
-def resolve(given: Given, variables: Variables) -> Evidence:
+def resolve(given: Given, variables: Universe) -> Evidence:
     """`given` as codes and weights; an unknown name or state raises an error that names the nearest valid one.
 
     >>> from sepset.variables.variable import Discrete
-    >>> resolve({"g": {"A", "B"}}, Variables([Discrete("g", "ABC")])).weights[0].tolist()
+    >>> resolve({"g": {"A", "B"}}, Universe([Discrete("g", "ABC")])).weights[0].tolist()
     [1.0, 1.0, 0.0]
     """
     codes: dict[int, int] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 MOST_TOLD = 6
 """The largest number of findings in a caption."""
@@ -20,13 +20,13 @@ class Findings:
 
     >>> from sepset.variables.evidence import resolve
     >>> from sepset.variables.variable import Discrete
-    >>> variables = Variables([Discrete("grade", "ABC"), Discrete("sat", ("low", "high"))])
+    >>> variables = Universe([Discrete("grade", "ABC"), Discrete("sat", ("low", "high"))])
     >>> print(Findings(resolve({"sat": "high", "grade": {"A", "B"}}, variables), variables))
     grade in {A, B}, sat=high
     """
 
     evidence: Evidence
-    variables: Variables
+    variables: Universe
 
     @property
     def soft(self) -> frozenset[str]:
@@ -64,5 +64,5 @@ class Findings:
         return f"a likelihood of {name}"
 
 
-NOTHING_FOUND = Findings(Evidence(), Variables(()))
+NOTHING_FOUND = Findings(Evidence(), Universe(()))
 """The evidence of answers without any."""

@@ -24,11 +24,11 @@ MANY = 1000
 """The number of variables from which they are looked up together."""
 
 
-class Variables(TakesNames, Sequence[Discrete | Vector]):
+class Universe(TakesNames, Sequence[Discrete | Vector]):
     """The variables of a model in order, looked up by position, name or value; arrays remain lazy.
 
     >>> from sepset.variables.variable import Real
-    >>> vs = Variables([Discrete("a"), Discrete.array("x", (2, 2)), Real("r")])
+    >>> vs = Universe([Discrete("a"), Discrete.array("x", (2, 2)), Real("r")])
     >>> len(vs), vs["x[1,0]"], vs.id("r"), vs.cards.tolist()
     (6, Discrete('x[1,0]', (0, 1)), 5, [2, 2, 2, 2, 2, 0])
     """
@@ -82,7 +82,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
                 raise ScopeError(f"{name!r} names both a variable and an array or its element. Rename one of them.")
 
     @classmethod
-    def union(cls, *groups: Iterable[Discrete | Vector | VariableArray]) -> Variables:
+    def union(cls, *groups: Iterable[Discrete | Vector | VariableArray]) -> Universe:
         """The variables of all groups in order of first appearance; raises if one name has two domains."""
         seen: dict[object, Discrete | Vector | VariableArray] = {}
         for part in (p for group in groups for p in group):
@@ -130,7 +130,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
     def named(self, variable: VariableLike) -> Discrete | Vector:
         """The variable, given as itself or by name: a position is neither.
 
-        >>> Variables([Discrete("grade", "ABC")]).named("grade")
+        >>> Universe([Discrete("grade", "ABC")]).named("grade")
         Discrete('grade', ('A', 'B', 'C'))
         """
         return self[self.id(variable)]
@@ -160,7 +160,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
     def find_state(self, name: str, state: str) -> tuple[int, int] | None:
         """Position and code if both arguments are strings and found directly, the usual case; else None.
 
-        >>> Variables([Discrete("g", "ABC")]).find_state("g", "B")
+        >>> Universe([Discrete("g", "ABC")]).find_state("g", "B")
         (0, 1)
         """
         position = self._single.get(name)
@@ -182,7 +182,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
         """The same for many: those that are the model's own objects are found without a look at their names.
 
         >>> a, b = Discrete("a"), Discrete("b")
-        >>> Variables([a, b]).found_places([b, Discrete("a"), a]).tolist()
+        >>> Universe([a, b]).found_places([b, Discrete("a"), a]).tolist()
         [1, 0, 0]
         """
         if not self._is_flat or len(variables) < MANY:
@@ -250,7 +250,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
     def positions(self) -> Mapping[str, int]:
         """The position of each name, in order; not to be changed.
 
-        >>> Variables([Discrete("a"), Discrete("b")]).positions
+        >>> Universe([Discrete("a"), Discrete("b")]).positions
         {'a': 0, 'b': 1}
         """
         return self._single if self._is_flat else {name: i for i, name in enumerate(self.names)}
@@ -273,7 +273,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
         return tuple((v,) for v in self)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Variables):
+        if not isinstance(other, Universe):
             return NotImplemented
         return self.parts == other.parts
 
@@ -281,7 +281,7 @@ class Variables(TakesNames, Sequence[Discrete | Vector]):
         return hash(self.parts)
 
     def __repr__(self) -> str:
-        return f"Variables({len(self)}: {listing(self._suggestions(), 6)})"
+        return f"Universe({len(self)}: {listing(self._suggestions(), 6)})"
 
 
 def _part_cards(part: Discrete | Vector | VariableArray) -> Ints:

@@ -10,7 +10,7 @@ from sepset.factors.block import FactorBlock
 from sepset.inference.map.binary import BinaryEnergy
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from support.blocks import in_blocks
 from support.wired import random_binary
 
@@ -42,10 +42,10 @@ def test_states_are_exchanged_exactly_if_that_makes_it_submodular(seed):
 
 
 def test_larger_domains_and_factors_are_refused_by_number():
-    three = Problem(Variables([ss.Discrete("a", 3)]), ())
+    three = Problem(Universe([ss.Discrete("a", 3)]), ())
     with pytest.raises(ss.errors.NotApplicable, match="MinCut takes binary variables; 'a' has 3 states"):
         BinaryEnergy.of(Wiring.of(three), ss.MinCut())
-    names = Variables([ss.Discrete(n) for n in "abc"])
+    names = Universe([ss.Discrete(n) for n in "abc"])
     wide = Problem(names, (FactorBlock([[0, 1, 2]], (2, 2, 2), values=np.arange(8.0)),))
     with pytest.raises(ss.errors.NotApplicable, match="factor 0 over 3 variables"):
         BinaryEnergy.of(Wiring.of(wide), ss.MinCut())

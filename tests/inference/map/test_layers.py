@@ -12,7 +12,7 @@ from sepset.inference.assignment import assign
 from sepset.inference.map.layers import Layers
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from support.blocks import in_blocks
 from support.wired import best_value, task_of
 
@@ -46,7 +46,7 @@ def random_ordered(rng, *, impossible=0.0, turned=True):
         logs[:, rng.random(shape[1]) < impossible / 2] = -np.inf
         logs = logs[:: -1 if reverse[i] else 1, :: -1 if reverse[j] else 1]
         blocks.append(FactorBlock([[i, j]], shape, values=np.ascontiguousarray(logs), space="log"))
-    return Wiring.of(Problem(Variables(variables), tuple(blocks)))
+    return Wiring.of(Problem(Universe(variables), tuple(blocks)))
 
 
 @in_blocks("seed", range(150))

@@ -15,7 +15,7 @@ from sepset.inference.map.reductions import Terms, choice_terms
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from support.blocks import in_blocks
 from support.wired import best_value, task_of
 
@@ -54,7 +54,7 @@ def random_groups(rng, *, states=2, kinds="tgc", friendly=False, n=5):
         if rng.random() < 0.5:
             pair = rng.permutation(n)[:2].tolist()
             blocks.append(FactorBlock([pair], (states, states), values=ss.potentials.Potts(abs(rng.normal()))))
-    return Problem(Variables(variables), tuple(blocks))
+    return Problem(Universe(variables), tuple(blocks))
 
 
 @pytest.mark.parametrize("degree", range(7))
@@ -63,7 +63,7 @@ def test_products_are_minima_over_auxiliaries(degree, number):
     scope, table = list(range(max(degree, 3))), np.zeros((2,) * max(degree, 3))
     table[(1,) * degree + (slice(None),) * (max(degree, 3) - degree)] = -number
     variables = [ss.Discrete(f"v{i}") for i in scope]
-    problem = Problem(Variables(variables), (FactorBlock([scope], table.shape, values=table, space="log"),))
+    problem = Problem(Universe(variables), (FactorBlock([scope], table.shape, values=table, space="log"),))
     energy = BinaryEnergy.of(Wiring.of(problem), ss.QPBO())
     assert energy.unary.shape[1] - len(scope) == (0 if degree < 3 else 1 if number < 0 else (degree - 1) // 2)
     for codes, least in least_energies(energy, len(scope)):
@@ -119,7 +119,7 @@ def test_submodular_tables_of_three_are_cut_exactly(seed):
             logs = logs + abs(rng.normal()) * np.eye(2).reshape([2 if a in axes else 1 for a in range(3)])
         blocks.append(FactorBlock([rng.permutation(n)[:3].tolist()], (2, 2, 2), values=logs, space="log"))
     blocks += [FactorBlock([[i]], (2,), values=rng.normal(size=2) * 2, space="log") for i in range(n)]
-    wiring = Wiring.of(Problem(Variables(variables), tuple(blocks)))
+    wiring = Wiring.of(Problem(Universe(variables), tuple(blocks)))
     found = assign(ss.MinCut(), task_of(wiring))
     assert found.log_values[0] == pytest.approx(best_value(wiring), abs=1e-9)
 
@@ -198,4 +198,4 @@ def test_pairs_that_meet_twice_are_one():
     pairs, numbers = terms.joined()
     assert pairs.tolist() == [[0, 1], [1, 2]]
     assert numbers.tolist() == [-3.0, 2.0]
-    assert choice_terms(Wiring.of(Problem(Variables([]), ())), np.zeros(0, int), np.zeros(0, int), None).constant == 0.0
+    assert choice_terms(Wiring.of(Problem(Universe([]), ())), np.zeros(0, int), np.zeros(0, int), None).constant == 0.0

@@ -98,5 +98,9 @@ def test_logarithms_and_powers_are_those_of_the_library_to_the_last_digits():
         assert abs(logarithm(x) - expected) <= 4e-16 * max(1.0, abs(expected))
         assert math.isclose(power(expected), 2.0**expected, rel_tol=1e-14)
     assert [logarithm(2.0**k) for k in (-3, 0, 50)] == [-3.0, 0.0, 50.0]
+    assert logarithm(5e-324) == -1074.0
+    assert logarithm(3.0 * 2.0**-1060) == math.log2(3.0) - 1060.0
+    rounded = [(logarithm(float(k)) + ordering.GRAIN) - ordering.GRAIN for k in range(1, len(ordering.SMALL))]
+    assert ordering.SMALL[1:].tolist() == rounded
     assert [logarithm(0.0), logarithm(math.inf)] == [-math.inf, math.inf]
     assert [power(3.0), power(math.inf), power(-math.inf), power(-1e5)] == [8.0, math.inf, 0.0, 0.0]

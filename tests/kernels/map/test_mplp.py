@@ -8,7 +8,7 @@ from sepset.factors.potentials import AtLeastOne, Parity, Potts, TruncatedLinear
 from sepset.inference.wiring import Wiring
 from sepset.kernels.map.mplp import max_marginals
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 KINDS = [
@@ -24,7 +24,7 @@ def test_max_marginals_of_one_factor(shape, kind):
         values = rng.gamma(1.0, size=shape) * (rng.random(shape) > 0.2)
         block = FactorBlock([list(range(len(shape)))], shape, values=values[None] if kind is None else kind)
         names = [Discrete(f"v{i}", c) for i, c in enumerate(shape)]
-        wiring = Wiring.of(Problem(Variables(names), (block,)))
+        wiring = Wiring.of(Problem(Universe(names), (block,)))
         h = rng.normal(size=sum(shape))
         h[rng.random(len(h)) < 0.2] = -np.inf
         out = np.empty(len(h))

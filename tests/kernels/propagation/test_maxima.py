@@ -9,7 +9,7 @@ from sepset.factors.potentials import Potts, TruncatedLinear, TruncatedQuadratic
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.maxima import largest, pair_maxima, quadratic_maxima
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from support.blocks import in_blocks
 
 
@@ -24,7 +24,7 @@ def test_messages_are_maxima_over_all_pairs(seed):
     values = np.where(rng.random((size, other)) < 0.2, -np.inf, rng.normal(size=(size, other)))
     made = FactorBlock([[0, 1]], (size, other), values=values, space="log") if chosen is None else None
     block = made or FactorBlock([[0, 1]], (size, size), values=chosen)
-    wiring = Wiring.of(Problem(Variables([ss.Discrete("a", size), ss.Discrete("b", other)]), (block,)))
+    wiring = Wiring.of(Problem(Universe([ss.Discrete("a", size), ss.Discrete("b", other)]), (block,)))
     table = wiring.table(0)
     for s, cards in ((0, (size, other)), (1, (other, size))):
         h = np.where(rng.random(cards[0]) < 0.2, -np.inf, rng.normal(size=cards[0]))

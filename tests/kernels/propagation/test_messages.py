@@ -11,7 +11,7 @@ from sepset.factors.potentials import AtLeastOne, Parity, Potts, TruncatedLinear
 from sepset.inference.wiring import Wiring
 from sepset.kernels.propagation.messages import added, factor_messages
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 FACTORS = [
     (Potts(1.5), (4, 4)),
@@ -36,7 +36,7 @@ def joined(values, is_max):
 def test_messages_are_sums_over_all_other_variables(potential, cards, is_max):
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        variables = Variables([ss.Discrete(f"v{i}", c) for i, c in enumerate(cards)])
+        variables = Universe([ss.Discrete(f"v{i}", c) for i, c in enumerate(cards)])
         logs = np.where(rng.random(cards) < 0.3 * (seed % 2), -np.inf, rng.normal(0, 3, cards))
         values = logs[None] if potential is None else potential
         space = {"space": "log"} if potential is None else {}

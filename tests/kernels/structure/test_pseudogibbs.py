@@ -8,14 +8,14 @@ import sepset as ss
 from sepset.base.threads import NEVER
 from sepset.kernels.structure.pseudogibbs import sweep
 from sepset.learning.structure.dependency.flattrees import FlatTrees
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 
 def test_draws_are_those_of_the_rows() -> None:
     rng = np.random.default_rng(0)
     a, b = ss.Discrete("a", 2), ss.Discrete("b", 3)
     first, second = rng.dirichlet(np.ones(2), 3), rng.dirichlet(np.ones(3), 2)
-    trees = FlatTrees.of((ss.TableCPD(a, first, given=b), ss.TableCPD(b, second, given=a)), Variables([a, b]))
+    trees = FlatTrees.of((ss.TableCPD(a, first, given=b), ss.TableCPD(b, second, given=a)), Universe([a, b]))
     assert trees is not None
     uniforms = rng.random((50, 2))
     codes, sums, joint = np.array([1, 2]), np.zeros(5), np.zeros(50, np.int64)

@@ -17,7 +17,7 @@ from sepset.inference.cliquetree.maxmarginals import MaxMarginalsResult, named_s
 from sepset.inference.conflict import impossible
 from sepset.inference.method import Best, Prepared
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import State
 
 MOST_STATES = 2**12
@@ -48,7 +48,7 @@ class AskedMaxMarginals(MaxMarginalsResult):
 
     engine: Asked = field(repr=False)
     evidence: Evidence = field(repr=False)
-    known: Variables = field(repr=False)
+    known: Universe = field(repr=False)
     best: Best = field(repr=False)
     _tables: Cache[Table] = field(default_factory=lambda: Cache(1024), repr=False)
 
@@ -101,7 +101,7 @@ class AskedMaxMarginals(MaxMarginalsResult):
         return worse or [free]
 
 
-def asked_max_marginals(engine: Asked, evidence: Evidence, variables: Variables, **about: Any) -> AskedMaxMarginals:
+def asked_max_marginals(engine: Asked, evidence: Evidence, variables: Universe, **about: Any) -> AskedMaxMarginals:
     """The max-marginals of a model whose best assignment is found without a tree.
 
     Args:

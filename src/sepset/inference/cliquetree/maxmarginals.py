@@ -33,7 +33,7 @@ from sepset.inference.result import MOST_SHOWN, Result
 from sepset.problem import Problem
 from sepset.semiring import MAX
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State, VariableLike
 
 TIED = 1e-9
@@ -302,7 +302,7 @@ def _maximum(table: Table) -> float:
     return float(logs.max(initial=-np.inf))
 
 
-def tree_max_marginals(prepared: Prepared, evidence: Evidence, variables: Variables, **about: Any) -> TreeMaxMarginals:
+def tree_max_marginals(prepared: Prepared, evidence: Evidence, variables: Universe, **about: Any) -> TreeMaxMarginals:
     """The max-marginals of the discrete variables of a model, by the clique tree of a prepared method.
 
     Args:
@@ -321,7 +321,7 @@ def tree_max_marginals(prepared: Prepared, evidence: Evidence, variables: Variab
     return TreeMaxMarginals(tree.log_partition, own, observed=observed, calibration=tree, **about)
 
 
-def named_states(variables: Variables, evidence: Evidence) -> tuple[dict[str, Discrete], dict[str, State]]:
+def named_states(variables: Universe, evidence: Evidence) -> tuple[dict[str, Discrete], dict[str, State]]:
     """The discrete variables of a model by name, and the states of those that are observed."""
     own = {v.name: v for v in variables if isinstance(v, Discrete)}
     codes = {variables[v].name: code for v, code in evidence.codes.items() if v < len(variables)}

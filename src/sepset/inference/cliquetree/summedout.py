@@ -25,7 +25,7 @@ from sepset.inference import costs
 from sepset.inference.method import Best
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 if TYPE_CHECKING:
     from sepset.inference.cliquetree.tables import PreparedTables
@@ -149,7 +149,7 @@ def _part(
     """Some factors of a problem, with variables of their own and tables over others that are still to come."""
     members = sorted({*own, *(v for scope in scopes for v in scope), *(v for scope in tables for v in scope)})
     place = {v: i for i, v in enumerate(members)}
-    variables = Variables([problem.variables[v] for v in members])
+    variables = Universe([problem.variables[v] for v in members])
     later = (Table.ones(cast("list[Discrete]", [variables[place[v]] for v in scope])) for scope in tables)
     factors = [*problem.factors(numbers), *later]
     made = Problem.of_factors(variables, factors, scopes=[[place[v] for v in scope] for scope in (*scopes, *tables)])

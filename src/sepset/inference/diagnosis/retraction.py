@@ -24,7 +24,7 @@ from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.method import Prepared, dense, elimination_settings
 from sepset.problem import ConditionalGroup, Problem
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -53,7 +53,7 @@ class Copies:
         ]
         groups = [ConditionalGroup(size + i, (v,), (count + i,)) for i, v in enumerate(originals)]
         extended = Problem(
-            Variables([*problem.variables.parts, *copies]),
+            Universe([*problem.variables.parts, *copies]),
             (*problem.blocks, *ties),
             conditionals=(*problem.conditionals, *groups),
             num_visible=problem.num_visible,

@@ -37,8 +37,8 @@ class CompleteStates:
     def of(cls, problem: Problem, rows: EvidenceRows) -> CompleteStates | None:
         """The rows of a discrete problem, or None if a variable is missing in some row or the problem is not small.
 
-        >>> from sepset.variables.universe import Variables
-        >>> empty = Problem(Variables([]), ())
+        >>> from sepset.variables.universe import Universe
+        >>> empty = Problem(Universe([]), ())
         >>> CompleteStates.of(empty, EvidenceRows((), np.zeros((2, 0), np.int64))).log_weights({}).tolist()
         [0.0, 0.0]
         """

@@ -90,10 +90,10 @@ class Coordinates:
 
         >>> from sepset.factors.block import Single
         >>> from sepset.problem import ConditionalGroup
-        >>> from sepset.variables.universe import Variables
+        >>> from sepset.variables.universe import Universe
         >>> from sepset.variables.variable import Real
         >>> noise = Regression(Real("x"), 1.0, None, 4.0)
-        >>> x, one = Variables([Real("x")]), ConditionalGroup(0, (), (0,))
+        >>> x, one = Universe([Real("x")]), ConditionalGroup(0, (), (0,))
         >>> problem = Problem(x, (Single(noise, [0]),), conditionals=(one,))
         >>> Coordinates.of(problem).all[0].variance.tolist()
         [4.0]

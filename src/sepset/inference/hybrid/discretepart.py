@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sepset.problem import ConditionalGroup, Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 
 class DiscretePart(NamedTuple):
@@ -30,7 +30,7 @@ def discrete_part(problem: Problem) -> DiscretePart:
     >>> from sepset.factors.block import Single
     >>> from sepset.factors.table import Table
     >>> from sepset.variables.variable import Discrete, Real
-    >>> mixed = Problem(Variables([Real("x"), Discrete("d")]), (Single(Table(Discrete("d"), [1, 2]), [1]),))
+    >>> mixed = Problem(Universe([Real("x"), Discrete("d")]), (Single(Table(Discrete("d"), [1, 2]), [1]),))
     >>> discrete_part(mixed).positions
     (1,)
     """
@@ -52,7 +52,7 @@ def discrete_part(problem: Problem) -> DiscretePart:
         if cards[g.child] > 0
     )
     visible = sum(v < problem.num_visible for v in positions)
-    own = Variables([problem.variables[v] for v in positions])
+    own = Universe([problem.variables[v] for v in positions])
     part = Problem.of_factors(
         own, tuple(problem.factors(factors)), scopes=scopes, conditionals=groups, num_visible=visible
     )

@@ -20,7 +20,7 @@ from sepset.errors import NotApplicable
 from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, Groups, Spread
 from sepset.inference.hybrid.coordinates import Coordinates
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 EPS = float(np.finfo(np.float64).eps)
@@ -77,7 +77,7 @@ def without_density(coordinates: Coordinates, spread: Spread) -> Ints:
     return np.flatnonzero(is_bound.any(axis=1))
 
 
-def singular(variables: Variables, row: EvidenceRows, contexts: Sequence[int]) -> NotApplicable:
+def singular(variables: Universe, row: EvidenceRows, contexts: Sequence[int]) -> NotApplicable:
     """The error about the numbers of a row that have no joint density.
 
     Args:

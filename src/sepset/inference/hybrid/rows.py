@@ -34,7 +34,7 @@ from sepset.inference.hybrid.conditioning import CompletedRows
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.listing import completions, covariances, singular, without_density
 from sepset.inference.method import Prepared
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Real
 
 MOST_CONTEXTS_PER_ROW = 2**16
@@ -271,7 +271,7 @@ class HybridRows:
             made.codes[possible[:, None], asked] = drawn.rows.codes
         return RowValues(made.over(discrete, [t for t in targets if t in self.coordinates.reals]), log_partition)
 
-    def listed(self, rows: EvidenceRows, variables: Variables, most: int, workers: Workers) -> ListedRows:
+    def listed(self, rows: EvidenceRows, variables: Universe, most: int, workers: Workers) -> ListedRows:
         """All completions of the missing states of every row; see `ListsRows`."""
         whole = self._over(rows)
         owner, codes = completions(whole.codes, [int(variables.cards[v]) for v in whole.positions], most)

@@ -26,7 +26,7 @@ from sepset.inference.propagation.maxproduct import decoded
 from sepset.inference.propagation.passing import Beliefs
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import State
 
 
@@ -129,7 +129,7 @@ class MessageMaxMarginals(MaxMarginalsResult):
 
 
 def message_max_marginals(
-    beliefs: Beliefs, evidence: Evidence, variables: Variables, **about: Any
+    beliefs: Beliefs, evidence: Evidence, variables: Universe, **about: Any
 ) -> MessageMaxMarginals:
     """The pseudo-max-marginals of a model whose evidence is possible.
 

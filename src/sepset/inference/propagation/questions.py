@@ -222,11 +222,11 @@ def is_forest(problem: Problem) -> bool:
     """Whether the graph of the variables and factors of a problem has no cycle.
 
     >>> from sepset.factors.table import Table
-    >>> from sepset.variables.universe import Variables
+    >>> from sepset.variables.universe import Universe
     >>> from sepset.variables.variable import Discrete
     >>> a, b = Discrete("a"), Discrete("b")
     >>> pair = Table([a, b], np.ones((2, 2)))
-    >>> [is_forest(Problem.of_factors(Variables([a, b]), [pair] * n, scopes=[[0, 1]] * n)) for n in (1, 2)]
+    >>> [is_forest(Problem.of_factors(Universe([a, b]), [pair] * n, scopes=[[0, 1]] * n)) for n in (1, 2)]
     [True, False]
     """
     from scipy import sparse

@@ -27,6 +27,9 @@ ROOT = 0.7071067811865476  # of a half
 GRAIN = 1.5 * 2.0**32  # a number is rounded to a multiple of 2 to the power -20 where this is added to it
 LOG = 0.6931471805599453  # natural, of two
 TWICE_PER_LOG = 2.8853900817779268  # two by that
+LEAST_NORMAL = 2.0**-1022
+# The logarithms of small whole numbers, rounded: most sets of fill edges are small.
+SMALL = np.array([0.0, *((math.log2(k) + GRAIN) - GRAIN for k in range(1, 256))])
 
 
 def _order_work(indptr: Ints, indices: Int32s, *others: object) -> float:
@@ -102,7 +105,12 @@ def logarithm(x: float) -> float:
     """
     if x <= 0.0 or x == np.inf:
         return np.inf if x > 0.0 else -np.inf
-    m, exponent = math.frexp(x)
+    if x < LEAST_NORMAL:
+        m, exponent = math.frexp(x)
+    else:  # the same by its bits, without a call
+        bits = np.float64(x).view(np.int64)
+        half = (bits & np.int64(0xFFFFFFFFFFFFF)) | np.int64(0x3FE0000000000000)
+        m, exponent = np.int64(half).view(np.float64), int(bits >> np.int64(52)) - 1022
     if m == 0.5:  # a power of two, such as one more than no fill edges
         return exponent - 1.0
     t = (m - ROOT) / (m + ROOT)
@@ -265,7 +273,9 @@ def _start_tree(sums: Floats, group: Ints, mix: Floats, bias: Floats, tie: Float
 @kernel(borrows=True)
 def _cost(sums: Floats, mix: Floats, bias: Floats, v: int) -> float:
     """The cost of eliminating v; its logarithm is rounded as those of states are, so that equal costs tie."""
-    fill = (logarithm(1.0 + max(sums[0, v], 0.0)) + GRAIN) - GRAIN
+    more = 1.0 + max(sums[0, v], 0.0)
+    few = np.uint64(min(more, 255.0))
+    fill = SMALL[few] if float(few) == more else (logarithm(more) + GRAIN) - GRAIN
     return float(mix[0] * fill + mix[1] * sums[2, v] + bias[v])
 
 

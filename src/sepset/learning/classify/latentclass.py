@@ -13,7 +13,7 @@ from sepset.factors.algebra import AnyVariable
 from sepset.factors.labels import name_of
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import default_cpd
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 
@@ -56,7 +56,7 @@ def latent_class(
     if name in {v.name for v in observed}:
         raise ModelError(f"{name!r} is an observed variable; give the hidden class another name=.")
     hidden = Discrete(name, int(classes))
-    Variables([hidden, *observed])
+    Universe([hidden, *observed])
     cpds = [default_cpd(hidden, ())]
     before: list[Vector] = []
     for variable in observed:

@@ -34,7 +34,7 @@ from sepset.factors.moments import Gaussian
 from sepset.inference.result import Guarantee
 from sepset.learning.assessment import Assessment
 from sepset.models.rows import complete
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Real, VariableLike, Vector, listed
 
 Reals: TypeAlias = Iterable[Vector | str] | Vector | str
@@ -56,7 +56,7 @@ def gaussian_scatter(data: object, variables: Reals, weights: ArrayLike | None =
     """
     scope = _scope(variables)
     if any(v.size > 1 for v in scope):
-        columns, num_rows = complete(data, Variables(scope))
+        columns, num_rows = complete(data, Universe(scope))
         return Scatter.of(matrix(scope, columns, num_rows), weights)
     share = None if weights is None else np.asarray(weights, dtype=np.float64)
     moments = data.pooled().select(scope) if isinstance(data, Moments) else Moments.of(data, scope, weights=share)
@@ -195,7 +195,7 @@ def _with_digits(
     )
     if stored or not cpd.parameters.is_tight(stats):
         return cpd, least
-    columns, num_rows = complete(data, Variables(cpd.scope))
+    columns, num_rows = complete(data, Universe(cpd.scope))
     share = data.weights if isinstance(data, Dataset) and weights is None else weights
     checked = None if share is None else row_weights(share, num_rows)
     better = cpd.parameters.refined([cpd], stats, columns, checked)

@@ -23,7 +23,7 @@ from sepset.models.bayesnet import BayesNet
 from sepset.models.model import Model
 from sepset.models.rows import complete
 from sepset.variables.matching import Match, has_states_of
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -188,7 +188,7 @@ class ImaginaryData:
     def _columns(self, cpd: Any) -> list[AnyArray]:
         """The columns of one CPD, in the order of its scope, then the weights."""
         if any(not isinstance(v, Discrete) and v.size > 1 for v in cpd.scope):
-            columns, num_rows = complete(self.data, Variables(cpd.scope))
+            columns, num_rows = complete(self.data, Universe(cpd.scope))
             return [*(columns[v] for v in cpd.scope), np.full(num_rows, float(self.weight))]
         rows = bind(self.data, cpd.scope)
         refuse_missing(rows, "ImaginaryData")

@@ -27,7 +27,7 @@ from sepset.inference.rewriting import functional
 from sepset.learning.assessment import Assessment
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem, Relevant
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _of_states(problem: Problem, lines: Mapping[int, Regression]) -> Problem:
     """The problem of the discrete variables, in which each line is a table over its discrete parents."""
     if not lines:
         return problem
-    states = Variables([v for v in problem.variables if v.is_discrete])
+    states = Universe([v for v in problem.variables if v.is_discrete])
     factors = [Table.ones(lines[n].by) if n in lines else f for n, f in enumerate(problem.factors())]
     return Problem.of_factors(states, factors, scopes=[[states.id(v) for v in factor.scope] for factor in factors])
 

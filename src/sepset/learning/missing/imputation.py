@@ -34,7 +34,7 @@ from sepset.inference.evidencerows import EvidenceRows, RowValues, Workers
 from sepset.inference.method import Method, Prepared
 from sepset.inference.result import Guarantee, Result
 from sepset.models.model import Model
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
 Kind: TypeAlias = Literal["mode", "mean", "map", "draw"]
@@ -203,7 +203,7 @@ def _models(model: Any, copies: int | None) -> tuple[Model, ...]:
 
 
 def asked_variables(
-    known: Variables, data: object, variables: Iterable[VariableLike] | None
+    known: Universe, data: object, variables: Iterable[VariableLike] | None
 ) -> tuple[Discrete | Vector, ...]:
     """The variables to return: those named, or those that have a column."""
     if variables is not None:

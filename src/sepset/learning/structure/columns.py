@@ -28,7 +28,7 @@ from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.kernels.structure.familyscores import SKIPPED, count_cells, keys, refine, set_bits
 from sepset.learning.structure.groupedrows import grouped_rows
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 Missing = Literal["refuse", "available"]
@@ -117,7 +117,7 @@ class Columns(Frozen, inner=True):
     [[1.0, 1.0], [0.0, 2.0]]
     """
 
-    variables: Variables
+    variables: Universe
     dataset: Dataset
     codes: AnyInts
     cards: Ints
@@ -178,7 +178,7 @@ class Columns(Frozen, inner=True):
             only: the names of the columns to keep; all by default.
             hidden: whether `variables` without a column are missing throughout, rather than mistakes.
         """
-        given = None if variables is None else Variables(variables)
+        given = None if variables is None else Universe(variables)
         known = {v.name: v for v in given or ()}
         grouped = grouped_rows(data, known, weights) if interventions is None else None
         rows = bound_rows(data, given, weights, hidden=hidden) if grouped is None else grouped

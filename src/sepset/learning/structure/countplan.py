@@ -23,7 +23,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import brief, listing
 from sepset.errors import NotApplicable, ScopeError, TooLarge
 from sepset.learning.structure.columns import Columns
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 MOST_CELLS = 1 << 16
 """The cells of a table, where no number is given: they stay in a processor's cache."""
@@ -60,7 +60,7 @@ class CountPlan:
     [[1.0, 0.0], [2.0, 2.0]]
     """
 
-    variables: Variables
+    variables: Universe
     tables: tuple[Scope, ...]
     _: KW_ONLY
     sizes: tuple[int, ...]
@@ -124,7 +124,8 @@ class PlannedCounts(Answers[Scope, Floats]):
     cards: tuple[int, ...]
 
     def __getitem__(self, scope: Scope) -> Floats:
-        if not isinstance(scope, tuple | list) or len(set(scope)) < len(scope):
+        is_scope = isinstance(scope, tuple) and all(isinstance(c, int | np.integer) for c in scope)
+        if not is_scope or len(set(scope)) < len(scope):
             raise ScopeError(f"Counts are found by different column numbers, such as (0, 2); found {brief(scope)}.")
         wanted = frozenset(scope)
         holding = [table for table, members in self._members.items() if wanted <= members]

@@ -14,7 +14,7 @@ from sepset.errors import DataError
 from sepset.factors.algebra import AnyVariable
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.regressions import SINGULAR
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 IDENTIFIED = 20
 """Rows from which a column is an identifier if all its values differ, and a copy if they follow from another's."""
@@ -236,7 +236,7 @@ def _inferred(columns: Columns, data: object, variables: Iterable[AnyVariable] |
     """Whether the states of each column were read from the data."""
     if isinstance(data, Dataset):
         return np.zeros(len(columns), np.bool_)
-    given = set() if variables is None else set(Variables(variables).names)
+    given = set() if variables is None else set(Universe(variables).names)
     return np.array([name not in given for name in columns.names], np.bool_)
 
 

@@ -9,7 +9,7 @@ from sepset.factors.block import FactorBlock
 from sepset.inference.map.relaxation.frustration import Dual, frustrated_cycles, short_cycles, tree_cycles
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 
@@ -57,7 +57,7 @@ def test_short_cycles_of_a_grid_are_its_squares():
 
 def test_states_that_messages_rule_out_are_impossible_in_pairs():
     table = np.array([[-np.inf, 0.5], [1.0, 2.0]])
-    variables = Variables([Discrete("a"), Discrete("b")])
+    variables = Universe([Discrete("a"), Discrete("b")])
     wiring = Wiring.of(Problem(variables, (FactorBlock([[0, 1]], (2, 2), values=table, space="log"),)))
     dual = Dual.of(wiring, np.array([-np.inf, 0.25, 0.0, 0.5]))
     np.testing.assert_array_equal(dual.pairs[0, 1], [[-np.inf, -np.inf], [0.75, 1.25]])

@@ -12,7 +12,7 @@ from sepset.inference.map.relaxation.polytope import Polytope
 from sepset.inference.map.relaxation.regions import Regions
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 from support.planted import best_of_parts, planted_union
 from support.wired import best_value
@@ -43,7 +43,7 @@ def test_waiting_ends_with_the_time_and_errors_come_back():
 
 
 def test_bounds_leave_room_for_the_tolerances_of_the_solver():
-    variables = Variables([Discrete(f"v{i}") for i in range(8)])
+    variables = Universe([Discrete(f"v{i}") for i in range(8)])
     for seed in range(10):
         rng = np.random.default_rng([5, seed])
         scopes = [rng.permutation(8)[:2].tolist() for _ in range(14)]

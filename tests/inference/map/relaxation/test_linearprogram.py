@@ -11,7 +11,7 @@ from sepset.factors.block import FactorBlock
 from sepset.inference.assignment import assign
 from sepset.inference.wiring import Wiring
 from sepset.problem import Problem
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 from support.blocks import in_blocks
 from support.planted import best_of_parts, planted_union
@@ -153,7 +153,7 @@ def test_empty_models_budgets_and_refusals(tmp_path):
 
 
 def test_large_losses_among_small_gains_do_not_count_as_solved():
-    variables = Variables([Discrete(f"v{i}") for i in range(8)])
+    variables = Universe([Discrete(f"v{i}") for i in range(8)])
     for seed in (0, 2, 31):
         rng = np.random.default_rng([6, seed])
         scopes = [rng.permutation(8)[:2].tolist() for _ in range(20)]

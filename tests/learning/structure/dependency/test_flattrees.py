@@ -8,7 +8,7 @@ import numpy as np
 
 import sepset as ss
 from sepset.learning.structure.dependency.flattrees import FlatTrees
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 A, B, C = ss.Discrete("a", 2), ss.Discrete("b", 3), ss.Discrete("c", 2)
 
@@ -27,7 +27,7 @@ def test_rows_are_found() -> None:
     leaf = ss.TableCPD(B, [0.2, 0.3, 0.5])
     tree = ss.TreeCPD(C, ss.cpds.Split(B, {(0, 2): [0.1, 0.9], 1: ss.cpds.Split(A, {0: [0.4, 0.6], 1: [0.7, 0.3]})}))
     cpds = (table, leaf, tree)
-    variables = Variables([A, B, C])
+    variables = Universe([A, B, C])
     trees = FlatTrees.of(cpds, variables)
     assert trees is not None
     for codes in itertools.product(range(2), range(3), range(2)):
@@ -40,4 +40,4 @@ def test_wide_tables_have_none() -> None:
     many = [ss.Discrete(f"x{k}") for k in range(20)]
     wide = ss.LogisticCPD(A, dict.fromkeys(many, 0.1))
     others = [ss.TableCPD(v, [0.5, 0.5]) for v in many]
-    assert FlatTrees.of((wide, *others), Variables([A, *many])) is None
+    assert FlatTrees.of((wide, *others), Universe([A, *many])) is None

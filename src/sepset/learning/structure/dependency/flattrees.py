@@ -11,7 +11,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.contexts import Node, Partition
 from sepset.cpds.discrete import DiscreteCPD
 from sepset.factors.algebra import num_entries
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 
 MOST_ENTRIES = 1 << 18
 """The largest table that becomes a tree."""
@@ -50,7 +50,7 @@ class FlatTrees(NamedTuple):
     values: Floats
 
     @classmethod
-    def of(cls, cpds: Sequence[DiscreteCPD], variables: Variables) -> FlatTrees | None:
+    def of(cls, cpds: Sequence[DiscreteCPD], variables: Universe) -> FlatTrees | None:
         """The CPDs as trees; None if one of them is neither a tree nor a small table."""
         if not all(isinstance(cpd, OnLeaves) or num_entries(cpd.scope) <= MOST_ENTRIES for cpd in cpds):
             return None
@@ -76,7 +76,7 @@ class _Room:
         self.values: list[Floats] = []
         self.num_values = 0
 
-    def add(self, cpd: Any, variables: Variables) -> int:
+    def add(self, cpd: Any, variables: Universe) -> int:
         places = [variables.id(parent) for parent in cpd.parents]
         if isinstance(cpd, OnLeaves):
             rows = cpd.distributions

@@ -27,7 +27,7 @@ from sepset.inference.result import Guarantee, Guarantees, IterativeResult, Marg
 from sepset.kernels.structure.pseudogibbs import sweep
 from sepset.learning.structure.averaging.chains import r_hat
 from sepset.learning.structure.dependency.flattrees import FlatTrees
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
 
 NUM_BLOCKS = 20
@@ -50,7 +50,7 @@ class Conditionals(Protocol):
         """The CPDs."""
 
     @property
-    def variables(self) -> Variables:
+    def variables(self) -> Universe:
         """The variables, in order."""
 
 
@@ -297,7 +297,7 @@ class _Sampler:
                 joint[:, t] = joint[:, t] * self.cards[v] + codes[:, v]
 
 
-def _discrete(variables: Variables, places: Sequence[int]) -> tuple[Discrete, ...]:
+def _discrete(variables: Universe, places: Sequence[int]) -> tuple[Discrete, ...]:
     return tuple(variables[place] for place in places)  # type: ignore[misc]  # as a network checks
 
 

@@ -32,7 +32,7 @@ from sepset.models.markovnet import MarkovNet
 from sepset.models.model import is_cpd
 from sepset.models.rows import complete
 from sepset.variables.evidence import Given, resolve
-from sepset.variables.universe import Variables
+from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, VariableLike, listed
 
 
@@ -60,7 +60,7 @@ class DependencyNet(Frozen, Tabulated):
     """
 
     cpds: tuple[Any, ...]
-    variables: Variables
+    variables: Universe
     name: str
 
     def __init__(self, *cpds: CPD, name: str = "") -> None:
@@ -72,7 +72,7 @@ class DependencyNet(Frozen, Tabulated):
         reals = sorted({v.name for cpd in cpds for v in cpd.scope if not isinstance(v, Discrete)})
         if reals:
             raise NotApplicable(f"A dependency network has discrete variables; {listing(reals)} are real.")
-        variables = Variables(cpd.child for cpd in cpds)
+        variables = Universe(cpd.child for cpd in cpds)
         absent = sorted({p.name for cpd in cpds for p in cpd.parents if p.name not in variables})
         if absent:
             raise ScopeError(f"Parents need a CPD of their own; {listing(absent)} have none.")
