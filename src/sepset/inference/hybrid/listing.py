@@ -18,7 +18,7 @@ from sepset.base.text import listing
 from sepset.data.missingness import patterns_of
 from sepset.errors import NotApplicable
 from sepset.inference.evidencerows import EvidenceRows
-from sepset.inference.hybrid.conditioning import FOUND, MISSING, Groups, Spread
+from sepset.inference.hybrid.conditioning import FOUND, MISSING, Groups, Spread, require_range
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete
@@ -65,7 +65,9 @@ def covariances(spread: Spread, columns: Sequence[int]) -> Floats:
         hidden = np.flatnonzero(kind == MISSING)
         loadings = spread.loadings[groups.square[g] : groups.square[g + 1]].reshape(len(hidden), len(hidden))
         noise = spread.noise[groups.begin[g] : groups.begin[g + 1]]
-        found[g][np.ix_(hidden, hidden)] = (loadings * noise) @ loadings.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            found[g][np.ix_(hidden, hidden)] = (loadings * noise) @ loadings.T
+    require_range(found)
     return found[np.ix_(range(len(found)), columns, columns)]
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.threads import require_time
 from sepset.errors import TooLarge
 from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
@@ -276,9 +277,10 @@ class HybridRows:
         whole = self._over(rows)
         owner, codes = completions(whole.codes, [int(variables.cards[v]) for v in whole.positions], most)
         made = EvidenceRows(whole.positions, codes, whole.real_positions, whole.reals[owner])
-        logs, kinds = np.empty(len(owner)), np.full(len(owner), -1, np.int64)
+        logs, kinds, reals = np.empty(len(owner)), np.full(len(owner), -1, np.int64), np.empty(made.reals.shape)
         found = [np.zeros((0, made.reals.shape[1], made.reals.shape[1]))]
         for mixture in self._mixtures(self._choices(made, self.coordinates.reals), workers):
+            require_time()
             part, completed = mixture.part, mixture.completed
             bound = np.flatnonzero(np.isin(completed.group, without_density(self.coordinates, completed.spread)))
             if len(bound):
@@ -286,9 +288,10 @@ class HybridRows:
             logs[part.rows] = mixture.log_density
             has_gaps = np.isnan(made.reals[part.rows]).any(axis=1)
             kinds[part.rows[has_gaps]] = sum(map(len, found)) + completed.group[has_gaps]
-            made.reals[part.rows] = completed.values[:, self._columns]
+            reals[part.rows] = completed.values[:, self._columns]
             found.append(covariances(completed.spread, self._columns))
-        return ListedRows(owner, made, _shares(owner, logs), kinds, np.concatenate(found))
+        listed = EvidenceRows(whole.positions, codes, whole.real_positions, reals)
+        return ListedRows(owner, listed, _shares(owner, logs), kinds, np.concatenate(found))
 
     def counts(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> Counted:
         """The expected statistics of every factor, summed over the rows; impossible rows contribute nothing."""

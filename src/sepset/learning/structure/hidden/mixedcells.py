@@ -21,7 +21,6 @@ import numpy as np
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
-from sepset.base.threads import require_time
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.data.dataset import Dataset
 from sepset.data.scatter import Scatters
@@ -118,7 +117,6 @@ def expected_columns(columns: Columns, model: BayesNet) -> ExpectedColumns:
     engine = Bound(_from_origins(columns, model))
     place = {engine.model.variables.id(name): k for k, name in enumerate(columns.names)}
     found = list_rows(engine.prepared, _evidence(columns, place), MOST_STATES, Workers())
-    require_time()
     kept = np.flatnonzero(found.chances > NEGLIGIBLE)
     named: dict[str, AnyArray] = {}
     for i, v in enumerate(found.rows.positions):
