@@ -226,6 +226,86 @@ def fit_check(size: int) -> Callable[[], Any]:
     return lambda: ss.evaluation.goodness_of_fit(net, rows)
 
 
+def planning(size: int) -> Callable[[], Any]:
+    """The plan of all marginals of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    return lambda: ss.plan(net)
+
+
+def half_maximized(size: int) -> Callable[[], Any]:
+    """The best assignment of every second variable of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    return lambda: ss.map_assignment(net, over=net.variables.names[::2])
+
+
+def canonical(size: int) -> Callable[[], Any]:
+    """The canonical parameterization of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    return lambda: ss.models.canonical_form(net)
+
+
+def on_graph(work: str) -> Callable[[int], Callable[[], Any]]:
+    """Work on the moral graph of a random DAG, by the name of a function."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import sepset as ss
+
+        graph = ss.graphs.moralize(network(size).dag)
+        return lambda: getattr(ss.graphs, work)(graph)
+
+    return make
+
+
+def by_cardinality(size: int) -> Callable[[], Any]:
+    """The order of maximum cardinality search on the moral graph of a random DAG."""
+    import sepset as ss
+
+    graph = ss.graphs.moralize(network(size).dag)
+    return lambda: ss.graphs.elimination_order(graph, method=ss.graphs.MaxCardinality())
+
+
+def given_order(size: int) -> Callable[[], Any]:
+    """The cliques of the moral graph of a random DAG, eliminated node by node."""
+    import sepset as ss
+
+    graph = ss.graphs.moralize(network(size).dag)
+    return lambda: ss.graphs.eliminate_graph(graph, graph.nodes)
+
+
+def statements(size: int) -> Callable[[], Any]:
+    """The independences of a random DAG."""
+    import sepset as ss
+
+    dag = network(size).dag
+    return lambda: ss.graphs.independences(dag)
+
+
+def effects(size: int) -> Callable[[], Any]:
+    """The structural intervention distance of a random DAG from itself."""
+    import sepset as ss
+
+    dag = network(size).dag
+    return lambda: ss.structure.intervention_distance(dag, dag)
+
+
+def structure(method: str) -> Callable[[int], Callable[[], Any]]:
+    """The structure of a mapping of many columns and four rows, by the name of a method."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import sepset as ss
+
+        rows = {f"v{i}": ["a", "b", "a", "b"] for i in range(size)}
+        return lambda: ss.learn_structure(rows, method=getattr(ss, method)())
+
+    return make
+
+
 OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "divergence of random networks, 100,000 variables": (divergence, 100_000),
     "EM of a random network, 100,000 variables": (estimate, 100_000),
@@ -239,6 +319,20 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "goodness of fit of a random network, 100,000 variables": (fit_check, 100_000),
     "expected counts of a random network, 100,000 variables": (counts, 100_000),
     "treewidth of a random graph, 100,000 nodes": (width, 100_000),
+    "plan of a random network, 100,000 variables": (planning, 100_000),
+    "marginal MAP of half of a random network, 100,000 variables": (half_maximized, 100_000),
+    "canonical form of a random network, 100,000 variables": (canonical, 100_000),
+    "elimination order of a random graph, 100,000 nodes": (on_graph("elimination_order"), 100_000),
+    "triangulation of a random graph, 100,000 nodes": (on_graph("triangulate"), 100_000),
+    "tree decomposition of a random graph, 100,000 nodes": (on_graph("tree_decomposition"), 100_000),
+    "directed I-map of a random graph, 100,000 nodes": (on_graph("directed_imap"), 100_000),
+    "maximum cardinality order of a random graph, 100,000 nodes": (by_cardinality, 100_000),
+    "cliques of a random graph in a given order, 100,000 nodes": (given_order, 100_000),
+    "independences of a random graph, 100,000 nodes": (statements, 100_000),
+    "intervention distance of random graphs, 100,000 nodes": (effects, 100_000),
+    "exact search over 100,000 columns": (structure("ExactSearch"), 100_000),
+    "best tree over 100,000 columns": (structure("ChowLiu"), 100_000),
+    "structural EM over 100,000 columns": (structure("StructuralEM"), 100_000),
 }
 """Work besides questions: what makes it, and its size."""
 

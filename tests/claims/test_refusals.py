@@ -12,6 +12,7 @@ import time
 import tracemalloc
 
 import numpy as np
+import polars as pl
 import pytest
 
 import sepset as ss
@@ -19,6 +20,7 @@ from sepset.graphs.ordering import Portfolio
 from sepset.inference import costs
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.evidencerows import RowAnswers
+from sepset.kernels.graphs import ordering
 from sepset.learning.missing import identifiability
 from support.bounded import child, ended_by_limit, within
 from support.tolerances import EXACT
@@ -353,3 +355,64 @@ def test_the_remains_of_a_killed_write_are_gone_after_the_next(tmp_path):
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     ss.write(ss.datasets.load("asia"), tmp_path / "asia.json")
     assert [path.name for path in tmp_path.iterdir()] == ["asia.json"]
+
+
+NODES = 100_000
+
+
+def sparse_dag(num):
+    """Up to three random parents for each node."""
+    rng, names = np.random.default_rng(0), [f"v{i}" for i in range(num)]
+    parents = (set(rng.integers(0, i, min(3, i)).tolist()) for i in range(1, num))
+    return ss.DAG(names, [(names[p], names[i]) for i, chosen in enumerate(parents, 1) for p in chosen])
+
+
+@pytest.fixture(scope="module")
+def large_dag():
+    return sparse_dag(NODES)
+
+
+@pytest.fixture(scope="module")
+def large_graph(large_dag):
+    return ss.graphs.moralize(large_dag)
+
+
+LARGE_GRAPHS = {
+    "order": lambda dag, graph: ss.graphs.elimination_order(graph),
+    "maximum cardinality": lambda dag, graph: ss.graphs.elimination_order(graph, method=ss.graphs.MaxCardinality()),
+    "elimination": lambda dag, graph: ss.graphs.eliminate_graph(graph, graph.nodes),
+    "triangulation": lambda dag, graph: ss.graphs.triangulate(graph),
+    "tree": lambda dag, graph: ss.graphs.tree_decomposition(graph),
+    "directed map": lambda dag, graph: ss.graphs.directed_imap(graph),
+    "independences": lambda dag, graph: ss.graphs.independences(dag),
+    "effects": lambda dag, graph: ss.structure.intervention_distance(dag, dag),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_GRAPHS)
+def test_work_on_a_large_graph_is_refused_before_it_is_long(name, large_dag, large_graph, monkeypatch):
+    """Greedy passes over all nodes are what takes long: none is made where a part is too wide already."""
+    passes, run = [], ordering.greedy_order
+    monkeypatch.setattr(ordering, "greedy_order", lambda start, *rest: passes.append(len(start)) or run(start, *rest))
+    with pytest.raises(ss.TooLarge):
+        LARGE_GRAPHS[name](large_dag, large_graph)
+    assert max(passes, default=0) < NODES / 2
+
+
+def test_a_large_graph_without_triangles_is_not_chordal(large_graph):
+    side = 200
+    grid = [(f"{i} {j}", f"{i + a} {j + b}") for i in range(side) for j in range(side) for a, b in ((0, 1), (1, 0))]
+    graph = ss.UndirectedGraph(sorted({node for edge in grid for node in edge}), grid)
+    assert not ss.graphs.is_chordal(graph)
+    assert not ss.graphs.is_chordal(large_graph)
+    with pytest.raises(ss.errors.ModelError, match="not chordal"):
+        ss.graphs.maximal_cliques(graph)
+
+
+@pytest.mark.parametrize("method", [ss.ExactSearch(), ss.ChowLiu(), ss.StructuralEM(), ss.HillClimb(), None])
+def test_structures_of_too_many_columns_are_refused_before_a_cell_is_read(method, monkeypatch):
+    monkeypatch.setattr("sepset.api.structure.Columns.of", lambda *about, **more: pytest.fail("rows were read"))
+    rows = {f"v{i}": ["a", "b"] for i in range(20_000)}
+    for data in (rows, pl.DataFrame(rows)):
+        with pytest.raises(ss.TooLarge, match="columns"):
+            ss.learn_structure(data, method=method)

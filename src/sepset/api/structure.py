@@ -11,9 +11,10 @@ import numpy as np
 
 from sepset.base.checks import generator, one_of
 from sepset.base.foreign import translated
+from sepset.base.text import readable
 from sepset.cpds.priors.dirichlet import BDeu
-from sepset.data.sources import Weights
-from sepset.errors import ArgumentError
+from sepset.data.sources import Weights, num_columns
+from sepset.errors import ArgumentError, TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
@@ -26,6 +27,7 @@ from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Sc
 from sepset.learning.structure.learned import (
     G,
     Learned,
+    LimitsColumns,
     StructureMethod,
     StructureTask,
     takes_collinear,
@@ -40,6 +42,21 @@ from sepset.variables.universe import Universe
 
 MOST_ORDERED = 250
 """The largest number of columns whose orders are searched where no method is named."""
+
+
+MOST_PAIRED = 2**14
+"""The largest number of columns whose pairs are weighed: a table of all pairs then takes 2 GiB."""
+
+
+def _check_pairs(num: int, method: object) -> None:
+    """Raise before rows are read if there are too many columns for a method, or for tables of pairs."""
+    if isinstance(method, LimitsColumns):
+        method.check_columns(num)
+    if num > MOST_PAIRED:
+        raise TooLarge(
+            f"Structures over {num:,} columns take tables of {num * num:,} pairs ({readable(8 * num * num)} each); at "
+            f"most {MOST_PAIRED:,} columns are taken. Choose columns, for example those most correlated with others."
+        )
 
 
 def default_method(num_columns: int) -> BOSS:
@@ -148,6 +165,7 @@ def learn_structure(
     check_score(method, score=score, structure_prior=structure_prior)
     handled = takes_missing(method)
     given = None if variables is None else Universe(variables)
+    _check_pairs(num_columns(data), method)
     columns = Columns.of(
         data,
         variables=given,

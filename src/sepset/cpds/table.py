@@ -128,8 +128,10 @@ class TableCPD(DiscreteCPD):
         """
         shared: dict[tuple[int, int], Floats] = {}
         found: list[Self] = []
-        for scope in scopes:
-            child, size = scope[-1], check_size(scope)
+        known = list(scopes)
+        sizes = list(map(check_size, known))  # of all before one is allocated
+        for scope, size in zip(known, sizes, strict=True):
+            child = scope[-1]
             key = size, child.num_states
             if key not in shared:
                 shared[key] = read_only(np.full(size, 1.0 / child.num_states))

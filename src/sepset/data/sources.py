@@ -229,6 +229,20 @@ def names_of(data: object) -> list[str]:
     return list(data.variables.names) if isinstance(data, Dataset) else column_names(data)
 
 
+def num_columns(data: object) -> int:
+    """The number of columns of a dataset, a frame in memory or a mapping of columns; zero where it is not at hand.
+
+    >>> num_columns({"a": [1], "b": [2]}), num_columns("rows.csv")
+    (2, 0)
+    """
+    if isinstance(data, Dataset):
+        return len(data.variables)
+    if isinstance(data, Mapping):
+        return len(data)
+    shape = getattr(data, "shape", ())
+    return int(shape[1]) if isinstance(shape, tuple) and len(shape) == 2 and isinstance(shape[1], int) else 0
+
+
 def refuse_missing(dataset: Dataset, method: str) -> None:
     """Raise if a column or a cell is missing, naming the first of them and what to use instead of `method`."""
     for variable in dataset.variables if dataset.num_rows else ():

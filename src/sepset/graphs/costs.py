@@ -41,6 +41,10 @@ BITS_OF_ANY_MEMORY = 64.0
 HOPELESS_BITS = 10.0
 """Powers of two beyond the limit from which the tables of an order are hopeless."""
 
+NODES_LOOKED_AT = 2**16
+"""The number of nodes from which parts are tried first where there is no limit: an order of so many that is hopeless
+takes more than a second."""
+
 PARTS_OF_LARGE_GRAPH = (2**12, 2**14)
 """Nodes of the parts of a large graph that are tried first, the smaller before the larger."""
 

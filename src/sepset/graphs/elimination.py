@@ -12,10 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
+from sepset.base.arraytypes import Ints
 from sepset.base.display import Plain, Worded
 from sepset.base.foreign import translated
 from sepset.base.text import listing, nearest
-from sepset.errors import ScopeError, StateError
+from sepset.errors import ScopeError, StateError, TooLarge
+from sepset.graphs.columncounts import message_sizes
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
 
@@ -31,6 +35,12 @@ __all__ = [
 ]
 
 Cards: TypeAlias = Mapping[str, int] | int | None
+
+SMALL_GRAPH = 4096
+"""The number of nodes up to which cliques are found without a look at their sizes: they have few members."""
+
+MOST_MEMBERS = SMALL_GRAPH**2 // 2
+"""The number of members that the cliques of an order may have together: those of a complete graph of that size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +245,8 @@ def eliminated(
     graph: UndirectedGraph, ids: Sequence[int], cards: Sequence[int], kept: Sequence[int] = ()
 ) -> GraphElimination:
     """The result of eliminating the nodes of these numbers, all but those `kept`; nothing is checked."""
+    if len(graph) > SMALL_GRAPH:
+        _check_members(graph, ids, kept)
     indptr, indices = (array.tolist() for array in graph.neighbor_csr)
     rows = [set(indices[start:stop]) for start, stop in itertools.pairwise(indptr)]
     position = dict(zip([*ids, *kept], range(len(graph)), strict=True))
@@ -248,6 +260,31 @@ def eliminated(
         parents=tuple(parents),
         absorbed=_absorbed(scopes, parents),
     )
+
+
+def _check_members(graph: UndirectedGraph, ids: Sequence[int], kept: Sequence[int]) -> None:
+    """Raise if the cliques of an order have too many members together."""
+    rank = np.empty(len(graph), np.int64)
+    rank[[*ids, *kept]] = np.arange(len(graph))
+    indptr, indices = graph.neighbor_csr
+    own, other = np.repeat(rank, np.diff(indptr)), rank[indices]
+    earlier, later = (_lists(own[side], other[side], len(graph)) for side in (other < own, other > own))
+    sizes = message_sizes(earlier, later)[: len(ids)]
+    if sum(sizes) > MOST_MEMBERS:
+        raise TooLarge(
+            f"The cliques of this elimination order have {sum(sizes):,} members together, the largest "
+            f"{max(sizes) + 1:,}; the limit is {MOST_MEMBERS:,}. Use another order (elimination_order), or a smaller "
+            "graph."
+        )
+
+
+def _lists(place: Ints, members: Ints, num: int) -> list[list[int]]:
+    """The members at each of so many places."""
+    found, ends = (
+        members[np.argsort(place, kind="stable")].tolist(),
+        np.bincount(place, minlength=num).cumsum().tolist(),
+    )
+    return [found[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _messages(ids: Sequence[int], rows: list[set[int]], position: dict[int, int]) -> tuple[list[list[int]], list[int]]:

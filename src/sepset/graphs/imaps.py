@@ -35,6 +35,9 @@ Oracle: TypeAlias = Callable[[str, Sequence[str], Sequence[str]], bool]
 
 _LIMIT = 5_000_000
 
+MOST_COUNTED = 100
+"""The number of nodes up to which the sets that are too many are counted to the last."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Independence(Worded, Plain):
@@ -201,10 +204,15 @@ def _statements(nodes: Sequence[str], max_given: int | None) -> Iterator[tuple[s
     """Every pair and set of nodes, small sets first; raises before the first if there are too many."""
     others = max(len(nodes) - 2, 0)
     largest = others if max_given is None else min(max_given, others)
-    count = math.comb(len(nodes), 2) * sum(math.comb(others, k) for k in range(largest + 1))
+    count, pairs, more = 0, math.comb(len(nodes), 2), ""
+    for size in range(largest + 1 if pairs else 0):
+        if count > _LIMIT and others > MOST_COUNTED:
+            more = "more than "
+            break
+        count += pairs * math.comb(others, size)
     if count > _LIMIT:
         raise TooLarge(
-            f"{len(nodes)} nodes have {count:,} pairs and sets to test, above the limit of {_LIMIT:,}. "
+            f"{len(nodes)} nodes have {more}{count:,} pairs and sets to test, above the limit of {_LIMIT:,}. "
             "Ask for small sets with max_given, or for single statements."
         )
     for x, y in itertools.combinations(nodes, 2):

@@ -289,8 +289,7 @@ class Portfolio:
             )
             if _spent(work, 1) >= _worth(task, total):
                 return order
-        if task.limit < math.inf:
-            _refuse_parts(task)
+        _refuse_parts(task)
         first = _simplicial(task)
         if len(first) == len(task):
             return first.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
@@ -450,7 +449,7 @@ def elimination_order(
     group = _groups(graph, [*groups, last])
     # Kernels are given writable arrays, so that each is compiled only once.
     indptr, indices = graph.neighbor_csr
-    weights = np.array([min(card, 2**1000) for card in found], dtype=np.float64)
+    weights = np.minimum(np.array(found, dtype=object), 2**1000).astype(np.float64)
     rows, patience = (indptr.copy(), indices.copy()), costs.READS_OF_A_PLAN
     task = OrderingTask(graph.nodes, *rows, weights, group, patience=patience, has_tables=True)
     ids = (method or DEFAULT_ORDER).arrange(task)
@@ -495,6 +494,8 @@ def _simplicial(task: OrderingTask) -> Ints:
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
     n = len(task)
+    if task.limit == math.inf:
+        _refuse_parts(task)
     order, *_ = _run(task, weight, logs, np.array(mix), np.zeros(n), _index(task), task.hopeless, task.patience)
     if len(order) < n:
         raise hopeless(task)
@@ -524,10 +525,15 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
 
 
 def _refuse_parts(task: OrderingTask) -> None:
-    """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part."""
+    """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part.
+
+    Without a limit, as where a plan is only looked at, this is for graphs whose order would take longer than that.
+    """
+    if task.limit == math.inf and (len(task) < costs.NODES_LOOKED_AT or not task.patience):
+        return
     for size in costs.PARTS_OF_LARGE_GRAPH:
         if len(task) >= costs.TIMES_OF_PART * size:
-            part = replace(_ball(task, size), patience=0)
+            part = replace(_ball(task, size), patience=1)
             _greedy(part, part.cards, part.logs, (1.0, 0.0))
 
 

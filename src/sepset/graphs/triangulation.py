@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from sepset.base.foreign import translated
 from sepset.errors import ModelError
-from sepset.graphs.elimination import GraphElimination, eliminate_graph, fill_in, induced_width
+from sepset.graphs.elimination import GraphElimination, eliminate_graph, eliminated, fill_in, induced_width
 from sepset.graphs.graph import Graph, Node, UndirectedGraph
 from sepset.graphs.kinds import undirected
 from sepset.graphs.ordering import (
@@ -16,6 +19,7 @@ from sepset.graphs.ordering import (
     MinNeighbors,
     MinWeight,
     OrderingMethod,
+    OrderingTask,
     Portfolio,
     WeightedMinFill,
     elimination_order,
@@ -78,7 +82,7 @@ def is_chordal(graph: Graph) -> bool:
     False
     """
     graph = undirected(graph)
-    return not elimination_order(graph, method=MaxCardinality()).fill_edges
+    return _missing(graph, _by_cardinality(graph)) is None
 
 
 @translated
@@ -126,11 +130,37 @@ def resolve(graph: UndirectedGraph, order: GraphElimination | Iterable[Node] | N
 
 
 def _perfect(graph: UndirectedGraph) -> GraphElimination:
-    found = elimination_order(graph, method=MaxCardinality())
-    if found.fill_edges:
-        a, b = found.fill_edges[0]
+    order = _by_cardinality(graph)
+    missing = _missing(graph, order)
+    if missing is not None:
+        a, b = (graph.nodes[v] for v in sorted(missing))
         raise ModelError(
             f"The graph is not chordal: maximum cardinality search has to join {a!r} and {b!r}. "
             "Triangulate it first (triangulate)."
         )
-    return found
+    return eliminated(graph, order, [2] * len(graph))
+
+
+def _by_cardinality(graph: UndirectedGraph) -> list[int]:
+    """The node numbers in an order of maximum cardinality search, first eliminated first."""
+    indptr, indices = graph.neighbor_csr
+    ones, none = np.ones(len(graph)), np.zeros(len(graph), np.int64)
+    return list(MaxCardinality().arrange(OrderingTask(graph.nodes, indptr, indices, ones, none)))
+
+
+def _missing(graph: UndirectedGraph, order: Sequence[int]) -> tuple[int, int] | None:
+    """A fill edge of an order of maximum cardinality search, if there is one.
+
+    In a chordal graph the later neighbors of a node are neighbors of the first of them.
+    """
+    indptr, indices = (array.tolist() for array in graph.neighbor_csr)
+    rows = [set(indices[start:stop]) for start, stop in itertools.pairwise(indptr)]
+    position = {v: i for i, v in enumerate(order)}
+    for i, v in enumerate(order):
+        later = [u for u in rows[v] if position[u] > i]
+        if len(later) > 1:
+            first = min(later, key=position.__getitem__)
+            apart = set(later) - rows[first] - {first}
+            if apart:
+                return first, min(apart)
+    return None

@@ -53,8 +53,8 @@ def canonical_form(
     [0, 1, 1, 2]
     """
     if isinstance(joint, NamedModel):
-        graph = markov_graph(joint.problem()) if graph is None else graph
-        joint = _joint_table(joint)
+        model, joint = joint, _joint_table(joint)
+        graph = markov_graph(model.problem()) if graph is None else graph
     if not isinstance(joint, Table):
         raise ModelError(f"The canonical parameterization is of a Table or a model; found {brief(joint)}.")
     logs = joint.log_values

@@ -106,10 +106,11 @@ def compare(truth: DAG | MixedGraph | UndirectedGraph, learned: DAG | MixedGraph
         raise ModelError(
             "An undirected graph compares with another. The undirected graph of a DAG's distribution is moralize(dag)."
         )
+    marks = _marks(truth), _marks(learned)
     return Recovery(
         Overlap.of(_pairs(truth), _pairs(learned)),
         Overlap.of(_colliders(truth), _colliders(learned)),
-        distance=len(_marks(truth) ^ _marks(learned)) - _turned(truth, learned),
+        distance=len(marks[0] ^ marks[1]) - _turned(*marks),
     )
 
 
@@ -127,9 +128,8 @@ def _marks(graph: Graph) -> set[Hashable]:
     return {*pdag.directed, *(frozenset(edge) for edge in pdag.undirected)}
 
 
-def _turned(truth: Graph, learned: Graph) -> int:
+def _turned(ours: set[Hashable], theirs: set[Hashable]) -> int:
     """Pairs that both join, differently: they are in the symmetric difference twice."""
-    ours, theirs = _marks(truth), _marks(learned)
     joined: list[set[frozenset[Any]]] = [{frozenset(m) for m in marks} for marks in (ours - theirs, theirs - ours)]  # type: ignore[call-overload]
     return len(joined[0] & joined[1])
 

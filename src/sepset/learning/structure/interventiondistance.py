@@ -23,6 +23,9 @@ from sepset.learning.assessment import Assessment
 MOST_MEMBERS = 10_000
 """The most ways to direct a component of a class that are tried."""
 
+MOST_NODES = 5_000
+"""The most nodes whose effects on each other are judged."""
+
 Pair = tuple[str, str]
 
 
@@ -79,6 +82,11 @@ def intervention_distance(truth: DAG, learned: DAG | MixedGraph) -> Intervention
     if not isinstance(truth, DAG) or not (isinstance(learned, DAG) or is_cpdag(learned)):
         other = learned if isinstance(truth, DAG) else truth
         raise ModelError(f"Effects are those of a DAG, compared with a DAG or a class PDAG; found {other!r}.")
+    if len(truth.nodes) > MOST_NODES:
+        raise TooLarge(
+            f"The effects of {len(truth.nodes):,} nodes on all others are searched one by one; at most {MOST_NODES:,} "
+            "nodes are taken. compare() counts edges in linear time."
+        )
     judge = _Judge(truth)
     if isinstance(learned, DAG):
         wrong = {(i, j) for i in truth.nodes for j in judge.wrong(i, frozenset(learned.parents(i)))}

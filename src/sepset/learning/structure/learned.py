@@ -195,6 +195,14 @@ def takes_missing(method: object) -> bool:
 
 
 @runtime_checkable
+class LimitsColumns(Protocol):
+    """A method for few columns, which are counted before rows are read."""
+
+    def check_columns(self, num_columns: int) -> None:
+        """Raise `TooLarge` if there are too many."""
+
+
+@runtime_checkable
 class TakesCollinear(Protocol):
     """A method that learns from columns of numbers of which some are linear functions of others.
 

@@ -69,6 +69,10 @@ class ExactSearch:
         one_of("ExactSearch(method=)", self.method, ("auto", "dynamic", "astar", "integer"))
         number("ExactSearch(max_bytes=)", self.max_bytes, above=0)
 
+    def check_columns(self, num_columns: int) -> None:
+        """Raise if there are more columns than all of whose DAGs can be searched."""
+        check_columns(num_columns)
+
     def learn(self, task: StructureTask) -> Learned[DAG]:
         """The best DAG."""
         n = len(task.columns)
