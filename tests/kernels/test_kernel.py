@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
 from sepset.kernels import kernel as kernels
 from sepset.kernels.kernel import Kernel, Meter, Meters, Options, answered, load, load_all, pairs, plain, sizes, times
+from support.bounded import child
 
 OPTIONS = Options(False, False, False)
 
@@ -136,3 +139,27 @@ def test_a_kernel_that_is_not_on_disk_is_not_at_hand(tmp_path, monkeypatch):
     monkeypatch.setattr(compiling, "_has_helper", lambda: True)
     (tmp_path / "index").write_bytes(b"")
     assert compiling.is_ready(Cached)
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_an_interpreted_kernel_calls_those_of_kinds_that_are_compiled():
+    """Kernels that only kernels call have no entry for Python once they are compiled: there they run as written."""
+    done = child(
+        """
+        import numpy as np
+        from sepset.kernels.kernel import load
+
+        load("propagation")
+        from sepset.kernels.map import dual
+        from sepset.kernels.propagation import wires
+
+        codes, found = np.zeros(2, np.int64), []
+        two_by_three = wires.Wires(**{name: np.array([2, 3, 0, 1]) for name in wires.Wires._fields})
+        for _ in range(6):
+            dual.advance(two_by_three, 2, 4, codes)
+            found.append(tuple(codes.tolist()))
+        print(type(dual.dual_bound).__name__, found)
+        """
+    )
+    expected = "Kernel [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 0)]\n"
+    assert (done.returncode, done.stdout) == (0, expected), done.stdout + done.stderr

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import caching, config, serialize
+from numba.core.registry import CPUDispatcher
 from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 
@@ -235,6 +236,13 @@ def _call_template(original: Callable[..., Any], args: Any, kws: Any) -> Any:
     return original([unliteral(a) for a in args], {k: unliteral(a) for k, a in dict(kws).items()})
 
 
+class Inner(CPUDispatcher):  # type: ignore[misc]  # numba is untyped
+    """A compiled function that only compiled ones call: without an entry for Python, which runs it as it is written."""
+
+    def __call__(self, *args: Any) -> Any:
+        return self.py_func(*args)
+
+
 def compiled(function: F, reassociate: bool, inline: bool, borrows: bool, holds: bool, inner: bool) -> F:
     """The function compiled on first use for each kind of arguments; the options are those of `kernel`."""
     if config.DISABLE_JIT:
@@ -249,6 +257,8 @@ def compiled(function: F, reassociate: bool, inline: bool, borrows: bool, holds:
         no_cfunc_wrapper=True,
         _nrt=not borrows,
     )(function)
+    if private:
+        dispatcher.__class__ = Inner
     dispatcher.get_call_template = partial(_call_template, dispatcher.get_call_template)
     if cache_directory() is not None and Path(function.__code__.co_filename).is_file():
         kept = dispatcher._cache = _KernelCache(dispatcher.py_func)

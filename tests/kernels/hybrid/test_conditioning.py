@@ -10,7 +10,7 @@ from sepset.inference.hybrid.conditioning import CompletedRows, Groups
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.kernels.hybrid import conditioning
 
-KERNELS = ("spread", "_measure", "fill", "_correct", "add_moments", "add_spreads", "_covariance", "disturb")
+KERNELS = ("spread", "_load", "_measure", "fill", "_correct", "add_moments", "add_spreads", "_covariance", "disturb")
 
 
 def completed(seed):
