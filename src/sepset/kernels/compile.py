@@ -240,6 +240,7 @@ class Inner(CPUDispatcher):  # type: ignore[misc]  # numba is untyped
     """A compiled function that only compiled ones call: without an entry for Python, which runs it as it is written."""
 
     def __call__(self, *args: Any) -> Any:
+        """Run it, interpreted."""
         return self.py_func(*args)
 
 
