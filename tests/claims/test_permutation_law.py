@@ -1273,6 +1273,7 @@ EXEMPT = {
     "inference.AssignmentTask.__init__": RECORD,
     "inference.Pairs.__init__": RECORD,
     "inference.Engine.with_joints": OWN,
+    "inference.MergeOrder.break_even": "compares the costs of two orders, which are numbers",
     "classify.MultinomialNaiveBayes.*": "takes a matrix of counts, whose columns are the words in their order",
     "cpds.KernelCPD.decomposed": OWN,
     "cpds.*.concave": OWN,
