@@ -174,8 +174,10 @@ class EvidenceRows:
         from sepset.data.dataset import side_by_side
 
         places = _places(dataset.variables, variables)
-        wanted = (places >= 0) & (dataset.missing_counts < dataset.num_rows)
+        wanted = places >= 0
         wanted[np.isin(places, list(without))] = False
+        known = (_has_finding(dataset.columns[i]) for i in np.flatnonzero(wanted).tolist())
+        wanted[wanted] = np.fromiter(known, np.bool_, np.count_nonzero(wanted))
         is_discrete = dataset.variables.cards > 0
         discrete, real = np.flatnonzero(wanted & is_discrete), np.flatnonzero(wanted & ~is_discrete)
         codes = np.empty((len(discrete), dataset.num_rows), np.int32)
@@ -262,6 +264,13 @@ class EvidenceRows:
     def observed(self, row: int) -> tuple[int, ...]:
         """The positions of the discrete variables that a row observes, in order."""
         return tuple(sorted(v for v, c in zip(self.positions, self.codes[row].tolist(), strict=True) if c >= 0))
+
+
+def _has_finding(column: AnyInts | Floats) -> bool:
+    """Whether a column has a code, or a number, at all; the first cell mostly tells."""
+    if column.dtype.kind == "f":
+        return len(column) > 0 and not (np.isnan(column[0]) and np.isnan(column).all())
+    return len(column) > 0 and bool(column[0] >= 0 or column.max() >= 0)
 
 
 def _places(names: Universe, variables: Universe) -> Ints:
