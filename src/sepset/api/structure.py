@@ -43,7 +43,6 @@ from sepset.variables.universe import Universe
 MOST_ORDERED = 250
 """The largest number of columns whose orders are searched where no method is named."""
 
-
 MOST_PAIRED = 2**14
 """The largest number of columns whose pairs are weighed: a table of all pairs then takes 2 GiB."""
 
@@ -340,6 +339,7 @@ def structure_posterior(
     check_checkpoint(checkpoint, method, keepers=CHAIN_KEEPERS)
     check_score(method, score=score, structure_prior=structure_prior)
     given = None if variables is None else Universe(variables)
+    _check_pairs(num_columns(data), method)
     columns = Columns.of(data, variables=given, weights=weights, interventions=interventions, missing=missing)
     check_informative(columns, data, given, takes_collinear=takes_collinear(method))
     task = StructureTask(

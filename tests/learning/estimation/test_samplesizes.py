@@ -115,3 +115,12 @@ def test_a_learned_network_is_as_close_as_promised():
 def test_what_is_refused(make):
     with pytest.raises(ss.SepsetError):
         make()
+
+
+def test_bounds_beyond_the_range_of_floats_say_so():
+    """0.1 to the power 2 * 201 has no float: no number of rows is told, and no error is bounded."""
+    deep = DivergenceBound(2, smallest=0.1, num_variables=5, max_parents=200)
+    with pytest.raises(ss.TooLarge, match=r"more than 1e\+300 rows, with 200 parents"):
+        deep.rows_needed(0.1)
+    assert (deep.probability(10**6, 0.1), deep.error(10**6)) == (1.0, math.inf)
+    assert DivergenceBound(2, smallest=0.1, num_variables=2, max_parents=2000).probability(10**6, 0.1) == 1.0

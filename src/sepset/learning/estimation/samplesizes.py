@@ -15,7 +15,10 @@ import math
 from dataclasses import KW_ONLY, dataclass
 
 from sepset.base.checks import fraction, number, whole
-from sepset.errors import ModelError
+from sepset.errors import ModelError, TooLarge
+
+MOST_ROWS = 1e300
+"""The largest number of rows that is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ class DivergenceBound:
         """
         whole("num_rows", num_rows)
         number("error", error, above=0)
-        return min(math.exp(self._log_cells - 2.0 * num_rows * self._reach(error) ** 2), 1.0)
+        return math.exp(min(self._log_cells - 2.0 * num_rows * self._reach(error) ** 2, 0.0))
 
     def rows_needed(self, error: float, *, level: float = 0.95) -> int:
         r"""The least number of rows at which the bound is at most one less `level`.
@@ -84,7 +87,13 @@ class DivergenceBound:
         """
         number("error", error, above=0)
         fraction("level", level)
-        return math.ceil((self._log_cells - math.log(1.0 - level)) / (2.0 * self._reach(error) ** 2))
+        rows, squared = self._log_cells - math.log(1.0 - level), 2.0 * self._reach(error) ** 2
+        if rows > MOST_ROWS * squared:
+            raise TooLarge(
+                f"The bound asks for more than {MOST_ROWS:g} rows, with {self.max_parents} parents of smallest="
+                f"{self.smallest:g} and error={error:g}. It says nothing there; use fewer parents or a larger error."
+            )
+        return math.ceil(rows / squared)
 
     def error(self, num_rows: int, *, level: float = 0.95) -> float:
         r"""The least $\epsilon$ that the bound allows at this level; infinite where rows are too few to say anything.
@@ -102,8 +111,8 @@ class DivergenceBound:
         if self.refined:
             rest = self.smallest - reach
             return reach * self.num_states * self.smallest / rest if rest > 0 else math.inf
-        share = reach / self.smallest ** (self.max_parents + 1)
-        return share / (1.0 - share) if share < 1 else math.inf
+        scale = self.smallest ** (self.max_parents + 1)
+        return reach / (scale - reach) if reach < scale else math.inf
 
     @property
     def _log_cells(self) -> float:
