@@ -559,10 +559,13 @@ def _ball(task: OrderingTask, size: int) -> OrderingTask:
     return _without(task, np.flatnonzero(outside))[0]
 
 
-def near_hub(rows: CSR, size: int) -> Ints:
-    """So many nodes nearest to one with the most entries in its row, whatever the directions of edges.
+def near_hub(rows: CSR, size: int, *, is_symmetric: bool = True) -> Ints:
+    """So many nodes nearest to one with the most entries in its row.
 
-    >>> near_hub((np.array([0, 2, 2, 2, 2]), np.array([1, 3], np.int32)), 2).tolist()
+    Args:
+        is_symmetric: whether each neighbor has its own entry; edges are followed in both directions anyway.
+
+    >>> near_hub((np.array([0, 2, 2, 2, 2]), np.array([1, 3], np.int32)), 2, is_symmetric=False).tolist()
     [0, 1]
     """
     from scipy import sparse
@@ -572,7 +575,7 @@ def near_hub(rows: CSR, size: int) -> Ints:
     n = len(indptr) - 1
     graph = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
     hub = int(np.diff(indptr).argmax())
-    return np.asarray(breadth_first_order(graph, hub, directed=False, return_predecessors=False)[:size], np.int64)
+    return np.asarray(breadth_first_order(graph, hub, is_symmetric, False)[:size], np.int64)
 
 
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:

@@ -39,7 +39,7 @@ def refuse_rows(dag: DAG, data: object, known: Iterable[str] = ()) -> None:
     """
     if len(dag) < WIDE:
         return
-    nodes = near_hub(dag.child_csr, COLUMNS)
+    nodes = near_hub(dag.child_csr, COLUMNS, is_symmetric=False)
     given = set(known)
     found = Glimpse.of(data, [dag.nodes[i] for i in nodes.tolist()])
     is_discrete, hidden = np.zeros(len(dag), bool), np.zeros(len(dag), bool)
