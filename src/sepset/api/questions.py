@@ -10,8 +10,10 @@ import numpy as np
 
 from sepset.base.checks import whole
 from sepset.base.foreign import translated
+from sepset.engine.engine import Engine
 from sepset.engine.kept import engine_for
 from sepset.errors import NotApplicable
+from sepset.kernels.kernel import load
 from sepset.variables.evidence import Given
 from sepset.variables.variable import State, VariableLike
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from sepset.data.families import Family
     from sepset.data.sources import Weights
     from sepset.engine.blanket import OnImpossible
-    from sepset.engine.engine import Engine
     from sepset.engine.information import InformationValues
     from sepset.engine.parametereffects import SensitivityResult
     from sepset.engine.prediction import Prediction
@@ -57,9 +58,6 @@ def prepare(model: Model, *, method: Method | None = None) -> Engine:
     >>> round(engine.query("lung", given={"xray": "yes"})["yes"], 4)
     0.4887
     """
-    from sepset.engine.engine import Engine
-    from sepset.kernels.kernel import load
-
     load()
     return Engine(model, method)
 

@@ -41,10 +41,10 @@ class Bound:
     """
 
     def __init__(self, model: Model, method: Method | None = None, *, prepared: Prepared | None = None) -> None:
-        if not (isinstance(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
+        if not (can(model, NamedModel) or offers(model, *MODEL_MEMBERS)):
             raise ModelError(f"Questions are asked of a model; found {brief(model)}. {remedy(model)}")
         chosen = DEFAULT_METHOD if method is None else method
-        if method is not None and not offers(method, "prepare", "promises"):
+        if not (can(chosen, Method) or offers(chosen, "prepare", "promises")):
             raise ArgumentError(
                 f"method= takes a method such as CliqueTree(); found {brief(method)}.{_searches(method)}"
             )
@@ -130,10 +130,6 @@ class Bound:
         if total == -np.inf:
             raise impossible(self.prepared, Evidence())
         return total
-
-    @lazy
-    def _place(self) -> Mapping[str, int]:
-        return self.model.variables.positions
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled with its plans and programs if the method has them to send, so that a worker need not make them."""

@@ -147,17 +147,15 @@ class Engine(RowQuestions, Worded):
     @takes_joints
     def marginals(self, *, given: Given = None) -> MarginalsResult:
         """The marginal of every variable given the evidence; observed ones are point masses."""
-        evidence = self.evidence(given)
+        evidence, place = self.evidence(given), self.model.variables.positions
         read, log_partition = self._read_marginals(evidence)
         if log_partition == -np.inf:
             raise impossible(self.prepared, evidence)
-        about = self.about(self.promises, self._place.values(), evidence=evidence)
+        about = self.about(self.promises, place.values(), evidence=evidence)
         if self._rows is not None:
             about["rows"] = partial(self._rows, evidence)
         findings = Findings(evidence, self.known)
-        return MarginalsResult(
-            self._place, read, log_partition=log_partition, method=self.method, findings=findings, **about
-        )
+        return MarginalsResult(place, read, log_partition=log_partition, method=self.method, findings=findings, **about)
 
     def _marginals_and_points(self, evidence: Evidence) -> tuple[Callable[[int], Any], float]:
         """A reader of all marginals and the log partition, for a method that reads only unobserved variables."""

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import AnyInts, Floats, Ints
 from sepset.base.checks import generator
 from sepset.base.foreign import often
-from sepset.base.frozen import fill, setters
+from sepset.base.frozen import fill, setters, unfrozen
 from sepset.base.logarithms import LN2, log_sum
 from sepset.base.text import brief, joined
 from sepset.errors import ModelError, NotClosed
@@ -100,13 +100,13 @@ class Table(DiscreteFactor):
         """From a position to the linear table of its place in plain numbers that are read-only already."""
 
         def read(position: int) -> Table:
-            table: Table = _NEW(Table)
-            _SET_SCOPE(table, scopes[position])
-            _SET_FLAT(table, flat[places[position]])
-            _SET_EXPONENT(table, 0)
-            _SET_SPACE(table, "linear")
-            _SET_BITS(table, None)
-            _SET_BOUNDS(table, None)
+            table: Table = _UNFROZEN()
+            table.scope = scopes[position]
+            table.flat = flat[places[position]]
+            table.exponent = 0
+            table.space = "linear"
+            table._bits = table._bounds = None
+            table.__class__ = Table
             return table
 
         return read
@@ -458,7 +458,7 @@ class Table(DiscreteFactor):
         return Table._make, (self.scope, self.flat, self.exponent, self.space)
 
 
-_NEW = object.__new__
+_UNFROZEN = unfrozen(Table)
 _SET_SCOPE, _SET_FLAT, _SET_EXPONENT, _SET_SPACE, _SET_BITS, _SET_BOUNDS = setters(
     Table, "scope", "flat", "exponent", "space", "_bits", "_bounds"
 )

@@ -9,6 +9,7 @@ fall back on plain questions if a method lacks it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
@@ -177,7 +178,10 @@ def can(prepared: object, capability: Callable[..., C]) -> TypeGuard[C]:
     >>> can(VariableElimination().prepare(Problem(Universe([]), ())), TakesValues)
     False
     """
-    return issubclass(type(prepared), capability)  # type: ignore[arg-type]  # a class, as it makes a C
+    return _is_subclass(type(prepared), capability)  # type: ignore[arg-type]  # a class, as it makes a C
+
+
+_is_subclass = cache(issubclass)
 
 
 @runtime_checkable

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, get_args
 
 from sepset.base.checks import one_of
+from sepset.base.foreign import often
 from sepset.base.threads import num_threads
 from sepset.graphs.ordering import DEFAULT_ORDER, OrderingMethod
 from sepset.inference.compiled.domains import Zeros
@@ -53,16 +55,16 @@ class CliqueTree:
         one_of("zeros", self.zeros, ZEROS)
         num_threads(self.threads)
 
+    @often
     def prepare(self, problem: Problem) -> PreparedTables | PreparedTree:
         """The method bound to a problem: compiled programs if every variable is discrete."""
         if problem.variables.all_discrete:
-            from sepset.inference.cliquetree.tables import PreparedTables
-
-            return PreparedTables.of(problem, self)
+            return _tables().of(problem, self)
         from sepset.inference.cliquetree.hybrid import prepared_tree
 
         return prepared_tree(problem, self)
 
+    @often
     def promises(self, problem: Problem) -> Guarantees:
         """Everything exact for discrete and for Gaussian models; in hybrid ones, the moments of real variables."""
         if problem.variables.all_discrete:
@@ -70,3 +72,11 @@ class CliqueTree:
         from sepset.inference.exact.tree import tree_promises
 
         return tree_promises(problem)
+
+
+@cache
+def _tables() -> type[PreparedTables]:
+    """Imported when it is first needed, and looked up once."""
+    from sepset.inference.cliquetree.tables import PreparedTables
+
+    return PreparedTables

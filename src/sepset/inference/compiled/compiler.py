@@ -160,14 +160,9 @@ class Compiler:
         ):
             return None
         most, per_sink = planner.most_entries(costs.ENTRIES_PER_SINK_FOR_GROUPS)
+        run = min(costs.WORK_OF_A_FIRST_RUN, costs.ENTRIES_BEFORE_TREE_SEARCH)
         return limits(
-            settings.memory,
-            most=most,
-            per_sink=per_sink,
-            effort=costs.FIRST_ORDER_PASSES,
-            times=HASTY,
-            free_from=costs.ENTRIES_FOR_FREE_AXES,
-            run=min(costs.WORK_OF_A_FIRST_RUN, costs.ENTRIES_BEFORE_TREE_SEARCH),
+            settings.memory, most, costs.FIRST_ORDER_PASSES, HASTY, costs.ENTRIES_FOR_FREE_AXES, per_sink, run
         )
 
     def all_marginals(

@@ -100,10 +100,13 @@ class TableEngine:
 
     def _first(self, pattern: Pattern, evidence: Evidence) -> tuple[Reader, float] | None:
         """A reader, and log Z, by the call that compiles the question; None if its program is not run at once."""
-        values, found = self.within(pattern.states, evidence)
-        if not is_linear(values.store, found):
+        store, found = self.store, evidence
+        if pattern.states is not None:
+            values, found = self.within(pattern.states, evidence)
+            store = values.store
+        if not is_linear(store, found):
             return None
-        made = self.compiler.answered(pattern, values.store, found)
+        made = self.compiler.answered(pattern, store, found)
         if made is None or made.singles is None:
             return None
         singles = made.singles if pattern.states is None else pattern.states.extended(made.singles)
@@ -112,8 +115,8 @@ class TableEngine:
     @lazy
     def _places(self) -> Sequence[slice]:
         """The place of each variable's marginal behind those of the variables before it."""
-        ends = itertools.accumulate(self.problem.variables.cards.tolist(), initial=0)
-        return [slice(first, end) for first, end in itertools.pairwise(ends)]
+        ends = list(itertools.accumulate(self.problem.variables.cards.tolist(), initial=0))
+        return list(map(slice, ends, ends[1:]))
 
     def _read_singles(self, question: Question, evidence: Evidence) -> tuple[Reader, float]:
         with self._run(question, evidence) as done:

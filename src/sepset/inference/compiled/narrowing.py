@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from sepset.base.cache import Cache
+from sepset.base.lazy import lazy
 from sepset.inference import costs
 from sepset.inference.compiled.domains import States
 from sepset.inference.compiled.planner import Pattern, Planner
@@ -42,19 +43,15 @@ class Narrowing:
     findings: a program for each would be made as often as it runs.
     """
 
+    _lock: ClassVar = Lock()  # of all: it is held for a moment only
+
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
-        self._chosen: Cache[Chosen] = Cache(128)
-        self._lock = Lock()
         self._is_off, self._is_used = planner.settings.zeros != "auto", False
 
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._lock = Lock()
+    @lazy
+    def _chosen(self) -> Cache[Chosen]:
+        return Cache(128)
 
     def pattern(self, evidence: Evidence) -> Pattern:
         """The pattern of these findings, over the states chosen for them."""

@@ -379,15 +379,15 @@ HASTY = PACE[0] + costs.NANOSECONDS_BEFORE_SEARCH, *PACE[1:], costs.ENTRIES_FOR_
 @lru_cache(64)
 def limits(
     memory: int,
-    *,
     most: float,
     effort: float,
     times: tuple[float, ...],
+    free_from: float,
     per_sink: float = 0.0,
-    free_from: float = math.inf,
     run: float = 0.0,
 ) -> Floats:
-    """The limits within which a question is compiled in one call, as the kernel takes them.
+    """The limits within which a question is compiled in one call, as the kernel takes them; by position, since names
+    would take longer than the look into the cache.
 
     Args:
         memory: the largest number of bytes of all results.
@@ -442,7 +442,7 @@ def compile_greedily(
     lists = *kept, *observed, *(0 for _ in observed), *touched  # findings have no values yet
     asked = np.concatenate([sizes, numbers, hidden, lists, targets]).astype(np.int64)
     free_from = math.inf if reads_tensors or factors else costs.ENTRIES_FOR_FREE_AXES
-    within = limits(memory, most=most, effort=effort, times=HASTY if haste else STEADY, free_from=free_from)
+    within = limits(memory, most, effort, HASTY if haste else STEADY, free_from)
     parts, out = compiled(layout.numbers, asked, within, NOTHING, NO_CODES, NOTHING, NEVER)
     total = float(out[0])
     if not len(parts):

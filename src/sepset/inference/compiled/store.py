@@ -252,7 +252,7 @@ def near_one(entries: Floats) -> tuple[Floats, int]:
     >>> near_one(np.array([0.0, 2.0**500]))[1]
     501
     """
-    shift = math.frexp(float(entries.max(initial=0.0)))[1]
+    shift = math.frexp(max(entries.tolist(), default=0.0))[1]
     return (entries, 0) if abs(shift) <= NEAR_BITS else (np.ldexp(entries, -shift), shift)
 
 
