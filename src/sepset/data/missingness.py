@@ -27,7 +27,7 @@ GLIMPSED = 16
 
 
 class Glimpse(NamedTuple):
-    """What is known of columns before they are coded.
+    """The first look at columns, before they are coded.
 
     Attributes:
         is_discrete: for each column, whether it surely has several states: numbers may be measurements.
@@ -56,7 +56,7 @@ class Glimpse(NamedTuple):
         return found
 
     def _look(self, place: int, column: Any) -> None:
-        """Note what the first cells tell; nothing about a column that is no plain sequence."""
+        """Note what the first cells tell; only plain sequences are looked at."""
         if str(getattr(column, "dtype", "")) == "str":  # of pandas, whose cells take long to read
             self.is_discrete[place], gone = True, column.array[:GLIMPSED].isna()
         else:
