@@ -30,7 +30,8 @@ def refuse_rows(dag: DAG, data: object, known: Iterable[str] = ()) -> None:
     """Raise if the sums over the missing cells of one of the first rows are hopeless by clique trees.
 
     Every family of a graph is a factor or a count, and what varies has at least two states: no table over the missing
-    members of a family is smaller than of two states each. Only a part of a large graph is looked at, whose tables are no larger.
+    members of a family is smaller than of two states each. Only a part of a large graph is looked at, whose tables are
+    no larger.
 
     Args:
         known: the names of variables that are given, whose cells may be others than their columns suggest.
