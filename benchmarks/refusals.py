@@ -136,6 +136,23 @@ def estimate_graph(size: int) -> Callable[[], Any]:
     return lambda: ss.fit(net.dag, rows, ss.EM())
 
 
+def estimate_texts(kind: str) -> Callable[[int], Callable[[], Any]]:
+    """EM of a graph over columns of text, half of which have a missing cell in each row, as a mapping or a frame."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import importlib
+
+        import sepset as ss
+
+        dag = network(size).dag
+        cells = ["a", "b", None, "b"], ["a", None, "a", "b"]
+        columns = {name: cells[i % 2] for i, name in enumerate(dag.nodes)}
+        data = columns if kind == "mapping" else importlib.import_module(kind).DataFrame(columns)
+        return lambda: ss.fit(dag, data, ss.EM())
+
+    return make
+
+
 def rows_of(net: Any, every: int = 7) -> Any:
     """Four rows in which one variable of seven is observed."""
     import numpy as np
@@ -278,6 +295,35 @@ def given_order(size: int) -> Callable[[], Any]:
     return lambda: ss.graphs.eliminate_graph(graph, graph.nodes)
 
 
+def into_one(work: str) -> Callable[[int], Callable[[], Any]]:
+    """Work on a DAG in which one node is the child of all others, by the name of a function."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import sepset as ss
+
+        names = [f"v{i}" for i in range(size)]
+        dag = ss.DAG(names, [(name, "v0") for name in names[1:]])
+        return lambda: getattr(ss.graphs, work)(dag)
+
+    return make
+
+
+def all_joined(size: int) -> Callable[[], Any]:
+    """Random tables of a DAG in which all nodes are joined."""
+    import sepset as ss
+
+    dag = ss.DAG([f"v{i}" for i in range(size)], [(f"v{i}", f"v{j}") for j in range(size) for i in range(j)])
+    return lambda: ss.BayesNet.random(dag)
+
+
+def component(size: int) -> Callable[[], Any]:
+    """The factors of the chain graph of a random Markov network."""
+    import sepset as ss
+
+    chain = ss.models.to_chain_graph(sparse(size))
+    return lambda: ss.prepare(chain)
+
+
 def statements(size: int) -> Callable[[], Any]:
     """The independences of a random DAG."""
     import sepset as ss
@@ -310,6 +356,9 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "divergence of random networks, 100,000 variables": (divergence, 100_000),
     "EM of a random network, 100,000 variables": (estimate, 100_000),
     "EM of a random graph, 100,000 nodes": (estimate_graph, 100_000),
+    "EM of a random graph, 100,000 columns of text": (estimate_texts("mapping"), 100_000),
+    "EM of a random graph, 100,000 columns of a polars frame": (estimate_texts("polars"), 100_000),
+    "EM of a random graph, 100,000 columns of a pandas frame": (estimate_texts("pandas"), 100_000),
     "hard EM of a random network, 100,000 variables": (hard_estimate, 100_000),
     "three best assignments of a random network, 100,000 variables": (best_few, 100_000),
     "imputation in a random network, 100,000 variables": (imputation, 100_000),
@@ -328,6 +377,11 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "directed I-map of a random graph, 100,000 nodes": (on_graph("directed_imap"), 100_000),
     "maximum cardinality order of a random graph, 100,000 nodes": (by_cardinality, 100_000),
     "cliques of a random graph in a given order, 100,000 nodes": (given_order, 100_000),
+    "moral graph of a node with 100,000 parents": (into_one("moralize"), 100_000),
+    "immoralities of a node with 100,000 parents": (into_one("immoralities"), 100_000),
+    "class PDAG of a node with 100,000 parents": (into_one("cpdag"), 100_000),
+    "random tables of a complete DAG, 300 nodes": (all_joined, 300),
+    "chain graph of a random graph, 100,000 variables": (component, 100_000),
     "independences of a random graph, 100,000 nodes": (statements, 100_000),
     "intervention distance of random graphs, 100,000 nodes": (effects, 100_000),
     "exact search over 100,000 columns": (structure("ExactSearch"), 100_000),
@@ -390,6 +444,64 @@ def read_heard(suffix: str, size: int = 100_000) -> float | str:
     return _interrupted(lambda: ss.read(path))
 
 
+def comparing(size: int) -> Callable[[], Any]:
+    """The comparison of two random graphs."""
+    import sepset as ss
+
+    dag = network(size).dag
+    return lambda: ss.structure.compare(dag, dag)
+
+
+def converting(size: int) -> Callable[[], Any]:
+    """The chain graph of a random network."""
+    import sepset as ss
+
+    net = network(size)
+    return lambda: ss.models.to_chain_graph(net)
+
+
+def writing(suffix: str) -> Callable[[int], Callable[[], Any]]:
+    """A random network written to a file that is there already, which stays as it was."""
+
+    def make(size: int) -> Callable[[], Any]:
+        import tempfile
+        from pathlib import Path
+
+        import sepset as ss
+
+        path, net = Path(tempfile.mkdtemp()) / f"network.{suffix}", network(size)
+        ss.write(network(3), path)
+        before = path.read_bytes()
+
+        def work() -> None:
+            try:
+                ss.write(net, path)
+            except KeyboardInterrupt:
+                assert path.read_bytes() == before
+                assert [own.name for own in path.parent.iterdir()] == [path.name]
+                raise
+
+        return work
+
+    return make
+
+
+WORK: Mapping[str, Callable[[int], Callable[[], Any]]] = {
+    "comparison of random graphs, 100,000 nodes": comparing,
+    "chain graph of a random network, 100,000 variables": converting,
+    "writing a random network to .json, 100,000 variables": writing("json"),
+    "writing a random network to .bif, 100,000 variables": writing("bif"),
+}
+"""Work that is not refused, and takes seconds."""
+
+
+def work_heard(case: str, size: int = 100_000) -> float | str:
+    """Seconds from a Ctrl-C, half a second after the start, until long work is given up."""
+    make = WORK[case]
+    make(5)()  # compiles what is needed
+    return _interrupted(make(size))
+
+
 def _interrupted(work: Callable[[], Any], after: float = 0.5) -> float | str:
     sent: list[float] = []
 
@@ -450,6 +562,8 @@ def run(lab: Lab) -> list[Report]:
     for suffix in lab.wanted(FILES):
         found = lab.ask("sepset", read_heard, suffix, fresh=True)
         ends.append(Comparison(f"reading 100,000 variables from .{suffix}", found, HEARD, target="1 s"))
+    for case in lab.wanted(WORK):
+        ends.append(Comparison(case, lab.ask("sepset", work_heard, case, fresh=True), HEARD, target="1 s"))
     joints = {f"joint of {k} variables of ALARM": (memory, k) for k in ((18,) if lab.quick else (18, 19, 20))}
     methods = {f"grid 18 x 18, {name}": (memory_of, name) for name in (() if lab.quick else EXACT)}
     for case, (measure, argument) in (joints | methods).items():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sepset.errors import ModelError
+from sepset.errors import ModelError, TooLarge
+from sepset.graphs import csr, equivalence, graph
 from sepset.graphs.equivalence import (
     consistent_extension,
     covered_edges,
@@ -265,3 +266,43 @@ def test_the_moral_graph_joins_each_node_to_its_markov_blanket(drawn):
         children = set(dag.children(node))
         blanket = {*dag.parents(node), *children, *(p for c in children for p in dag.parents(c))} - {node}
         assert set(moralize(dag).neighbors(node)) == blanket
+
+
+@given(dags(), st.integers(1, 5))
+def test_immoralities_in_parts_are_those_of_the_definition(edges_and_nodes, at_once):
+    nodes, edges = edges_and_nodes
+    joined = {frozenset(edge) for edge in edges}
+    expected = {
+        (frozenset((x, y)), z)
+        for (x, z), (y, w) in itertools.combinations(edges, 2)
+        if z == w and frozenset((x, y)) not in joined
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csr, "PAIRS_AT_ONCE", at_once)
+        found = immoralities(DAG(nodes, edges))
+        moral = moralize(DAG(nodes, edges))
+    assert len(found) == len(expected)
+    assert {(frozenset((x, y)), z) for x, z, y in found} == expected
+    married = {frozenset((x, y)) for (x, z), (y, w) in itertools.combinations(edges, 2) if z == w}
+    assert {frozenset(edge) for edge in moral.edges} == joined | married
+
+
+SINK = DAG([f"v{i}" for i in range(20_000)], [(f"v{i}", "v0") for i in range(1, 20_000)])
+
+
+@pytest.mark.parametrize("work", [moralize, immoralities, cpdag, is_cpdag, lambda dag: i_equivalent(dag, dag)])
+def test_a_node_of_very_many_parents_is_refused_before_their_pairs_are_listed(work, monkeypatch):
+    for module in (equivalence, graph):
+        monkeypatch.setattr(module, "pairs_within_rows", lambda rows: pytest.fail("pairs were listed"))
+    with pytest.raises(TooLarge, match="19,999 parents"):
+        work(SINK)
+
+
+def test_parents_that_are_all_joined_are_not_too_many(monkeypatch):
+    """Their pairs are counted many times, and each is an edge."""
+    monkeypatch.setattr(equivalence, "MOST_IMMORALITIES", 100)
+    monkeypatch.setattr(graph, "MOST_EDGES", 800)
+    nodes = names(40)
+    dag = DAG(nodes, list(itertools.combinations(nodes, 2)))
+    assert immoralities(dag) == ()
+    assert moralize(dag) == skeleton(dag)

@@ -19,7 +19,7 @@ from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.data import Dataset
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, StateError
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, StateError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.evidence import Likelihood, Not, Soft
@@ -592,3 +592,11 @@ def test_networks_are_equal_in_any_order():
     assert hash(own) == hash(first)
     assert first != BayesNet(*cpds[:2], TableCPD(c, rng.dirichlet([1, 1], (2, 3)), given=(a, b)))
     assert first != BayesNet(cpds[:2])
+
+
+@pytest.mark.parametrize(("size", "reason"), [(300, "A table over"), (30, "tables would have")])
+def test_random_tables_are_refused_before_one_is_drawn(size, reason, monkeypatch):
+    monkeypatch.setattr("sepset.models.bayesnet._random_cpd", lambda *_: pytest.fail("a table was drawn"))
+    names = [f"v{i}" for i in range(size)]
+    with pytest.raises(TooLarge, match=reason):
+        BayesNet.random(DAG(names, [(a, b) for i, b in enumerate(names) for a in names[:i]]))

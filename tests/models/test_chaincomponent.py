@@ -134,3 +134,15 @@ def test_parents_with_two_domains_are_refused():
             Table([Discrete("u", 2), a], np.ones((2, 2))),
             Table([Discrete("u", 3), b], np.ones((3, 3))),
         )
+
+
+def test_a_part_of_a_large_component_is_ordered_before_the_whole(monkeypatch):
+    monkeypatch.setattr("sepset.models.chaincomponent.heapify", lambda heap: pytest.fail("the whole was ordered"))
+    rng, v = np.random.default_rng(0), [Discrete(f"v{i}") for i in range(2**14)]
+    pairs = {(int(i), int(j)) for i, j in rng.integers(0, 2**14, (2**15, 2)) if i < j} | {
+        (i, i + 1) for i in range(2**14 - 1)
+    }
+    table = np.ones((2, 2))
+    component = ChainComponent(v, *(Table([v[i], v[j]], table) for i, j in sorted(pairs)))
+    with pytest.raises(TooLarge, match="tables of more than"):
+        component.normalizer  # noqa: B018

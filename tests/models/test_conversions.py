@@ -146,3 +146,27 @@ def test_hidden_markov_model_becomes_a_chain():
     assert round(float(oracle.conditional(factors, cards, ["rain2"])[0]), 6) == 0.883357
     chain = MarkovNet(pairwise([(rain[0], rain[1])], stay))
     assert chain.graph == UndirectedGraph.parse("rain1 - rain2")
+
+
+def test_components_of_one_variable_need_no_graph(monkeypatch):
+    """Each component looks at its own factors once: nothing is made for components of one variable."""
+    made = []
+    monkeypatch.setattr(
+        "sepset.models.chaincomponent.UndirectedGraph", lambda *about: made.append(about) or UndirectedGraph(*about)
+    )
+    net = BayesNet.random(DAG.parse("a -> b -> c; a -> c"))
+    assert len(to_chain_graph(net).components) == 3
+    assert made == []
+
+
+def test_factors_of_a_markov_network_go_to_their_own_parts():
+    v = [Discrete(f"v{i}") for i in range(6)]
+    factors = [Table([v[0], v[3]], np.ones((2, 2))), Table(v[1], [1, 2]), Table([v[3], v[5]], np.ones((2, 2)))]
+    chain = to_chain_graph(MarkovNet(*factors, Table((), 3.0), variables=v))
+    found = {tuple(x.name for x in part.variables): part.factors for part in chain.components}
+    assert found == {
+        ("v0", "v3", "v5"): (factors[0], factors[2]),
+        ("v1",): (factors[1],),
+        ("v2",): (),
+        ("v4",): (),
+    }

@@ -257,3 +257,19 @@ def check_size(scope: Sequence[AnyVariable]) -> int:
             f"the limit is {MAX_ENTRIES:.3g}. Use SparseTable, a structured CPD, or an approximate method."
         )
     return entries
+
+
+def check_sizes(scopes: Iterable[Sequence[AnyVariable]]) -> list[int]:
+    """The number of entries of a dense table over each scope; raises if one, or all together, would not fit.
+
+    >>> check_sizes([[Discrete("a")], [Discrete("a"), Discrete("b")]])
+    [2, 4]
+    """
+    sizes = list(map(check_size, scopes))
+    total = sum(sizes)
+    if total > MAX_ENTRIES:
+        raise TooLarge(
+            f"The {len(sizes)} tables would have {total:.3g} entries together ({readable(8 * total)}); the limit is "
+            f"{MAX_ENTRIES:.3g}. Use structured CPDs, or fewer parents."
+        )
+    return sizes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
@@ -63,6 +64,24 @@ def pairs_within_rows(rows: CSR) -> Ints:
     ends = np.cumsum(following)
     step = np.arange(len(first)) - np.repeat(ends - following, following)
     return np.stack([indices[first], indices[first + 1 + step]], axis=1).astype(np.int64)
+
+
+PAIRS_AT_ONCE = 2**22
+"""About the number of pairs that are listed at a time."""
+
+
+def parts_of_pairs(rows: CSR) -> Iterator[tuple[int, CSR]]:
+    """The rows in parts of few pairs, a row at least: the number of the first, and the rows.
+
+    >>> [first for first, _ in parts_of_pairs((np.array([0, 2, 4]), np.array([0, 1, 0, 2], np.int32)))]
+    [0]
+    """
+    indptr, indices = rows
+    count = np.diff(indptr)
+    part = np.cumsum(count * (count - 1) // 2) // PAIRS_AT_ONCE
+    ends = [*(np.flatnonzero(np.diff(part)) + 1).tolist(), len(count)]
+    for first, last in itertools.pairwise([0, *ends]):
+        yield first, (indptr[first : last + 1] - indptr[first], indices[indptr[first] : indptr[last]])
 
 
 def topological(parent_csr: CSR, child_csr: CSR) -> list[int]:

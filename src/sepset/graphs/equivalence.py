@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
+import numpy as np
+
+from sepset.base.arraytypes import Ints
 from sepset.base.foreign import translated
 from sepset.base.text import listing
-from sepset.errors import ModelError
+from sepset.errors import ModelError, TooLarge
 from sepset.graphs.base import name_of
-from sepset.graphs.csr import CSR
+from sepset.graphs.csr import CSR, pairs_within_rows, parts_of_pairs
 from sepset.graphs.elimination import eliminate_graph
 from sepset.graphs.graph import DAG, Graph, MixedGraph, Node, skeleton
 from sepset.graphs.kinds import directed, mixed, undirected
@@ -22,6 +25,7 @@ __all__ = [
     "directed_imap",
     "i_equivalent",
     "immoralities",
+    "immorality_ids",
     "is_cpdag",
     "meek_rules",
 ]
@@ -39,9 +43,41 @@ def immoralities(graph: Graph) -> tuple[tuple[str, str, str], ...]:
     (('A', 'B', 'C'),)
     """
     graph = mixed(graph)
-    edges = _Edges(graph)
     names = graph.nodes
-    return tuple((names[x], names[z], names[y]) for x, z, y in edges.immoralities())
+    return tuple((names[x], names[z], names[y]) for x, z, y in immorality_ids(graph).tolist())
+
+
+MOST_IMMORALITIES = 2**24
+"""The most immoralities that are listed: each is a triple of names."""
+
+
+def immorality_ids(graph: Graph) -> Ints:
+    """The immoralities as rows of node numbers `(x, z, y)`, by z, then x, then y; raises before if there are too many.
+
+    Cost: linear in the pairs of parents; an edge can join one pair of a node's parents, all others are immoralities.
+
+    >>> immorality_ids(DAG.parse("A -> B <- C; B -> D")).tolist()
+    [[0, 1, 2]]
+    """
+    num, parents = len(graph), graph.parent_csr
+    count = np.diff(parents[0])
+    least = int(np.maximum(count * (count - 1) // 2 - graph.num_edges, 0).sum())
+    if least > MOST_IMMORALITIES:
+        raise TooLarge(
+            f"The graph has at least {least:,} immoralities, where at most {MOST_IMMORALITIES:,} are listed: one node "
+            f"has {int(count.max()):,} parents."
+        )
+    joined = np.sort(np.concatenate([graph._directed, graph._undirected]), axis=1)
+    adjacent = np.append(np.unique(joined[:, 0] * num + joined[:, 1]), -1)
+    found = [np.zeros((0, 3), np.int64)]
+    for first, rows in parts_of_pairs(parents):
+        x, y = pairs_within_rows(rows).T
+        size = np.diff(rows[0])
+        z = np.repeat(np.arange(first, first + len(size)), size * (size - 1) // 2)
+        key = x * num + y
+        is_immoral = adjacent[np.searchsorted(adjacent[:-1], key)] != key
+        found.append(np.stack([x, z, y], axis=1)[is_immoral])
+    return np.concatenate(found)
 
 
 @translated
@@ -58,6 +94,8 @@ def i_equivalent(first: Graph, second: Graph) -> bool:
     first, second = directed(first, "i_equivalent"), directed(second, "i_equivalent")
     if skeleton(first) != skeleton(second):
         return False
+    if first.nodes == second.nodes:
+        return np.array_equal(immorality_ids(first), immorality_ids(second))
     return _unordered(immoralities(first)) == _unordered(immoralities(second))
 
 
@@ -90,8 +128,11 @@ def cpdag(dag: Graph) -> MixedGraph:
     MixedGraph(A -> B; B -> D; C -> B; D -> E; A - F)
     """
     dag = directed(dag, "cpdag")
-    fixed = dict.fromkeys(edge for x, z, y in immoralities(dag) for edge in ((x, z), (y, z)))
-    return meek_rules(MixedGraph(dag.nodes, fixed, undirected=[edge for edge in dag.edges if edge not in fixed]))
+    x, z, y = immorality_ids(dag).T
+    sources, targets = dag._directed.T
+    fixed = np.isin(sources * len(dag) + targets, np.concatenate([x, y]) * len(dag) + np.tile(z, 2))
+    start = MixedGraph._of(dag.nodes, dag._directed[fixed], dag._directed[~fixed])
+    return meek_rules(start)
 
 
 @translated
@@ -244,12 +285,6 @@ class _Edges:
 
     def undirected(self) -> list[tuple[int, int]]:
         return [(x, y) for x, others in enumerate(self.neighbors) for y in sorted(others) if x < y]
-
-    def immoralities(self) -> Iterator[tuple[int, int, int]]:
-        for z, parents in enumerate(self.parents):
-            for x, y in itertools.combinations(sorted(parents), 2):
-                if not self.are_adjacent(x, y):
-                    yield x, z, y
 
     def compelled(self, x: int, y: int) -> bool:
         """Whether one of Meek's rules directs x -> y."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -15,7 +15,7 @@ from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
 from sepset.base.text import brief
-from sepset.errors import ModelError
+from sepset.errors import ModelError, TooLarge
 from sepset.graphs.base import (
     Graph,
     Named,
@@ -37,6 +37,7 @@ from sepset.graphs.csr import (
     id_pairs,
     owners,
     pairs_within_rows,
+    parts_of_pairs,
     reached,
     sorted_pairs,
     topological,
@@ -469,8 +470,24 @@ def moralize(graph: Graph) -> UndirectedGraph:
     sources, targets = graph._directed.T
     owner = owners(components(graph.neighbor_csr)) if len(graph._undirected) else np.arange(len(graph))
     parents = sorted_pairs(np.stack([owner[targets], sources], axis=1), len(graph))
-    pairs = pairs_within_rows(csr(parents[:, 0], parents[:, 1], len(graph)))
-    return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected, pairs]))
+    pairs = _married(csr(parents[:, 0], parents[:, 1], len(graph)))
+    return UndirectedGraph._of(graph.nodes, NO_PAIRS, np.concatenate([graph._directed, graph._undirected, *pairs]))
+
+
+MOST_EDGES = 2**26
+"""The most edges of a moral graph: their arrays take gigabytes."""
+
+
+def _married(parents: CSR) -> Iterator[Ints]:
+    """The pairs of parents, part by part, each once in its part; raises before if there are too many."""
+    count, num = np.diff(parents[0]), len(parents[0]) - 1
+    most = min(int((count * (count - 1) // 2).sum()), num * (num - 1) // 2)
+    if most > MOST_EDGES:
+        raise TooLarge(
+            f"The moral graph joins all parents of each node: up to {most:,} edges, where at most {MOST_EDGES:,} fit. "
+            f"One node has {int(count.max()):,} parents; give it fewer, or a cause in between for groups of them."
+        )
+    return (sorted_pairs(pairs_within_rows(rows), num) for _, rows in parts_of_pairs(parents))
 
 
 def _require_directions(graph: Graph) -> None:

@@ -21,7 +21,7 @@ from sepset.base.text import brief, listing, nearest
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.errors import ModelError, NotApplicable, ScopeError
-from sepset.factors.algebra import Columns, Factor
+from sepset.factors.algebra import Columns, Factor, check_sizes
 from sepset.factors.labels import name_of
 from sepset.graphs.graph import DAG, UndirectedGraph, ancestors, moralize
 from sepset.graphs.pictures.sketch import Box, Sketch
@@ -142,7 +142,9 @@ class BayesNet(NamedModel):
         if isinstance(shared, Mapping) and (absent := [n for n in dag.nodes if n not in shared]):
             raise ScopeError(f"states= has none for {listing(absent)}; give each variable some.")
         known = {n: Discrete(n, shared[n] if isinstance(shared, Mapping) else shared) for n in dag.nodes}
-        return cls.over(dag, (_random_cpd(known[n], tuple(known[p] for p in dag.parents(n)), rng) for n in dag.nodes))
+        families = [(*(known[p] for p in dag.parents(n)), known[n]) for n in dag.nodes]
+        check_sizes(families)
+        return cls.over(dag, (_random_cpd(scope[-1], scope[:-1], rng) for scope in families))
 
     @overload
     def cpd(self, variable: VariableLike) -> TableCPD: ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
@@ -22,14 +23,27 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, ModelError, ScopeError
-from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, check_size, num_entries, union_of
+from sepset.factors.algebra import (
+    MAX_ENTRIES,
+    Columns,
+    Conditional,
+    Factor,
+    check_scope,
+    check_size,
+    num_entries,
+    union_of,
+)
 from sepset.factors.labels import name_of
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.graphs.graph import UndirectedGraph, connected_components
+from sepset.graphs.ordering import OrderingTask, refuse_hopeless
 from sepset.variables.variable import Discrete, listed
 
 AnyTable = Table | SparseTable
+
+LARGE = 2**14
+"""The number of variables of a component from which parts of it are ordered first."""
 
 
 class ChainComponent(Frozen):
@@ -106,6 +120,7 @@ class ChainComponent(Frozen):
 
         Cost: scopes alone; no table is made.
         """
+        self._refuse_parts()
         near: dict[Any, set[Any]] = {v: {v} for v in self.variables}
         for factor in self.factors:
             for v in self.members.intersection(factor.scope):
@@ -128,6 +143,15 @@ class ChainComponent(Frozen):
                 size[v] = num_entries(near[v])
                 heappush(heap, (size[v], place[v]))
         return order
+
+    def _refuse_parts(self) -> None:
+        """Raise if a part of a large component is far too wide already."""
+        num = len(self.variables)
+        if num >= LARGE:
+            start, others = self.graph.neighbor_csr
+            cards, none = np.array([v.num_states for v in self.variables], np.float64), np.zeros(num, np.int64)
+            limit = math.log2(MAX_ENTRIES)
+            refuse_hopeless(OrderingTask(self.graph.nodes, start.copy(), others.copy(), cards, none, limit))
 
     @lazy
     def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Set
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sepset.base.arraytypes import Ints
 from sepset.base.checks import generator, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
@@ -16,8 +17,8 @@ from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError, ScopeError
 from sepset.graphs.base import Graph
-from sepset.graphs.equivalence import cpdag, immoralities
-from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph, skeleton
+from sepset.graphs.equivalence import cpdag, immorality_ids
+from sepset.graphs.graph import DAG, MixedGraph, UndirectedGraph
 from sepset.learning.assessment import Assessment
 
 
@@ -33,9 +34,10 @@ class Overlap(NamedTuple):
     missing: int
 
     @classmethod
-    def of(cls, truth: Set[Hashable], found: Set[Hashable]) -> Overlap:
-        """The overlap of two sets."""
-        return cls(len(truth & found), len(found - truth), len(truth - found))
+    def of(cls, truth: Ints, found: Ints) -> Overlap:
+        """The overlap of two sets of numbers."""
+        right = len(np.intersect1d(truth, found, assume_unique=True))
+        return cls(right, len(found) - right, len(truth) - right)
 
     @property
     def precision(self) -> float:
@@ -106,32 +108,56 @@ def compare(truth: DAG | MixedGraph | UndirectedGraph, learned: DAG | MixedGraph
         raise ModelError(
             "An undirected graph compares with another. The undirected graph of a DAG's distribution is moralize(dag)."
         )
-    marks = _marks(truth), _marks(learned)
+    place = truth.index
+    own = _Numbered.of(truth, np.arange(len(truth)))
+    other = _Numbered.of(learned, np.array([place[name] for name in learned.nodes], np.int64))
     return Recovery(
-        Overlap.of(_pairs(truth), _pairs(learned)),
-        Overlap.of(_colliders(truth), _colliders(learned)),
-        distance=len(marks[0] ^ marks[1]) - _turned(*marks),
+        Overlap.of(own.pairs, other.pairs), Overlap.of(own.colliders, other.colliders), distance=_distance(own, other)
     )
 
 
-def _pairs(graph: Graph) -> set[Hashable]:
-    return {frozenset(edge) for edge in skeleton(graph).edges}
+class _Numbered(NamedTuple):
+    """The parts of a graph that are compared, each thing as one number.
+
+    Attributes:
+        pairs: the adjacencies.
+        colliders: the immoralities.
+        arrows: the directed edges of the class PDAG.
+        lines: its undirected edges.
+    """
+
+    pairs: Ints
+    colliders: Ints
+    arrows: Ints
+    lines: Ints
+
+    @classmethod
+    def of(cls, graph: DAG | MixedGraph | UndirectedGraph, place: Ints) -> _Numbered:
+        """The numbers of a graph, whose nodes have these numbers."""
+        num, pdag = len(graph), cpdag(graph) if isinstance(graph, DAG) else graph
+        x, z, y = place[immorality_ids(graph)].T
+        (tails, heads), lines = place[pdag._directed].T, _joined(place[pdag._undirected], num)
+        pairs = np.unique(np.concatenate([lines, _joined(place[pdag._directed], num)]))
+        return cls(pairs, _joined(np.stack([x, y], axis=1), num) * num + z, tails * num + heads, lines)
 
 
-def _colliders(graph: Graph) -> set[Hashable]:
-    return {(frozenset((x, y)), z) for x, z, y in immoralities(graph)}
+def _joined(pairs: Ints, num: int) -> Ints:
+    """Each unordered pair as one number."""
+    low, high = np.sort(pairs, axis=1).T
+    return np.asarray(low * num + high)
+
+
+def _distance(truth: _Numbered, found: _Numbered) -> int:
+    """The number of pairs that are joined in one graph alone, or in both but not alike."""
+    joined = Overlap.of(truth.pairs, found.pairs)
+    alike = Overlap.of(truth.arrows, found.arrows).right + Overlap.of(truth.lines, found.lines).right
+    return joined.extra + joined.missing + joined.right - alike
 
 
 def _marks(graph: Graph) -> set[Hashable]:
     """The edges of the class PDAG: arrows as pairs, lines as sets."""
     pdag = cpdag(graph) if isinstance(graph, DAG) else graph
     return {*pdag.directed, *(frozenset(edge) for edge in pdag.undirected)}
-
-
-def _turned(ours: set[Hashable], theirs: set[Hashable]) -> int:
-    """Pairs that both join, differently: they are in the symmetric difference twice."""
-    joined: list[set[frozenset[Any]]] = [{frozenset(m) for m in marks} for marks in (ours - theirs, theirs - ours)]  # type: ignore[call-overload]
-    return len(joined[0] & joined[1])
 
 
 @translated
