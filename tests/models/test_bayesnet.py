@@ -596,7 +596,7 @@ def test_networks_are_equal_in_any_order():
 
 @pytest.mark.parametrize(("size", "reason"), [(300, "A table over"), (30, "tables would have")])
 def test_random_tables_are_refused_before_one_is_drawn(size, reason, monkeypatch):
-    monkeypatch.setattr("sepset.models.bayesnet._random_cpd", lambda *_: pytest.fail("a table was drawn"))
+    monkeypatch.setattr("sepset.models.bayesnet.TableCPD", lambda *_, **__: pytest.fail("a table was drawn"))
     names = [f"v{i}" for i in range(size)]
     with pytest.raises(TooLarge, match=reason):
         BayesNet.random(DAG(names, [(a, b) for i, b in enumerate(names) for a in names[:i]]))

@@ -145,4 +145,4 @@ def test_a_part_of_a_large_component_is_ordered_before_the_whole(monkeypatch):
     table = np.ones((2, 2))
     component = ChainComponent(v, *(Table([v[i], v[j]], table) for i, j in sorted(pairs)))
     with pytest.raises(TooLarge, match="tables of more than"):
-        component.normalizer  # noqa: B018
+        component.normalizer
