@@ -9,8 +9,9 @@ are identified by position.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -78,28 +79,22 @@ class Form:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deferred:
-    """A factor that is too large to be built before it is known what is observed.
+    """A factor that is built when its entries are read, which a question that is too large never does.
 
     Attributes:
         scopes: the positions of its variables.
-        source: the conditional it stands for.
+        filled: builds it.
     """
 
     scopes: AnyInts
-    source: Decomposable
+    filled: Callable[[], Factor]
 
     def __len__(self) -> int:
         return 1
 
     def factor(self, i: int, variables: Universe) -> Factor:
-        """The table, if it fits after all; raises `TooLarge` with its size otherwise."""
-        from sepset.errors import TooLarge
-        from sepset.semiring import SUM
-
-        made = self.source.decomposed({}, SUM)
-        if len(made.factors) > 1:
-            raise TooLarge(f"{self.source!r} has factors only with evidence. Ask a question of it.")
-        return made.factors[0]
+        """The factor; raises `TooLarge` with its size if it does not fit."""
+        return self.filled()
 
 
 class Relevant:
@@ -147,6 +142,7 @@ class Problem:
         functions: for each auxiliary that is a function of other variables, those; none of them comes later.
         forms: the functions whose factors depend on the question: those with too large a table, and those with
             auxiliaries that only sums allow.
+        is_built: whether all factors are there; otherwise some are built when their entries are read.
     """
 
     variables: Universe
@@ -156,6 +152,7 @@ class Problem:
     num_visible: int = -1
     functions: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     forms: tuple[Form, ...] = ()
+    is_built: bool = True
 
     _is_in_order: ClassVar[bool] = False
     """Whether each variable has a conditional that is one factor, in order, over the parents and then itself."""
@@ -231,10 +228,18 @@ class Problem:
 
     def with_forms(self, functions: Mapping[int, tuple[int, ...]], forms: Iterable[Form]) -> Problem:
         """The problem with these functions and forms; the factors of those that are deferred are not built."""
-        listed, blocks = tuple(forms), list(self.blocks)
-        for form in (form for form in listed if form.is_deferred):
-            blocks[form.factors[0]] = Deferred(self.blocks[form.factors[0]].scopes, form.source)
-        made = replace(self, blocks=tuple(blocks), functions=functions, forms=listed)
+        listed = tuple(forms)
+        late = {form.factors[0]: partial(_built, form.source) for form in listed if form.is_deferred}
+        made = replace(self, functions=functions, forms=listed)
+        carry_over(self, made, "scopes", "offsets")
+        return made.with_deferred(late) if late else made
+
+    def with_deferred(self, late: Mapping[int, Callable[[], Factor]]) -> Problem:
+        """The problem, of single factors, in which those with these numbers are built when their entries are read."""
+        blocks = list(self.blocks)
+        for number, filled in late.items():
+            blocks[number] = Deferred(self.blocks[number].scopes, filled)
+        made = replace(self, blocks=tuple(blocks), is_built=False)
         carry_over(self, made, "scopes", "offsets")
         return made
 
@@ -413,6 +418,17 @@ class Problem:
     def __repr__(self) -> str:
         factors = f"{counted(self.num_factors, 'factor')} in {counted(len(self.blocks), 'block')}"
         return f"Problem({counted(len(self.variables), 'variable')}, {factors})"
+
+
+def _built(source: Decomposable) -> Factor:
+    """The one factor of a conditional that nothing is observed about, if it fits after all."""
+    from sepset.errors import TooLarge
+    from sepset.semiring import SUM
+
+    made = source.decomposed({}, SUM)
+    if len(made.factors) > 1:
+        raise TooLarge(f"{source!r} has factors only with evidence. Ask a question of it.")
+    return made.filled[0]
 
 
 def _child_first(start: Ints, members: Ints) -> tuple[Ints, Int32s, Ints]:

@@ -42,13 +42,22 @@ def test_probabilities_are_those_of_the_maximum(cards, levels, seed):
     np.testing.assert_allclose(found, [maximum(influences, cell) for cell in cells.tolist()], rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("at_once", [1, 4, 2**16])
+@pytest.mark.parametrize(("cards", "levels"), [((), 2), ((2,), 2), ((2, 1, 3), 3), ((3, 2, 2, 2), 2), ((3, 2), 1)])
+def test_the_table_has_the_maximum_for_every_joint_state(monkeypatch, cards, levels, at_once):
+    monkeypatch.setattr("sepset.cpds.influences.AT_ONCE", at_once)
+    influences = random_influences(3, cards, levels)
+    expected = [maximum(influences, cell) for cell in itertools.product(*map(range, cards))]
+    np.testing.assert_allclose(influences.table(), np.concatenate(expected), rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_chain_multiplies_out(seed):
     influences = random_influences(seed, (2, 3, 2), 3)
     child, parents = Discrete("x", 3), (Discrete("a", 2), Discrete("b", 3), Discrete("c", 2))
     hidden = influences.auxiliaries(child, parents)
     scope = (*parents, child, *hidden)
-    factors = [(tuple(v.name for v in f.scope), np.array(f.values)) for f in influences.chain(child, parents)]
+    factors = [(tuple(v.name for v in f.scope), np.array(f.values)) for f in influences.chain(child, parents).factors]
     total = oracle.joint(factors, {v.name: v.num_states for v in scope}).sum(axis=(4, 5))
     for cell in itertools.product(range(2), range(3), range(2)):
         np.testing.assert_allclose(total[cell], maximum(influences, cell), rtol=0, atol=1e-12)

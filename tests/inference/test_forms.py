@@ -9,6 +9,7 @@ import pytest
 
 import sepset as ss
 from sepset.cpds import discrete
+from sepset.cpds.influences import Influences
 from sepset.inference.forms import PreparedForms
 from sepset.inference.method import Prepared, prepare
 from support.tolerances import CLOSE, STANDARD_ERRORS
@@ -23,10 +24,11 @@ METHODS = [
 ]
 
 
-@pytest.fixture(params=[0, 2**20], ids=["deferred", "built"])
+@pytest.fixture(params=[(0, 2**16), (0, 0), (2**20, 2**16)], ids=["deferred", "unfilled", "built"])
 def threshold(request, monkeypatch):
-    """Whether factors of structured CPDs wait for the evidence, or are built first."""
-    monkeypatch.setattr(discrete, "MOST_ENTRIES", request.param)
+    """Whether factors of structured CPDs wait for the evidence, for a plan too, or are built first."""
+    monkeypatch.setattr(discrete, "MOST_ENTRIES", request.param[0])
+    monkeypatch.setattr(discrete, "FILLED_AT_ONCE", request.param[1])
     return request.param
 
 
@@ -332,6 +334,8 @@ def test_predictions_and_draws_around_a_kernel_density():
         classes, weights, means, _ = parts_of_the_mixture(value)
         kept = np.ones(len(classes)) if known is None else classes == known
         assert found[row] == pytest.approx((weights * kept) @ means / (weights @ kept), abs=1e-8)
+    backward = {name: column[::-1] for name, column in rows.items()}
+    np.testing.assert_allclose(ss.predict(MIDDLE, backward, targets="point").mean("point"), found[::-1], atol=1e-12)
     drawn = ss.sample(MIDDLE, 4000, given={"noise": 3.0}, seed=0).to_frame("pandas")
     classes, weights, means, variances = parts_of_the_mixture(3.0)
     share = weights / weights.sum()
@@ -359,3 +363,39 @@ def test_a_vector_with_kernels_is_weighed_at_a_point():
     weights = PRIOR * [np.exp(logs[0]), np.exp(logs[1:]).mean()]
     np.testing.assert_allclose(ss.query(net, "class", given={"place": at}).values, weights / weights.sum(), atol=1e-12)
     np.testing.assert_allclose(ss.query(net, "place", given={"class": 1}).mean(), points[1:].mean(axis=0), atol=1e-12)
+
+
+def noisy(num, rng):
+    """Every variable has all earlier ones as causes, each with a strength of its own."""
+    vs = [ss.Discrete(f"v{i}") for i in range(num)]
+    pairs = [(v, {u: float(rng.uniform(0.1, 0.6)) for u in vs[:i]}) for i, v in enumerate(vs)]
+    return ss.BayesNet(*(ss.NoisyOr(v, given, leak=float(rng.uniform(0.1, 0.4))) for v, given in pairs))
+
+
+@pytest.mark.parametrize("num", [27, 30, 60])
+@pytest.mark.parametrize("ask", [ss.map_assignment, ss.max_marginals], ids=lambda f: f.__name__)
+def test_a_plan_that_is_too_large_is_refused_before_a_large_table_is_filled(monkeypatch, ask, num):
+    net, sizes, table = noisy(num, np.random.default_rng(num)), [], Influences.table
+    monkeypatch.setattr(Influences, "table", lambda self: sizes.append(2 ** len(self.effects)) or table(self))
+    with pytest.raises(ss.TooLarge):
+        ask(net)
+    assert max(sizes, default=0) <= discrete.FILLED_AT_ONCE
+
+
+def test_a_function_is_not_filled_before_it_is_found_too_large(monkeypatch):
+    vs = [ss.Discrete(f"p{i}") for i in range(30)]
+    cpd = ss.TreeCPD(ss.Discrete("y"), ss.cpds.Split(vs[0], {0: [0.1, 0.9], 1: [0.3, 0.7]}), given=vs)
+    monkeypatch.setattr(discrete, "chunks", lambda _: pytest.fail("a table was filled"))
+    with pytest.raises(ss.TooLarge, match="1 of 30 parents observed"):
+        cpd.decomposed({vs[0]: 1})
+
+
+@pytest.mark.parametrize("method", [ss.inference.ICM(), ss.inference.MPLP(), ss.inference.HybridBestFirst()])
+def test_searches_take_no_auxiliaries_that_are_to_be_summed_out(monkeypatch, method):
+    """Their maxima would be those of another function."""
+    net = noisy(6, np.random.default_rng(0))
+    _, weight = cells(net)
+    monkeypatch.setattr(discrete, "MOST_TABLED", 48)  # the chain fits, the table does not
+    with pytest.raises(ss.TooLarge, match="A search needs factors for maxima"):
+        ss.map_assignment(net, method=method)
+    assert ss.map_assignment(net).log_value == pytest.approx(np.log(weight.max()), abs=CLOSE)

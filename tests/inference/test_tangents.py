@@ -66,8 +66,7 @@ def by_tangents(net, given, over=None):
 
 
 def narrowed(monkeypatch):
-    for module in ("noisy", "discrete"):
-        monkeypatch.setattr(f"sepset.cpds.{module}.MOST_TABLED", 8)
+    monkeypatch.setattr("sepset.cpds.discrete.MOST_TABLED", 8)
     monkeypatch.setattr("sepset.cpds.discrete.MOST_ENTRIES", 8)
 
 

@@ -21,7 +21,7 @@ from sepset.cpds.cpd import ContextIndependence, ParameterBlock
 from sepset.cpds.parameters import AnyParameters
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_scope, check_size, find, num_entries
-from sepset.factors.decomposition import Concave, Decomposition, defined_last
+from sepset.factors.decomposition import Concave, Decomposition, Unfilled, defined_last
 from sepset.factors.labels import MOST_SHOWN, conditional, cut, name_of
 from sepset.semiring import SUM, Semiring
 from sepset.variables.variable import Discrete, State, Vector
@@ -38,6 +38,9 @@ MOST_ENTRIES = 2**20
 
 MOST_TABLED = 2**26
 """The largest factors that are built with evidence."""
+
+FILLED_AT_ONCE = 2**16
+"""The largest tables that are filled before the plan of a question is known."""
 
 TOLERANCE = 1e-9
 """The largest difference between one and the sum of a row of probabilities."""
@@ -121,13 +124,23 @@ class DiscreteCPD(Frozen, Tabulated):
             semiring: with `MAX` all auxiliaries are functions of other variables.
         """
         rest = self.conditioned(given)
-        if rest.size > MOST_TABLED:
-            seen = len(self.parents) - len(rest.parents)
+        self._check_tabled(rest.size, len(rest.parents), rest._advice())
+        return rest._parts() if rest.size < num_entries(rest.scope) else rest._whole()
+
+    def _whole(self) -> Decomposition:
+        """The table; a large one is filled when its entries are read."""
+        if num_entries(self.scope) <= FILLED_AT_ONCE:
+            return Decomposition((self.to_table().table,))
+        return Decomposition((Unfilled(self.scope, lambda: self.to_table().table),))
+
+    def _check_tabled(self, entries: int, hidden: int, advice: str) -> None:
+        """Raise if the factors over some hidden parents have too many entries."""
+        if entries > MOST_TABLED:
+            seen = len(self.parents) - hidden
             raise TooLarge(
-                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {rest.size:.3g} entries; the "
-                f"limit is {MOST_TABLED:.3g}. {rest._advice()}"
+                f"{self.label} with {seen} of {len(self.parents)} parents observed needs {entries:.3g} entries; the "
+                f"limit is {MOST_TABLED:.3g}. {advice}"
             )
-        return rest._parts()
 
     def _advice(self) -> str:
         """The end of a refusal: how to go on where the factors are too large."""
@@ -141,7 +154,10 @@ class DiscreteCPD(Frozen, Tabulated):
     def conditioned(self, given: Mapping[Any, int]) -> DiscreteCPD:
         r"""The CPD $P(X \mid \mathbf u, \mathbf U')$ over the parents $\mathbf U'$ that are not in `given` (codes)."""
         free = tuple(p for p in self.parents if p not in given)
-        return self if len(free) == len(self.parents) else self._tabled(free, given)
+        if len(free) == len(self.parents):
+            return self
+        self._check_tabled(num_entries((*free, self.child)), len(free), self._advice())
+        return self._tabled(free, given)
 
     def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
         """The table over some parents, the others at these codes."""

@@ -13,6 +13,7 @@ Reference: Koller & Friedman, section 5.4; Diez & Galan (2003), Efficient comput
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,10 +25,13 @@ from sepset.factors.algebra import num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, Domain
 
 MAX_PRODUCTS = 2**10
 """The largest number of distinct products at one place of a chain."""
+
+AT_ONCE = 2**16
+"""The number of rows of a table that are filled together, which bounds temporary memory."""
 
 ROUNDING = 1e-14
 """Sums of probabilities that differ by less are equal up to rounding."""
@@ -79,10 +83,28 @@ class Influences:
         """
         levels = np.tile(self.leak, (num_rows, 1))
         for effect, column in zip(self.effects, codes, strict=True):
-            levels = levels * np.cumsum(effect, axis=1)[column] + effect[column] * _below(levels)
+            levels = _acted_on(levels, effect[column])
         result = np.empty_like(levels)
         result[:, list(self.order)] = levels
         return result
+
+    def table(self) -> Floats:
+        """The distribution over the child's codes for all joint states of the parents, flat, the last one fastest.
+
+        >>> noisy = np.array([[1.0, 0.0], [0.2, 0.8]])
+        >>> Influences(np.array([1.0, 0.0]), (noisy, noisy), (0, 1)).table().round(12).tolist()
+        [1.0, 0.0, 0.2, 0.8, 0.2, 0.8, 0.04, 0.96]
+        """
+        sizes = [len(effect) for effect in self.effects]
+        num_last, rows = 0, 1  # the last parents are taken together with each joint state of the first
+        while num_last < len(sizes) and rows * sizes[-1 - num_last] <= AT_ONCE:
+            num_last, rows = num_last + 1, rows * sizes[-1 - num_last]
+        num_first = len(sizes) - num_last
+        first = _under_all(self.leak[None], self.effects[:num_first])
+        made = np.empty((len(first), rows, len(self.leak)))
+        for place, levels in enumerate(first):
+            made[place] = _under_all(levels[None], self.effects[num_first:])[:, self.level_of]
+        return made.reshape(-1)
 
     def is_decomposed(self, parents: tuple[Discrete, ...]) -> bool:
         """Whether the chain stores fewer values than the table."""
@@ -146,20 +168,23 @@ class Influences:
 
     def auxiliaries(self, child: Discrete, parents: tuple[Discrete, ...]) -> tuple[Discrete, ...]:
         """The running maxima between the parents."""
-        levels = len(self.leak)
+        levels = Domain.of(len(self.leak), child.name)
         return tuple(child.hidden(f"max {i}", levels) for i in range(1, len(parents)))
 
-    def chain(self, child: Discrete, parents: tuple[Discrete, ...]) -> tuple[Table, ...]:
-        """The factors of the chain: (first parent, maximum), then (maximum, parent, next maximum), up to the child."""
-        ends = (*self.auxiliaries(child, parents), child)
-        first = _step(self.effects[0])
-        factors = [Table((parents[0], ends[0]), np.tensordot(self.leak, first, 1))]
-        for i in range(1, len(parents)):
-            values = _step(self.effects[i])
-            if ends[i] is child:
-                values = values[:, :, np.argsort(self.order, kind="stable")]
-            factors.append(Table((ends[i - 1], parents[i], ends[i]), values))
-        return tuple(factors)
+    def chain(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition:
+        """The factors (first parent, maximum), then (maximum, parent, next maximum), up to the child.
+
+        Running maxima of contributions are not functions of the parents, so only sums allow them.
+        """
+        hidden = self.auxiliaries(child, parents)
+        ends = (*hidden, child)
+        first, *steps = _steps(self.effects)
+        if steps:
+            steps[-1] = steps[-1][:, :, self.level_of]
+        tables = [np.tensordot(self.leak, first, 1), *steps]
+        scopes = [(parents[0], ends[0]), *zip(ends, parents[1:], ends[1:], strict=False)]
+        factors = [Table._make(scope, values.reshape(-1)) for scope, values in zip(scopes, tables, strict=True)]
+        return Decomposition(tuple(factors), hidden)
 
     def irrelevant(self, parents: tuple[Discrete, ...], fixed: Mapping[Discrete, int]) -> tuple[Discrete, ...]:
         r"""The parents outside `fixed` that have no effect on the child given those.
@@ -210,7 +235,7 @@ class Influences:
     def slopes_in_chain(self, slopes: Sequence[Floats]) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the chain."""
         first, last = slopes[0], len(slopes) - 1
-        leak = np.tensordot(_step(self.effects[0]), first, ([1, 2], [0, 1]))
+        leak = np.tensordot(_steps(self.effects[:1])[0], first, ([1, 2], [0, 1]))
         found = [leak[None, :], _step_slopes(self.leak[:, None, None] * first[None])]
         for i in range(1, last + 1):
             levels = slopes[i][:, :, list(self.order)] if i == last else slopes[i]
@@ -286,17 +311,31 @@ def _summed(weights: Floats, column: Ints, num_states: int) -> Floats:
     return np.stack(sums, axis=1)
 
 
+def _under_all(levels: Floats, effects: Sequence[Floats]) -> Floats:
+    """The distributions of a maximum with more contributions, one row for each joint state of their parents."""
+    for effect in effects:
+        levels = _acted_on(levels[:, None], effect[None]).reshape(-1, levels.shape[-1])
+    return levels
+
+
+def _acted_on(levels: Floats, effect: Floats) -> Floats:
+    """The distributions of a maximum with one more contribution; levels are the last axis of both."""
+    return np.asarray(levels * np.cumsum(effect, axis=-1) + effect * _below(levels))
+
+
 def _below(rows: Floats) -> Floats:
     """The sums of all earlier entries of each row."""
-    return np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows[:, :-1], axis=1)], axis=1)
+    return np.concatenate([np.zeros((*rows.shape[:-1], 1)), np.cumsum(rows[..., :-1], axis=-1)], axis=-1)
 
 
-def _step(effect: Floats) -> Floats:
-    """The transition `[level before, parent state, level after]` of one parent."""
-    k = effect.shape[1]
+def _steps(effects: Sequence[Floats]) -> list[Floats]:
+    """The transitions `[level before, parent state, level after]` of each parent."""
+    rows = np.concatenate(effects)
+    k = rows.shape[1]
     above = np.arange(k)[None, :] > np.arange(k)[:, None]
-    same = np.eye(k)
-    return np.asarray(above[:, None, :] * effect[None] + same[:, None, :] * np.cumsum(effect, axis=1)[None])
+    made = above[:, None, :] * rows[None] + np.eye(k)[:, None, :] * np.cumsum(rows, axis=1)[None]
+    ends = list(itertools.accumulate(map(len, effects), initial=0))
+    return [made[:, i:j] for i, j in itertools.pairwise(ends)]
 
 
 def _step_slopes(slopes: Floats) -> Floats:

@@ -160,7 +160,7 @@ class LogisticCPD(DiscreteCPD):
         the size of the table.
         """
         chain = self._chain
-        return chain[0].factors if chain else super().factors()
+        return chain[0].filled if chain else super().factors()
 
     def _parts(self) -> Decomposition:
         chain = self._chain

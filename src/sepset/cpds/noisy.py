@@ -18,15 +18,16 @@ from sepset.base.optimize import maximize
 from sepset.cpds.contexts import by_state, setting, shown_causes, shown_terms, titles
 from sepset.cpds.counts import Configurations, column, decode, expected_log
 from sepset.cpds.cpd import ParameterBlock
-from sepset.cpds.discrete import MOST_TABLED, TOLERANCE, DiscreteCPD, check_rows, discrete_scope
+from sepset.cpds.discrete import TOLERANCE, DiscreteCPD, check_rows, discrete_scope
 from sepset.cpds.influences import Influences
 from sepset.cpds.jointstates import JointStates, dense_values
 from sepset.cpds.multinomials import exponents, from_logits, logits
 from sepset.cpds.parameters import Contexts, ImaginaryRows, PriorTerm, Varied
 from sepset.cpds.priors.dirichlet import CellPrior, FamilyPrior, RowPrior
 from sepset.cpds.registry import Fields, registered
-from sepset.errors import DataError, ModelError, NotApplicable, ScopeError, TooLarge
-from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, num_entries
+from sepset.cpds.table import TableCPD
+from sepset.errors import DataError, ModelError, NotApplicable, ScopeError
+from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.labels import name_of
 from sepset.semiring import SUM, Semiring
@@ -55,6 +56,12 @@ class NoisyCPD(DiscreteCPD):
         codes = [column(rows, parent, num_rows, self) for parent in self.parents]
         return self.influences.probabilities(codes, num_rows), np.arange(num_rows)
 
+    def _tabled(self, free: tuple[Discrete, ...], given: Mapping[Any, int]) -> TableCPD:
+        """The table over some parents, each of which acts on all joint states of those before it at once."""
+        check_size((*free, self.child))
+        values = self.conditioned({p: given[p] for p in self.parents if p not in free}).influences.table()
+        return TableCPD.unchecked(self.child, values, given=free, block=self.block)
+
     @property
     def _is_chain(self) -> bool:
         return self.influences.is_decomposed(self.parents)
@@ -66,7 +73,7 @@ class NoisyCPD(DiscreteCPD):
 
     def factors(self) -> tuple[Factor, ...]:
         """A chain of factors, one per parent, or the table if that is smaller."""
-        return self.influences.chain(self.child, self.parents) if self._is_chain else super().factors()
+        return self._parts().filled
 
     @property
     def size(self) -> int:
@@ -74,8 +81,10 @@ class NoisyCPD(DiscreteCPD):
         return self.influences.chain_entries(self.parents) if self._is_chain else num_entries(self.scope)
 
     def _parts(self) -> Decomposition:
-        """The factors; running maxima of contributions are not functions of the parents, so only sums allow them."""
-        return Decomposition(self.factors(), self.auxiliaries)
+        """The chain, which only sums allow, or the table if that is smaller."""
+        if self._is_chain:
+            return self.influences.chain(self.child, self.parents)
+        return Decomposition(super().factors())
 
     def conditioned(self, given: Mapping[Any, int]) -> Self:
         """The same form over the other parents; the contributions of those in `given` become part of the leak."""
@@ -99,12 +108,9 @@ class NoisyCPD(DiscreteCPD):
         made = rest.influences.products(self.child, rest.parents)
         if made is not None:
             return made
-        if num_entries(rest.scope) > MOST_TABLED:
-            raise TooLarge(
-                f"{self!r}: its contributions differ, so maxima and logarithms over {len(rest.parents)} parents need a "
-                f"table of {num_entries(rest.scope):.3g} entries; the limit is {MOST_TABLED:.3g}. Observe more parents."
-            )
-        return Decomposition((rest.to_table().table,))
+        why = "Its contributions differ, so that maxima and logarithms need the table. Observe more parents."
+        self._check_tabled(num_entries(rest.scope), len(rest.parents), why)
+        return rest._whole()
 
     @often
     def concave(self, given: Mapping[Any, int]) -> Concave:
@@ -165,8 +171,7 @@ class NoisyOr(NoisyCPD):
         switch = 1 - _off_code(child) if on is None else child.code(on)
         effects = tuple(_activation(self, parent, effect) for parent, effect in given.items())
         leaks = _chances(self, np.array([leak], dtype=np.float64), "the leak")
-        influences = Influences(leaks[0], effects, (1 - switch, switch))
-        fill(self, influences=influences)
+        fill(self, influences=Influences(leaks[0], effects, (1 - switch, switch)))
 
     def _shown(self) -> Shown:
         """The probability that each cause alone turns the child on."""
@@ -192,9 +197,8 @@ class NoisyOr(NoisyCPD):
     def from_form(cls, child: Discrete, fields: Fields, *, parents: tuple[Discrete, ...], block: str | None) -> Self:
         """The CPD described by a file."""
         top = fields["top"].whole(0, 1) if "top" in fields else 1
-        bare = cls(
-            child, dict.fromkeys(parents, 0.0), on=child.states[top] if top < child.num_states else None, block=block
-        )
+        on = child.states[top] if top < child.num_states else None
+        bare = cls(child, dict.fromkeys(parents, 0.0), on=on, block=block)
         return bare.parameters.with_arrays(_arrays(child, parents, fields), TOLERANCE)
 
     def _free(self) -> Bools:
@@ -374,8 +378,7 @@ class Contributions(JointStates[N]):
             if is_theta:
                 raise NotApplicable(
                     f"{name_of(self.cpd)}: with parameterization='theta' {prior!r} has no mode, since its rows count "
-                    "no "
-                    "contribution by itself. Use parameterization='softmax', or a Dirichlet prior."
+                    "no contribution by itself. Use parameterization='softmax', or a Dirichlet prior."
                 )
             return PriorTerm(rows=ImaginaryRows(*prior.rows(cpds)))
         if not isinstance(prior, CellPrior):
@@ -434,8 +437,7 @@ class Contributions(JointStates[N]):
 
     def expected(self, marginals: Sequence[Floats]) -> Floats:
         """The expected counts of contributions, given the marginals along the chain, or over the table."""
-        known = self.cpd.influences
-        is_chain = self.cpd._is_chain
+        known, is_chain = self.cpd.influences, self.cpd._is_chain
         return _flat(known.expected_in_chain(marginals) if is_chain else known.expected_in_table(marginals[0]))
 
     def tally(self, columns: Columns, weights: Floats) -> Floats:
@@ -570,8 +572,7 @@ def _activation(cpd: NoisyOr, parent: Discrete, effect: Effect) -> Floats:
     if chances.shape != (parent.num_states,):
         raise ModelError(
             f"{name_of(cpd)} needs one probability, or one for each of the {parent.num_states} states of "
-            f"{parent.name}; "
-            f"found {chances.shape}."
+            f"{parent.name}; found {chances.shape}."
         )
     return _chances(cpd, chances, parent.name)
 

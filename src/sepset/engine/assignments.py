@@ -211,9 +211,22 @@ def searched_problem(engine: Engine, evidence: Evidence, over: list[int] | None 
     prepared, problem = engine.prepared, engine.prepared.problem
     if can(prepared, Rewrites):
         free = range(problem.num_visible) if over is None else over
-        return prepared.for_best(evidence, without(free, evidence.observed)).problem
+        made = prepared.for_best(evidence, without(free, evidence.observed)).problem
+        if over is None:
+            _check_maxima(made)
+        return made
     model = engine.model
     return model.as_written() if isinstance(model, NamedModel) and not engine.joints else problem
+
+
+def _check_maxima(problem: Problem) -> None:
+    """Raise if some auxiliaries are to be summed out, which a search for assignments of everything would maximize."""
+    summed = [v for v in range(problem.num_visible, len(problem.variables)) if v not in problem.functions]
+    if summed:
+        raise TooLarge(
+            f"A search needs factors for maxima, which {problem.variables[summed[0]].base!r} has only as a table that "
+            "is too large. Observe more of its parents, or ask for the best states of some variables with over=."
+        )
 
 
 def _named(engine: Engine, evidence: Evidence, error: ImpossibleEvidence) -> ImpossibleEvidence:

@@ -106,7 +106,7 @@ def part_marginals(engine: Bound, parts: Decomposition) -> tuple[Floats, ...]:
     variables = Universe([*problem.variables, *named.values()])
     added = [
         Single(_neutral(factor, parts, named), variables.ids([named.get(v, v) for v in factor.scope]))
-        for factor in parts.factors
+        for factor in parts.filled
     ]
     extended = replace(problem, variables=variables, blocks=(*problem.blocks, *added))
     return capabilities.factor_marginals(prepare(engine.method, extended), Evidence())[problem.num_factors :]

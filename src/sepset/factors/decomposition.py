@@ -25,16 +25,40 @@ NO_FUNCTIONS: Mapping[Discrete, tuple[AnyVariable, ...]] = MappingProxyType({})
 """The functions of a decomposition without auxiliaries."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Unfilled:
+    """A table that is filled when its entries are read: a question that is too large never reads them.
+
+    Attributes:
+        scope: its variables.
+        filled: computes the entries.
+    """
+
+    scope: tuple[AnyVariable, ...]
+    filled: Callable[[], Factor]
+
+
 class Decomposition(NamedTuple):
     """Factors whose product, summed over the auxiliaries, is a function.
 
     Attributes:
+        factors: the factors; large tables are not filled yet.
         functions: for each auxiliary that is a function of others, those others; none of them comes later.
     """
 
-    factors: tuple[Factor, ...]
+    factors: tuple[Factor | Unfilled, ...]
     auxiliaries: tuple[Discrete, ...] = ()
     functions: Mapping[Discrete, tuple[AnyVariable, ...]] = NO_FUNCTIONS
+
+    @property
+    def filled(self) -> tuple[Factor, ...]:
+        """The factors, all of them with their entries."""
+        return tuple(f.filled() if isinstance(f, Unfilled) else f for f in self.factors)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether all factors have their entries."""
+        return not any(isinstance(f, Unfilled) for f in self.factors)
 
     @property
     def is_functional(self) -> bool:

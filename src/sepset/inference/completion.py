@@ -84,7 +84,8 @@ def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> R
     Guarantee: as the method.
     Tested by: inference/test_completion.py::test_methods_that_cannot_complete_rows_are_asked_one_by_one
     """
-    if can(prepared, Rewrites) and _has_conditional_factors(prepared.problem):
+    is_rewriting = can(prepared, Rewrites)
+    if is_rewriting and _has_conditional_factors(prepared.problem):
         return _complete_by_listing(prepared, rows, workers)
     return _complete_by_maxima(prepared, rows, workers)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,7 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
+from sepset.data.missingness import members
 from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
@@ -260,6 +262,21 @@ class EvidenceRows:
     def patterns(self) -> tuple[Ints, Ints]:
         """The first row with each set of observed discrete variables, and for every row the index of its set."""
         return distinct_rows(self.codes, only_missing=True)
+
+    def alike(self) -> Iterator[tuple[Ints, EvidenceRows]]:
+        """The places of rows that observe the same variables, and these rows with the columns of those."""
+        is_found = np.concatenate([self.codes >= 0, ~np.isnan(self.reals)], axis=1)
+        first, which = distinct_rows(is_found.astype(np.int32))
+        names, num = (*self.positions, *self.real_positions), len(self.positions)
+        for row, places in zip(first.tolist(), members(which, len(first)), strict=True):
+            found = is_found[row].tolist()
+            kept = [list(itertools.compress(names[part], found[part])) for part in (slice(num), slice(num, None))]
+            yield places, self.take(places).over(*kept)
+
+    def beside(self, positions: Sequence[int], columns: Sequence[Ints]) -> EvidenceRows:
+        """The rows with more discrete columns."""
+        codes = np.column_stack([self.codes, *columns]).astype(np.int32)
+        return EvidenceRows((*self.positions, *positions), codes, self.real_positions, self.reals)
 
     def observed(self, row: int) -> tuple[int, ...]:
         """The positions of the discrete variables that a row observes, in order."""

@@ -12,21 +12,21 @@ Reference: Koller & Friedman, sections 5.3, 5.4 and 9.6.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
-from sepset.data.missingness import members
+from sepset.base.text import listing
 from sepset.errors import NotApplicable, TooLarge
-from sepset.factors.algebra import AnyVariable, Columns
+from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
@@ -56,6 +56,9 @@ from sepset.variables.variable import Discrete
 MOST_PER_ROW = 2**12
 """The largest table of one row's form for which rows are answered together."""
 
+MOST_IN_BRANCHES = 2**26
+"""The most entries of the tables that are filled for all branches of one search."""
+
 MOST_TOGETHER = 2**22
 """The most entries of the tables of rows that are answered together."""
 
@@ -79,7 +82,7 @@ class Rewritten:
         values = {
             number: dense(factor).values
             for form, part in parts.items()
-            for number, factor in zip(self.numbers[form], part.factors, strict=True)
+            for number, factor in zip(self.numbers[form], part.filled, strict=True)
         }
         return capabilities.with_values(self.prepared, values)
 
@@ -222,6 +225,7 @@ class PreparedForms:
         """The best assignment in each joint state of the hidden children of forms without factors for maxima."""
         places = [self.problem.conditionals[form.group].child for form in self._wide(evidence, over).values()]
         hidden: Any = {v: self.problem.variables[v] for v in places if v not in evidence.codes}
+        self._check_branches(math.prod(v.num_states for v in hidden.values()), evidence, over)
         found = Best({}, -np.inf)
         for told, known, log_weight in branches(evidence, hidden):
             rest = [v for v in over if v not in known]
@@ -229,6 +233,20 @@ class PreparedForms:
             if best.log_value + log_weight > found.log_value:
                 found = Best({**best.values, **known}, best.log_value + log_weight)
         return found
+
+    def _check_branches(self, num: int, evidence: Evidence, over: Sequence[int]) -> None:
+        """Raise if the tables for the maxima of so many branches have too many entries."""
+        given = _given(self.problem, evidence)
+        wide, chosen = self._wide(evidence, over), self._chosen(over, self._relevant(over, evidence))
+        forms = {i: self.problem.forms[i] for i in chosen if i not in wide}
+        parts = [self._part(form, _codes(form, given), chosen[i]) for i, form in forms.items()]
+        entries = num * sum(num_entries(factor.scope) for part in parts for factor in part.factors)
+        if entries > MOST_IN_BRANCHES:
+            raise TooLarge(
+                f"The best states of the parents of {listing(form.source.scope[-1].name for form in wide.values())} "
+                f"need tables of {entries:.3g} entries in all for the other conditionals, in {num} joint states of "
+                f"these children; at most {MOST_IN_BRANCHES:.3g} are filled. Observe some of them."
+            )
 
     def _best_in(self, evidence: Evidence, over: Sequence[int], above: float) -> Best:
         """The best assignment given the children of all forms without factors for maxima, if it is above a value."""
@@ -296,7 +314,7 @@ class PreparedForms:
             return capabilities.answer_rows(self._whole, rows, targets, workers)
         different, which = rows.distinct()
         found = RowAnswers.empty(len(different), targets, self.problem.variables.cards)
-        for places, some in _alike(different):
+        for places, some in different.alike():
             answers = self._answers(some, targets, workers)
             found.log_partition[places] = answers.log_partition
             for v, each in found.probabilities.items():
@@ -333,7 +351,7 @@ class PreparedForms:
         """The answers to rows that observe the same variables, each row with a context of its own in every form."""
         parts, columns = self._stacked(used, rows)
         problem, places, _ = rewritten(self.problem, numbers, parts)
-        told = _with_contexts(rows, [places[parts[i].auxiliaries[0]] for i in used], columns)
+        told = rows.beside([places[parts[i].auxiliaries[0]] for i in used], columns)
         return capabilities.answer_rows(self.method.prepare(problem), told, targets, workers)
 
     def _is_discrete(self, form: Form) -> bool:
@@ -395,7 +413,7 @@ class PreparedForms:
         deferred = {form.factors[0]: i for i, form in enumerate(self.problem.forms) if form.is_deferred}
         parts: list[list[Any]] = [[] for _ in self.problem.shapes]
         log_partition = np.empty(len(rows))
-        for places, some in _alike(rows):
+        for places, some in rows.alike():
             found = self._counted(some, [*deferred.values()], weights[places], workers)
             log_partition[places] = found.log_partition
             for part, one in zip(parts, found.factors, strict=True):
@@ -410,7 +428,7 @@ class PreparedForms:
             raise TooLarge(f"{wide[0].source!r} has too many missing parents in a row to count its joint states.")
         parts, columns = self._stacked(used, rows)
         problem, places, homes = rewritten(self.problem, range(self.problem.num_factors), parts)
-        told = _with_contexts(rows, [places[parts[i].auxiliaries[0]] for i in used], columns)
+        told = rows.beside([places[parts[i].auxiliaries[0]] for i in used], columns)
         found = capabilities.summed_marginals(self.method.prepare(problem), told, weights, workers)
         forms = {self.problem.forms[i].factors[0]: i for i in used}
         rest = iter(found.factors)
@@ -510,7 +528,8 @@ class PreparedForms:
 
         def make() -> Prepared:
             parts = {i: self._part(forms[i], codes[i], one) for i, one in chosen.items()}
-            if not all(self._is_discrete(forms[i]) for i in chosen):  # densities at a point: no conditionals any more
+            is_shared = all(self._is_discrete(forms[i]) and part.is_filled for i, part in parts.items())
+            if not is_shared:  # a density at a point is not a conditional; large tables wait for a plan
                 return self._prepared(kept, parts).prepared
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in parts.items())
             found = self._patterns.get((kept, shape), lambda: self._prepared(kept, parts))
@@ -567,12 +586,6 @@ def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Dec
     return Decomposition((Table((context, *free, child), values.reshape(-1)),), (context,))
 
 
-def _with_contexts(rows: EvidenceRows, positions: Sequence[int], columns: Sequence[Ints]) -> EvidenceRows:
-    """The rows with one more column for each form: its context."""
-    codes = np.column_stack([rows.codes, *columns]).astype(np.int32)
-    return EvidenceRows((*rows.positions, *positions), codes, rows.real_positions, rows.reals)
-
-
 def _joined(parts: Sequence[JointCounts]) -> JointCounts:
     codes, counts = zip(*parts, strict=True)
     return JointCounts(np.concatenate(codes), np.concatenate(counts))
@@ -582,14 +595,3 @@ def _repeated(value: Floats, num_rows: int) -> Floats:
     """The value of a real variable in every row."""
     rows = np.tile(value, (num_rows, 1))
     return rows[:, 0] if rows.shape[1] == 1 else rows
-
-
-def _alike(rows: EvidenceRows) -> Iterator[tuple[Ints, EvidenceRows]]:
-    """The rows that observe the same variables, with the columns of these."""
-    first, which = rows.patterns
-    for row, places in zip(first.tolist(), members(which, len(first)), strict=True):
-        found: Bools = rows.codes[row] >= 0
-        real: Bools = ~np.isnan(rows.reals[row])
-        positions = [v for v, has in zip(rows.positions, found.tolist(), strict=True) if has]
-        reals = [v for v, has in zip(rows.real_positions, real.tolist(), strict=True) if has]
-        yield places, rows.take(places).over(positions, reals)

@@ -8,9 +8,10 @@ The model's own variables keep their positions; auxiliaries of functions that ar
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from sepset.factors.algebra import AnyVariable
-from sepset.factors.decomposition import Decomposition
+from sepset.factors.decomposition import Decomposition, Unfilled
 from sepset.problem import ConditionalGroup, Problem
 from sepset.semiring import MAX
 from sepset.variables.universe import Universe
@@ -44,7 +45,7 @@ def rewritten(
     place = {v: v for v in range(problem.num_visible)} | {v: problem.num_visible + i for i, v in enumerate(old)}
     ids: dict[AnyVariable, int] = {v: problem.num_visible + len(old) + i for i, v in enumerate(new)}
     ids |= {problem.variables[v]: at for v, at in place.items()}
-    factors = [problem.factor(n) for n in kept]
+    factors: list[Any] = [problem.factor(n) for n in kept]
     scopes = [[place[v] for v in problem.scope(n)] for n in kept]
     homes: dict[int, tuple[int, ...]] = {}
     for i, part in parts.items():
@@ -55,7 +56,8 @@ def rewritten(
     functions |= {ids[a]: tuple(ids[v] for v in f) for part in parts.values() for a, f in part.functions.items()}
     groups = tuple(_groups(problem, dict(zip(kept, range(len(kept)), strict=True)), place, parts, homes, ids))
     made = Problem.of_factors(variables, factors, scopes=scopes, conditionals=groups, num_visible=problem.num_visible)
-    return made.with_forms(functions, ()), ids, homes
+    late = {n: factor.filled for n, factor in enumerate(factors) if isinstance(factor, Unfilled)}
+    return made.with_forms(functions, ()).with_deferred(late) if late else made.with_forms(functions, ()), ids, homes
 
 
 def _groups(

@@ -319,7 +319,7 @@ class BayesNet(NamedModel):
         from sepset.models.markovnet import MarkovNet
 
         parts = [cpd.decomposition() or cpd.decomposed(given) for cpd in self.cpds]  # type: ignore[attr-defined]
-        factors = [factor for part in parts for factor in part.factors]
+        factors = [factor for part in parts for factor in part.filled]
         hidden = [a for part in parts for a in part.auxiliaries]
         own = self.variables.parts
         return MarkovNet(*factors, variables=own, auxiliaries=hidden, name=self.name, notes=self.notes)
@@ -341,7 +341,7 @@ class BayesNet(NamedModel):
     def _build(self) -> Problem:
         parts = [cpd.decomposition() for cpd in self.cpds]
         if all(_is_whole(part, cpd) for cpd, part in zip(self.cpds, parts, strict=True)):
-            return self._of_whole_factors([part.factors[0] for part in parts if part is not None])
+            return self._of_whole_factors([part.factors[0] for part in parts if part is not None])  # type: ignore[misc]  # filled
         auxiliaries = [a for part in parts if part is not None and part.auxiliaries for a in part.auxiliaries]
         variables = Universe([*self.variables, *auxiliaries]) if auxiliaries else self.variables
         place = {name: i for i, name in enumerate(self._by_name)}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from sepset.base.checks import whole
+from sepset.base.foreign import often
 from sepset.base.frozen import Frozen, fill, setters
 from sepset.base.text import brief, listing, nearest
 from sepset.errors import ModelError, ScopeError, StateError, TooLarge
@@ -233,6 +234,7 @@ class Discrete(_Named):
         """The same variable `lag` time slices before the current one."""
         return Discrete(self.base, self.domain, index=self.index, lag=lag, part=self.part)
 
+    @often
     def hidden(self, part: str, states: int | Iterable[State] | Domain) -> Discrete:
         """A hidden variable that belongs to this one; no ordinary variable has the same structured name.
 

@@ -93,6 +93,8 @@ class Planner:
     def domains(self) -> Domains | None:
         """The domains of tables; None if zeros are not used, or if small numbers may be stored as zeros."""
         zeros = self.settings.zeros
+        if not self.problem.is_built:  # its plan is to be seen before its factors are filled
+            return None
         if zeros == "dense" or self.problem.num_visible > costs.VARIABLES_ALWAYS_PLANNED or not self.store.is_safe:
             return None
         if zeros == "auto" and len(self.store.values) <= costs.ENTRIES_FOR_SMALLER_DOMAINS:

@@ -46,7 +46,7 @@ def expected_log(engine: Bound, cpd: CPD) -> float:
     Cost: one calibration, with the auxiliaries of the conditional among the variables.
     """
     parts: Decomposition = cpd.decomposed({}, MAX)  # type: ignore[attr-defined]  # discrete
-    pairs = zip(part_marginals(engine, parts), parts.factors, strict=True)
+    pairs = zip(part_marginals(engine, parts), parts.filled, strict=True)
     return math.fsum(_product(weights, factor) for weights, factor in pairs)
 
 
