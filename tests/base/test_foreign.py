@@ -121,6 +121,19 @@ def test_an_error_inside_is_its_own():
         deeper(1)
 
 
+def test_an_interruption_is_an_interruption():
+    """Ctrl-C as a compiled function is entered comes as an error of the interpreter, whose cause it is."""
+
+    @translated
+    def interrupted(cause):
+        raise SystemError from cause
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(KeyboardInterrupt())
+    with pytest.raises(SystemError):
+        interrupted(None)
+
+
 def test_synonyms_are_no_arguments_of_their_own():
     taken = {p for verb in (ss.query, ss.sample, ss.fit, ss.predict) for p in inspect.signature(verb).parameters}
     assert not taken & set(ARGUMENTS)

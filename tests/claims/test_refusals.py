@@ -20,6 +20,7 @@ from sepset.graphs.ordering import Portfolio
 from sepset.inference import costs
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.evidencerows import RowAnswers
+from sepset.inference.wiring import Wiring
 from sepset.kernels.graphs import ordering
 from sepset.learning.missing import identifiability
 from support.bounded import child, ended_by_limit, within
@@ -173,6 +174,13 @@ def test_long_work_is_refused_before_a_table_is_read_or_an_answer_made(work, mon
     monkeypatch.setattr(RowAnswers, "empty", None)
     with pytest.raises(ss.TooLarge):
         work(net, rows)
+
+
+def test_marginal_map_is_refused_before_the_factors_are_wired(monkeypatch):
+    monkeypatch.setattr(Wiring, "of", None)
+    net = tangle(2000)
+    with pytest.raises(ss.TooLarge):
+        ss.map_assignment(net, over=net.variables.names[::7])
 
 
 def test_a_refused_question_is_refused_again_without_a_search(monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import oracle
 from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
 from sepset.models.chaincomponent import ChainComponent
@@ -96,3 +98,39 @@ def test_refusals():
         ChainComponent(a, Table((u, a), [[1, 2], [0, 0]])).all_factors()
     with pytest.raises(AttributeError, match="immutable"):
         loop().parents = ()
+
+
+def test_a_component_is_eliminated_by_the_smallest_tables_first():
+    """Each variable leaves when the table over it and its neighbors is the smallest; the first of equal ones."""
+    rng = np.random.default_rng(0)
+    v = [Discrete(f"v{i}", int(rng.integers(2, 4))) for i in range(8)]
+    pairs = [(i, j) for i in range(8) for j in range(i) if j == i - 1 or rng.random() < 0.3]
+    tables = [Table([v[i], v[j]], rng.random((v[i].num_states, v[j].num_states)) + 0.1) for i, j in pairs]
+    component = ChainComponent(v[1:], *tables)  # v0 is its parent
+    scopes, waiting, expected = [set(t.scope) for t in tables], v[1:], []
+    while waiting:
+        joint = {u: {u}.union(*(s for s in scopes if u in s)) for u in waiting}
+        best = min(waiting, key=lambda u: math.prod(w.num_states for w in joint[u]))
+        scopes = [s for s in scopes if best not in s] + [joint[best] - {best}]
+        expected.append(best)
+        waiting = [u for u in waiting if u is not best]
+    assert [c.frontal[0] for c in component.conditionals] == expected
+
+
+def test_a_component_too_wide_is_refused_before_a_table_is_made(monkeypatch):
+    v = [Discrete(f"v{i}") for i in range(40)]
+    tables = [Table([v[i], v[j]], np.ones((2, 2))) for i in range(40) for j in range(i)]
+    component = ChainComponent(v, *tables)
+    monkeypatch.setattr(Table, "__mul__", None)
+    with pytest.raises(TooLarge):
+        component.normalizer
+
+
+def test_parents_with_two_domains_are_refused():
+    with pytest.raises(ScopeError, match="share one name"):
+        ChainComponent(
+            [a, b],
+            Table([a, b], np.ones((2, 3))),
+            Table([Discrete("u", 2), a], np.ones((2, 2))),
+            Table([Discrete("u", 3), b], np.ones((3, 3))),
+        )

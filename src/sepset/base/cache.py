@@ -115,20 +115,17 @@ class Kept:
 
     def __init__(self) -> None:
         self._slots: dict[Slot[Any], Cache[Any]] = {}
-        self._lock = Lock()
 
     def get(self, slot: Slot[V], make: Callable[[], V], key: Hashable = None) -> V:
         """The value of `key` in a slot, made if it is missing."""
         cache: Cache[V] | None = self._slots.get(slot)
         if cache is None:
-            with self._lock:
-                cache = self._slots.setdefault(slot, Cache(slot.size))
+            cache = self._slots.setdefault(slot, Cache(slot.size))  # threads that come at once share the first
         return cache.get(key, make)
 
     def clear(self) -> None:
         """Remove all values."""
-        with self._lock:
-            self._slots.clear()
+        self._slots.clear()
 
     def __len__(self) -> int:
         return sum(map(len, self._slots.values()))

@@ -418,6 +418,10 @@ def translated(function: Callable[P, R]) -> Callable[P, R]:
             if problem is None:
                 raise
             cause = error if was_called(error) else None
+        except SystemError as error:
+            if not isinstance(error.__cause__, KeyboardInterrupt):
+                raise
+            raise KeyboardInterrupt from error  # Ctrl-C as a compiled function was entered
         raise problem from cause
 
     return called

@@ -72,8 +72,9 @@ def unfrozen(kind: type[T]) -> Any:
     AttributeError: A Point is immutable; build a new one instead of setting 'x'.
     """
     plain = {name: getattr(object, name) for name in ("__init__", "__setattr__", "__delattr__")}
+    settings = {"inner": True} if issubclass(kind, TakesNames) else {}
     make: Any = type(kind)
-    return make(f"Unfrozen{kind.__name__}", (kind,), {"__slots__": (), **plain}, inner=True)
+    return make(f"Unfrozen{kind.__name__}", (kind,), {"__slots__": (), **plain}, **settings)
 
 
 def made(kind: type[T], /, **fields: object) -> T:

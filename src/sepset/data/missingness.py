@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,12 +14,69 @@ from sepset.base.checks import below
 from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.frozen import read_only
+from sepset.data.columns import absent_cells, is_missing
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset
-from sepset.variables.variable import VariableLike
+from sepset.variables.variable import Discrete, VariableLike
 
 SHOWN = 20
 """How many patterns a display lists."""
+
+GLIMPSED = 16
+"""How many rows are looked at before columns are coded."""
+
+
+class Glimpse(NamedTuple):
+    """The first look at columns, before they are coded.
+
+    Attributes:
+        is_discrete: for each column, whether it surely has several states: numbers may be measurements.
+        is_missing: for each column, whether each of its first cells is missing.
+    """
+
+    is_discrete: Bools
+    is_missing: Bools
+
+    @classmethod
+    def of(cls, data: Any, names: Sequence[str]) -> Glimpse:
+        """A look at the first rows of a dataset, a mapping of columns, or a frame of pandas or polars.
+
+        >>> Glimpse.of({"a": ["x", None], "b": [0.5, None]}, ["a", "b", "c"]).is_discrete.tolist()
+        [True, False, False]
+        """
+        if isinstance(data, Dataset):
+            return cls._coded(data, names)
+        found = cls(np.zeros(len(names), bool), np.zeros((len(names), GLIMPSED), bool))
+        is_frame = type(data).__module__.partition(".")[0] in ("pandas", "polars") and hasattr(data, "shape")
+        if is_frame or isinstance(data, Mapping):
+            known = set(data.columns) if is_frame else data
+            for place, name in enumerate(names):
+                if name in known:
+                    found._look(place, data[name])
+        return found
+
+    def _look(self, place: int, column: Any) -> None:
+        """Note what the first cells tell; only plain sequences are looked at."""
+        if str(getattr(column, "dtype", "")) == "str":  # of pandas, whose cells take long to read
+            self.is_discrete[place], gone = True, column.array[:GLIMPSED].isna()
+        else:
+            is_series = hasattr(column, "to_numpy") or isinstance(column, np.ndarray)
+            cells = list(column[:GLIMPSED]) if is_series or isinstance(column, list | tuple) else []
+            kinds = set(map(type, cells))
+            self.is_discrete[place] = str in kinds or bool in kinds
+            gone = [type(cell) is not str and is_missing(cell) for cell in cells] if len(kinds) > 1 else False
+        self.is_missing[place, : np.size(gone)] = gone
+
+    @classmethod
+    def _coded(cls, rows: Dataset, names: Iterable[str]) -> Glimpse:
+        """The columns of a dataset; one more stands for those that it does not have."""
+        place = {name: i for i, name in enumerate(rows.variables.names)}
+        chosen = [place.get(name, -1) for name in names]
+        several = [isinstance(v, Discrete) and v.num_states > 1 for v in rows.variables]
+        missing = np.zeros((len(place) + 1, GLIMPSED), bool)
+        num = min(GLIMPSED, rows.num_rows)
+        missing[:-1, :num] = absent_cells([column[:num] for column in rows.columns], num)
+        return cls(np.array([*several, False])[chosen], missing[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

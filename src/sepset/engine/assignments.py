@@ -190,8 +190,10 @@ def searched(
         progress=options.progress,
         checkpoint=options.checkpoint,
     )
+    if options.start is not None:
+        task = task.again(start=_start(options.start, engine, task))
     try:
-        found = assigned(method, task.again(start=_start(options.start, engine, task)))
+        found = assigned(method, task)
     except ImpossibleEvidence as error:
         raise _named(engine, evidence, error) from None
     known = {v: evidence.codes[v] for v in listed if v in evidence.codes}
@@ -237,10 +239,8 @@ def _named(engine: Engine, evidence: Evidence, error: ImpossibleEvidence) -> Imp
         return error
 
 
-def _start(start: object, engine: Engine, task: AssignmentTask) -> Ints | None:
+def _start(start: object, engine: Engine, task: AssignmentTask) -> Ints:
     """The codes to begin with: of a mapping from names to states, of an earlier result, or of arrays of codes."""
-    if start is None:
-        return None
     source = start.assignment if isinstance(start, MapResult) else start
     if not isinstance(source, Mapping):
         raise ArgumentError(f"start= takes an assignment, by name, or an earlier result; found {brief(start)}.")

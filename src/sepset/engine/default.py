@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.method import Method
 
-DEFAULT_METHOD: Method = CliqueTree()
+DEFAULT_METHOD = CliqueTree()
 """Compiled clique trees: they answer every kind of question, about every kind of model."""

@@ -24,6 +24,7 @@ from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
+from sepset.graphs.csr import CSR
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
@@ -42,6 +43,8 @@ __all__ = [
     "Portfolio",
     "WeightedMinFill",
     "elimination_order",
+    "near_hub",
+    "refuse_hopeless",
 ]
 
 
@@ -524,6 +527,18 @@ def _without(task: OrderingTask, gone: Ints) -> tuple[OrderingTask, Ints]:
     return rest, kept
 
 
+def refuse_hopeless(task: OrderingTask) -> None:
+    """Raise if orders are far beyond the limit: of the graph, or of parts of a large one.
+
+    >>> cards = np.full(3, 2.0)
+    >>> refuse_hopeless(OrderingTask("abc", np.zeros(4, np.int64), np.zeros(0, np.int32), cards, np.zeros(3, np.int64)))
+    """
+    if len(task) < costs.TIMES_OF_PART * costs.PARTS_OF_LARGE_GRAPH[0]:
+        DEFAULT_ORDER.arrange(task)
+    else:
+        _refuse_parts(task)
+
+
 def _refuse_parts(task: OrderingTask) -> None:
     """Raise if a part of a large graph is already too large: an order of the whole is no smaller on the part.
 
@@ -539,15 +554,28 @@ def _refuse_parts(task: OrderingTask) -> None:
 
 def _ball(task: OrderingTask, size: int) -> OrderingTask:
     """The task on so many nodes nearest to one of largest degree."""
+    outside = np.ones(len(task), bool)
+    outside[near_hub((task.indptr, task.indices), size)] = False
+    return _without(task, np.flatnonzero(outside))[0]
+
+
+def near_hub(rows: CSR, size: int, *, is_symmetric: bool = True) -> Ints:
+    """So many nodes nearest to one with the most entries in its row.
+
+    Args:
+        is_symmetric: whether each neighbor has its own entry; edges are followed in both directions anyway.
+
+    >>> near_hub((np.array([0, 2, 2, 2, 2]), np.array([1, 3], np.int32)), 2, is_symmetric=False).tolist()
+    [0, 1]
+    """
     from scipy import sparse
     from scipy.sparse.csgraph import breadth_first_order
 
-    n = len(task)
-    graph = sparse.csr_array((np.ones(len(task.indices), np.int8), task.indices, task.indptr), shape=(n, n))
-    near = breadth_first_order(graph, int(np.diff(task.indptr).argmax()), return_predecessors=False)
-    outside = np.ones(n, bool)
-    outside[near[:size]] = False
-    return _without(task, np.flatnonzero(outside))[0]
+    indptr, indices = rows
+    n = len(indptr) - 1
+    graph = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
+    hub = int(np.diff(indptr).argmax())
+    return np.asarray(breadth_first_order(graph, hub, is_symmetric, False)[:size], np.int64)
 
 
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:

@@ -27,6 +27,7 @@ from sepset.inference.result import Guarantee, Guarantees, IterativeResult
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.defaults import Template
+from sepset.variables.variable import Discrete, Vector
 
 if TYPE_CHECKING:
     from sepset.learning.coverage import CoverageResult
@@ -138,6 +139,18 @@ class LearningMethod(Protocol):
         """The fitted network."""
 
 
+@runtime_checkable
+class ChecksGraphs(Protocol):
+    """A learning method that may refuse a graph before columns are coded."""
+
+    def check_graph(self, dag: DAG, data: object, known: Iterable[str]) -> None:
+        """Raise if the graph and a look at the data tell that the work is hopeless.
+
+        Args:
+            known: the names of variables that are given.
+        """
+
+
 class Fits(Protocol[F]):
     """A learning method whose results are of one class."""
 
@@ -169,7 +182,10 @@ def fit(
     if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
     data = _read_once(data, structure, weights) if isinstance(data, str | os.PathLike) else replayable(data)
-    template = Template.of(structure, data, _known(structure, data, variables, weights))
+    given = None if variables is None else tuple(variables)
+    if isinstance(structure, DAG) and isinstance(method, ChecksGraphs):
+        method.check_graph(structure, data, [v.name for v in given or () if isinstance(v, Discrete | Vector)])
+    template = Template.of(structure, data, _known(structure, data, given, weights))
     task = Task(
         template.network,
         data,

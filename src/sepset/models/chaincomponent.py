@@ -10,6 +10,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.cpds.cpd import CPD
 from sepset.errors import DataError, ModelError, ScopeError
-from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, num_entries, union
+from sepset.factors.algebra import Columns, Conditional, Factor, check_scope, check_size, num_entries, union_of
 from sepset.factors.labels import name_of
 from sepset.factors.sparse import SparseTable
 from sepset.factors.table import Table
@@ -59,7 +60,7 @@ class ChainComponent(Frozen):
         for factor in factors:
             if not isinstance(factor, Table | SparseTable):
                 raise ModelError(f"A chain component is made of tables; found {factor!r} of {type(factor).__name__}.")
-        scope: tuple[Any, ...] = functools.reduce(union, (f.scope for f in factors), union(own, first))
+        scope: tuple[Any, ...] = union_of([own, first, *(f.scope for f in factors)])
         parents = scope[len(own) :]
         fill(self, variables=own, parents=parents, factors=factors, is_normalized=False)
         self._check()
@@ -76,15 +77,20 @@ class ChainComponent(Frozen):
         if not self.variables:
             raise ModelError("A chain component needs at least one variable.")
         for factor in self.factors:
-            if factor.scope and not set(factor.scope) & set(self.variables):
+            if factor.scope and self.members.isdisjoint(factor.scope):
                 raise ScopeError(
                     f"{factor!r} has no variable of the component {self!r}; it would cancel out. "
                     "Put it in the component of its own variables."
                 )
-        groups = connected_components(self.graph)
+        groups = connected_components(self.graph) if len(self.variables) > 1 else ()
         if len(groups) > 1:
             shown = " and ".join(f"({', '.join(g)})" for g in groups[:2])
             raise ModelError(f"{self!r} is not connected by its factors: {shown}. Make each part a component.")
+
+    @lazy
+    def members(self) -> frozenset[Discrete]:
+        """The variables of the component, to look them up."""
+        return frozenset(self.variables)
 
     @lazy
     def graph(self) -> UndirectedGraph:
@@ -94,20 +100,50 @@ class ChainComponent(Frozen):
         edges = [pair for scope in scopes for pair in itertools.combinations(scope, 2)]
         return UndirectedGraph(self.variables, edges)
 
+    @property
+    def _order(self) -> list[Discrete]:
+        """The variables, always next the one whose elimination makes the smallest table; raises if that is too large.
+
+        Cost: scopes alone; no table is made.
+        """
+        near: dict[Any, set[Any]] = {v: {v} for v in self.variables}
+        for factor in self.factors:
+            for v in self.members.intersection(factor.scope):
+                near[v].update(factor.scope)
+        place = {v: i for i, v in enumerate(self.variables)}
+        size = {v: num_entries(scope) for v, scope in near.items()}
+        heap = [(size[v], i) for v, i in place.items()]
+        heapify(heap)
+        order = []
+        while heap:
+            entries, i = heappop(heap)
+            best = self.variables[i]
+            if best not in near or entries != size[best]:
+                continue  # changed in the meantime
+            scope = near.pop(best)
+            check_size(tuple(scope))
+            order.append(best)
+            for v in scope & near.keys():
+                near[v] = (near[v] | scope) - {best}
+                size[v] = num_entries(near[v])
+                heappush(heap, (size[v], place[v]))
+        return order
+
     @lazy
     def _eliminated(self) -> tuple[tuple[Conditional, ...], Table]:
         """The conditionals from eliminating the component, in elimination order, and $Z(\\mathbf u)$."""
-        factors: list[Any] = list(self.factors)
-        waiting, conditionals = list(self.variables), []
-        while waiting:
-            best = min(waiting, key=lambda v: num_entries(_joint_scope(factors, v)))
-            touching = [f for f in factors if best in f.scope]
-            product = functools.reduce(operator.mul, touching, Table.ones(best))
-            conditional, rest = product.eliminate([best])
-            factors = [f for f in factors if best not in f.scope] + [rest]
+        order = self._order
+        factors: dict[int, Any] = dict(enumerate(self.factors))
+        touching: dict[Any, list[int]] = {v: [] for v in self.variables}
+        for number, factor in factors.items():
+            _note(touching, number, factor)
+        conditionals = []
+        for number, best in enumerate(order, len(factors)):
+            own = [factors.pop(i) for i in touching.pop(best) if i in factors]
+            conditional, factors[number] = functools.reduce(operator.mul, own, Table.ones(best)).eliminate([best])
+            _note(touching, number, factors[number])
             conditionals.append(conditional)
-            waiting.remove(best)
-        total: Any = functools.reduce(operator.mul, factors, Table.ones(()))
+        total: Any = functools.reduce(operator.mul, factors.values(), Table.ones(()))
         return tuple(conditionals), total if isinstance(total, Table) else total.to_table()
 
     @property
@@ -159,8 +195,11 @@ class ChainComponent(Frozen):
         return f"ChainComponent({names} | {given})" if given else f"ChainComponent({names})"
 
 
-def _joint_scope(factors: Iterable[Any], variable: Discrete) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(v for f in factors if variable in f.scope for v in f.scope))
+def _note(touching: dict[Any, list[int]], number: int, factor: Any) -> None:
+    """Add the number of a factor to those of its variables that are still to be eliminated."""
+    for v in factor.scope:
+        if v in touching:
+            touching[v].append(number)
 
 
 def owners(components: Iterable[ChainComponent]) -> dict[str, ChainComponent]:
@@ -183,5 +222,5 @@ def check_parents(component: ChainComponent, owner: dict[str, ChainComponent]) -
                 f"{component!r} has the parent {parent.name!r}, which is in no component; "
                 f"the variables are {listing(owner)}."
             )
-        if parent not in source.variables:
+        if parent not in source.members:
             raise ModelError(f"{component!r} has the parent {parent!r}; {source!r} has it with other states.")

@@ -162,9 +162,9 @@ def _graph(parts: tuple[ChainComponent, ...], variables: Universe) -> MixedGraph
     directed: dict[tuple[str, str], None] = {}
     for part in parts:
         for factor in part.factors:
-            own = [v.name for v in factor.scope if v in part.variables]
-            directed.update(((v.name, k), None) for v in factor.scope if v not in part.variables for k in own)
-    undirected = [edge for part in parts for edge in part.graph.edges]
+            own = [v.name for v in factor.scope if v in part.members]
+            directed.update(((v.name, k), None) for v in factor.scope if v not in part.members for k in own)
+    undirected = [edge for part in parts if len(part.variables) > 1 for edge in part.graph.edges]
     return MixedGraph(variables.names, directed=directed, undirected=undirected)
 
 

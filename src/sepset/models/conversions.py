@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -42,13 +43,21 @@ def to_chain_graph(model: BayesNet | MarkovNet | ChainGraph) -> ChainGraph:
     for factor in model.factors:
         if not factor.scope and factor.log_total == -np.inf:
             raise ModelError(f"{model!r} has a factor that is zero everywhere: there is no distribution to convert.")
-    parts = connected_components(model.graph)
-    return ChainGraph(*(_part(model, set(names)) for names in parts), name=model.name, notes=model.notes)
+    return ChainGraph(*_parts(model), name=model.name, notes=model.notes)
 
 
-def _part(model: MarkovNet, names: set[str]) -> ChainComponent:
-    own = [v for v in model.variables if v.name in names]
-    return ChainComponent(own, *(f for f in model.factors if f.scope and f.scope[0].name in names))  # type: ignore[arg-type]
+def _parts(model: MarkovNet) -> Iterator[ChainComponent]:
+    """A component for each connected part of the graph, with its factors."""
+    groups = connected_components(model.graph)
+    own = {name: group for group, names in enumerate(groups) for name in names}
+    variables: list[list[Any]] = [[] for _ in groups]
+    factors: list[list[Factor]] = [[] for _ in groups]
+    for variable in model.variables:
+        variables[own[variable.name]].append(variable)
+    for factor in model.factors:
+        if factor.scope:
+            factors[own[factor.scope[0].name]].append(factor)
+    return itertools.starmap(ChainComponent, ((v, *f) for v, f in zip(variables, factors, strict=True)))
 
 
 @translated

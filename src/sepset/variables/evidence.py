@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.frozen import fill
+from sepset.base.frozen import fill, unfrozen
 from sepset.base.text import brief
 from sepset.errors import ScopeError, StateError
 from sepset.variables.universe import Universe
@@ -146,6 +146,8 @@ class Evidence:
         return bool(self.codes or self.weights or self.soft or self.reals)
 
 
+_UNFROZEN = unfrozen(Evidence)
+
 KINDS = ("codes", "weights", "soft", "reals")
 """The parts of evidence."""
 
@@ -186,8 +188,11 @@ def resolve(given: Given, variables: Universe) -> Evidence:
             codes[position] = usual[1]
         elif not is_missing(finding):
             _add(variables[position], position, finding, codes, *numbers)
-    weights, soft, reals = numbers
-    return Evidence(codes, weights, soft=soft, reals=reals)
+    evidence: Evidence = _UNFROZEN()
+    evidence.codes, evidence.fitted = codes, {}  # type: ignore[misc]  # it is not frozen yet
+    evidence.weights, evidence.soft, evidence.reals = numbers  # type: ignore[misc]  # nor here
+    evidence.__class__ = Evidence
+    return evidence
 
 
 def one_row(given: Given) -> Given:

@@ -84,10 +84,10 @@ class Planner:
         """The values of all factors, laid out on first use: a plan that is too large never needs them."""
         return FactorStore.of(self.problem)
 
-    @lazy
+    @property
     def has_usual_order(self) -> bool:
         """Whether elimination orders are chosen as usual."""
-        return self.settings.order == DEFAULT_ORDER
+        return self.settings.order is DEFAULT_ORDER or self.settings.order == DEFAULT_ORDER
 
     @lazy
     def domains(self) -> Domains | None:

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,15 +230,14 @@ def _block(block: FactorBlock, problem: Problem) -> Part | None:
 def _tables(factors: Sequence[Factor]) -> Part:
     is_dense = TABLE.issuperset(map(type, factors))
     tables: Sequence[Any] = factors if is_dense else [_dense(factor) for factor in factors]
-    exponents = np.fromiter(map(EXPONENT, tables), np.int64, len(tables))
-    if "log" not in set(map(SPACE, tables)):
-        return Part(np.concatenate(list(map(FLAT, tables))) if tables else np.zeros(0), exponents, True)
+    exponents = np.array([table.exponent for table in tables], np.int64)
+    if "log" not in {table.space for table in tables}:
+        return Part(np.concatenate([table.flat for table in tables]) if tables else np.zeros(0), exponents, True)
     flat = [table.flat if table.space == "linear" else table.values.reshape(-1) for table in tables]
     return Part(np.concatenate(flat), exponents, False)
 
 
 SINGLE, TABLE = frozenset({Single}), frozenset({Table})
-FLAT, SPACE, EXPONENT = attrgetter("flat"), attrgetter("space"), attrgetter("exponent")
 
 
 def _is_linear(factor: Factor) -> bool:

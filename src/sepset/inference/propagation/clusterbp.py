@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from sepset.base.checks import whole
 from sepset.base.threads import require_time
 from sepset.errors import ArgumentError
 from sepset.graphs.clusters import ClusterGraph
+from sepset.graphs.csr import pairs_within_rows
 from sepset.graphs.graph import UndirectedGraph
 from sepset.graphs.ordering import MinFill, elimination_order
 from sepset.graphs.regions import join_graph
@@ -119,10 +122,12 @@ class ClusterBP:
     def _built(self, wiring: Wiring) -> ClusterGraph:
         """The join graph of the model's factors along an order of little fill-in."""
         names = [wiring.name(i) for i in range(wiring.num_variables)]
-        scopes = [[names[i] for i in wiring.scope(f).tolist()] for f in range(wiring.num_factors)]
-        pairs = {(min(a, b), max(a, b)) for scope in scopes for at, a in enumerate(scope) for b in scope[at + 1 :]}
-        graph = UndirectedGraph(names, sorted(pairs))
+        places = [wiring.scope(f) for f in range(wiring.num_factors)]
+        starts = np.cumsum([0, *map(len, places)])
+        pairs = pairs_within_rows((starts, np.concatenate([np.zeros(0, np.int32), *places]).astype(np.int32)))
+        graph = UndirectedGraph.from_arrays(names, sources=pairs[:, 0], targets=pairs[:, 1])
         cards = dict(zip(names, wiring.plugs.cards.tolist(), strict=True))
         require_time()
         order = elimination_order(graph, cards, method=MinFill()).order
+        scopes = [[names[i] for i in scope.tolist()] for scope in places]
         return join_graph(scopes, order, bound=max(self.bound, 1, *map(len, scopes)))

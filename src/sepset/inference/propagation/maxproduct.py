@@ -134,7 +134,9 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
         return Found(task.first_codes()[None], (-math.inf,), bound=-math.inf, status=ended.status, trace=ended.trace)
     decoding = decoded(beliefs)
     others = _others(task, beliefs, decoding, ended.state)
-    codes, value = best_of([improved(task.wiring, c) for c in (decoding.codes, *others)], task.wiring)
+    is_cut = ended.status is Status.INTERRUPTED  # whoever interrupts does not wait for improvements
+    tried = [c if is_cut else improved(task.wiring, c) for c in (decoding.codes, *others)]
+    codes, value = best_of(tried, task.wiring)
     bound, certificate = _bound(beliefs, has_trees=has_trees)
     if not is_proved(value, bound) and certificate is None and decoding.is_optimal and (codes == decoding.codes).all():
         certificate = _strong(beliefs, codes)
@@ -144,7 +146,7 @@ def assigned(method: object, task: AssignmentTask, passing: Passing, until: Unti
         codes[None],
         (value,),
         bound=bound,
-        guarantee=Guarantee.LOCAL_OPTIMUM,
+        guarantee=Guarantee.HEURISTIC if is_cut else Guarantee.LOCAL_OPTIMUM,
         certificate=certificate,
         persistent=None,
         status=ended.status,

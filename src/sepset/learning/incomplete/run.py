@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from sepset.base.lazy import lazy
 from sepset.base.text import listing, settings
 from sepset.cpds.parameters import Parameterization, PriorTerm, check_parameterization
 from sepset.errors import ImpossibleEvidence, NotClosed
+from sepset.graphs.graph import DAG
 from sepset.inference.checkpoint import tagged
 from sepset.inference.iterate import Info, Interrupted, Until, as_until, run
 from sepset.inference.method import Method
@@ -23,6 +24,7 @@ from sepset.learning.coverage import CoverageResult
 from sepset.learning.fit import FitResult
 from sepset.learning.incomplete.checkpoint import IterateCodec, about
 from sepset.learning.incomplete.expectation import Expectation
+from sepset.learning.incomplete.foresight import refuse_rows
 from sepset.learning.incomplete.starts import Start, start_model, symmetric
 from sepset.learning.optimize.objective import FAILURES, Objective
 from sepset.learning.task import Task
@@ -122,6 +124,11 @@ class IterativeEstimator:
     inference: Method | None
     holdout: object = None
     threads: int | None = None
+
+    def check_graph(self, dag: DAG, data: object, known: Iterable[str]) -> None:
+        """Raise before columns are coded if the sums over a row's missing cells are hopeless whatever its states."""
+        if self.inference is None:
+            refuse_rows(dag, data, known)
 
     def fit(self, task: Task) -> FitResult:
         """The network at the stationary point that the iteration reaches."""

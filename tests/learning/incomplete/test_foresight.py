@@ -1,0 +1,107 @@
+"""What is refused before columns are coded would be refused afterwards, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sepset as ss
+from sepset.learning.fit import fit
+from sepset.learning.incomplete import foresight
+from sepset.learning.incomplete.foresight import refuse_rows
+
+SIZE = 2000
+NAMES = [f"v{i}" for i in range(SIZE)]
+
+
+def tangle() -> ss.DAG:
+    """Up to three random parents for each node, far too wide for exact sums."""
+    rng = np.random.default_rng(0)
+    parents = (set(rng.integers(0, i, min(3, i)).tolist()) for i in range(1, SIZE))
+    return ss.DAG(NAMES, [(NAMES[p], NAMES[i]) for i, chosen in enumerate(parents, 1) for p in chosen])
+
+
+TREE = ss.DAG(NAMES, [(NAMES[(i - 1) // 2], NAMES[i]) for i in range(1, SIZE)])
+
+
+def holes(missing: float = 0.9, states=("a", "b")) -> dict[str, list]:
+    """The second cell is missing in this part of the columns."""
+    gone = np.random.default_rng(1).random(SIZE) < missing
+    return {name: [states[0], None if gone[i] else states[1], states[1]] for i, name in enumerate(NAMES)}
+
+
+FORMS = {
+    "mapping": lambda rows: rows,
+    "arrays": lambda rows: {name: np.array(column, object) for name, column in rows.items()},
+    "pandas": pd.DataFrame,
+    "pandas objects": lambda rows: pd.DataFrame(rows, dtype=object),
+    "polars": pl.DataFrame,
+    "dataset": ss.Dataset,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("method", [ss.EM(), ss.HardEM(), ss.GradientAscent()], ids=lambda m: type(m).__name__)
+def test_a_wide_graph_is_refused_before_a_column_is_coded(form, method, monkeypatch):
+    data = FORMS[form](holes())
+    monkeypatch.setattr("sepset.learning.fit.Template.of", lambda *_: pytest.fail("columns were coded"))
+    with pytest.raises(ss.TooLarge, match="tables of more than"):
+        ss.fit(tangle(), data, method)
+
+
+def test_it_would_be_refused_afterwards(monkeypatch):
+    monkeypatch.setattr(foresight, "WIDE", SIZE + 1)
+    with pytest.raises(ss.TooLarge):
+        ss.fit(tangle(), holes(), ss.EM())
+
+
+def test_truth_values_are_states():
+    with pytest.raises(ss.TooLarge):
+        refuse_rows(tangle(), holes(states=(False, True)))
+
+
+GOES_ON = {
+    "a tree": (TREE, holes(1.0)),
+    "no missing cell": (tangle(), {name: ["a", "b"] for name in NAMES}),
+    "few missing cells": (tangle(), holes(0.02)),
+    "numbers": (tangle(), holes(states=(0.5, 1.5))),
+    "no rows": (tangle(), {name: [] for name in NAMES}),
+    "no columns": (tangle(), {}),
+    "a file": (tangle(), "rows.csv"),
+    "numbers of states": (tangle(), holes(states=(0, 1))),
+    "iterators": (tangle(), {name: iter("ab") for name in NAMES}),
+}
+
+
+@pytest.mark.parametrize("case", GOES_ON)
+def test_what_is_not_known_to_be_hopeless_goes_on(case):
+    refuse_rows(*GOES_ON[case])
+
+
+def test_variables_that_are_given_count_for_nothing():
+    refuse_rows(tangle(), holes(), known=NAMES)
+
+
+def test_another_method_of_inference_is_asked_itself(monkeypatch):
+    monkeypatch.setattr("sepset.learning.fit.Template.of", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fit(tangle(), holes(), ss.EM(inference=ss.LoopyBP()))
+
+
+def test_families_too_large_for_pairs_are_left_to_the_sizes_of_tables():
+    refuse_rows(ss.DAG(NAMES, [(name, "v0") for name in NAMES[1:]]), holes(1.0))
+
+
+def test_families_of_observed_children_count():
+    """Nothing but the pairs of parents of observed nodes makes this graph wide."""
+    rng, half = np.random.default_rng(0), SIZE // 2
+    pairs = rng.integers(0, half, (half, 4))
+    dag = ss.DAG(NAMES, [(NAMES[p], NAMES[half + i]) for i, parents in enumerate(pairs) for p in set(parents.tolist())])
+    rows = {name: ["a", None if i < half else "b", "b"] for i, name in enumerate(NAMES)}
+    with pytest.raises(ss.TooLarge):
+        refuse_rows(dag, rows)
+    for name in NAMES[half:]:
+        rows[name] = [0.5, 1.5, 2.5]  # of measurements, little is known
+    refuse_rows(dag, rows)
