@@ -212,9 +212,9 @@ class Domains:
 
     @lazy
     def has_zeros(self) -> bool:
-        """Whether the number of entries is worth a scan, and some are zero."""
+        """Whether the number of entries is worth a look at each, and some are zero."""
         num, most = len(self._store.values), costs.MOST_ENTRIES_PER_VARIABLE_FOR_SMALLER_DOMAINS * len(self._cards)
-        return costs.ENTRIES_FOR_SMALLER_DOMAINS < num <= most and not self._store.values.all()
+        return costs.ENTRIES_FOR_SMALLER_DOMAINS < num <= most and self._store.has_zeros
 
     def store_over(self, states: States | None) -> FactorStore:
         """The store over the given states."""

@@ -109,7 +109,7 @@ class Planner:
     def zeros(self) -> Domains | None:
         """The domains of tables of any size; None if there are no zeros, or small numbers may be stored as zeros."""
         is_looked_at = self.problem.num_visible <= costs.VARIABLES_ALWAYS_PLANNED and self.store.is_safe
-        return self._domains if is_looked_at and not self.store.values.all() else None
+        return self._domains if is_looked_at and self.store.has_zeros else None
 
     def pattern(self, evidence: Evidence) -> Pattern:
         """The part of the evidence that a plan depends on."""

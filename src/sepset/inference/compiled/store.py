@@ -67,12 +67,14 @@ class FactorStore:
         layout: the place of each entry.
         exponents: the power of two by which each factor's entries are multiplied.
         is_safe: whether every factor's range leaves room for linear products.
+        has_zeros: whether some entries are zero, in a part of a store perhaps those that were left out.
     """
 
     values: Floats = field(repr=False)
     layout: Layout = field(repr=False)
     exponents: Ints
     is_safe: bool
+    has_zeros: bool
 
     @property
     def rows(self) -> tuple[Ints, Ints, Ints]:
@@ -94,12 +96,13 @@ class FactorStore:
     def settled(cls, problem: Problem, values: Floats, exponents: Ints, known: Layout | None = None) -> FactorStore:
         """The store of these entries times two to these powers, each factor rescaled to a largest entry near one; in a
         layout that is known, or a new one."""
-        numbers, shifts, is_safe = stores.settle(values, *problem.scopes, problem.variables.cards, NEAR_BITS, SAFE_BITS)
+        scopes, cards = problem.scopes, problem.variables.cards
+        numbers, shifts, is_safe, has_zeros = stores.settle(values, *scopes, cards, NEAR_BITS, SAFE_BITS)
         layout = Layout(numbers) if known is None else known
         if len(shifts):
             values = np.ldexp(values, -np.repeat(shifts, np.diff(layout.offsets)))
             exponents = exponents + shifts
-        return cls(values, layout, exponents, is_safe)
+        return cls(values, layout, exponents, is_safe, has_zeros)
 
     def with_values(self, problem: Problem, arrays: Mapping[int, Floats]) -> tuple[Problem, FactorStore]:
         """The problem and its store with new values for some factors, as `checked_values` returns them."""

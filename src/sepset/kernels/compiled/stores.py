@@ -14,9 +14,12 @@ NUM_FACTORS, NUM_PLACES, NUM_VARIABLES, LAYOUT = range(4)
 
 
 @kernel(work=sizes)
-def settle(values: Floats, start: Ints, members: Ints, cards: Ints, near: int, safe: int) -> tuple[Ints, Ints, bool]:
+def settle(
+    values: Floats, start: Ints, members: Ints, cards: Ints, near: int, safe: int
+) -> tuple[Ints, Ints, bool, bool]:
     """The layout of all factors; for each the power of two to divide by so that its largest entry is near one, zero if
-    it is near enough, or nothing if all are; and whether every factor's range is below `safe` powers of two.
+    it is near enough, or nothing if all are; whether every factor's range is below `safe` powers of two; and whether
+    an entry is zero.
 
     Args:
         values: the entries of all factors, each in C order.
@@ -31,7 +34,7 @@ def settle(values: Floats, start: Ints, members: Ints, cards: Ints, near: int, s
     for v in range(len(cards)):
         layout[places + num + 1 + v] = cards[v]
     bits = values.view(np.int64)
-    is_safe, is_near, first = True, True, 0
+    is_safe, is_near, first, num_positive = True, True, 0, 0
     for i in range(num):
         size = 1
         for k in range(start[i + 1] - 1, start[i] - 1, -1):
@@ -39,9 +42,10 @@ def settle(values: Floats, start: Ints, members: Ints, cards: Ints, near: int, s
             size *= cards[members[k]]
         layout[LAYOUT + i], layout[places + i] = start[i], first
         high, low = np.int64(0), np.int64(2**63 - 1)
-        for k in range(first, first + size):
+        for k in range(np.uint64(first), np.uint64(first + size)):  # unsigned numbers are not looked at for a sign
             high = max(high, bits[k])
             low = min(low, bits[k] if bits[k] > 0 else np.int64(2**63 - 1))
+            num_positive += 1 if bits[k] > 0 else 0
         if high > 0:
             top, bottom = (high >> 52) - 1022, (low >> 52) - 1022
             if top - bottom > safe:
@@ -51,4 +55,4 @@ def settle(values: Floats, start: Ints, members: Ints, cards: Ints, near: int, s
                 is_near = False
         first += size
     layout[LAYOUT + num], layout[places + num] = num_places, first
-    return layout, shifts[:0] if is_near else shifts, is_safe
+    return layout, shifts[:0] if is_near else shifts, is_safe, num_positive < first
