@@ -403,6 +403,6 @@ def test_searches_take_no_auxiliaries_that_are_to_be_summed_out(monkeypatch, met
 
 def test_the_maximum_of_a_kernel_density_is_refused_with_what_to_do():
     with pytest.raises(
-        ss.errors.NotClosed, match="Query its distribution; or leave out `over=` .* if none has kernels"
+        ss.errors.NotClosed, match=r"Query its distribution; or leave out `over=` .* if none has kernels"
     ):
         ss.map_assignment(MIDDLE)
