@@ -67,6 +67,12 @@ def test_bad_functions_are_refused():
         DeterministicCPD(B, lambda *_: 10, given=tuple(Discrete(f"p{i}") for i in range(40)))
 
 
+def test_functions_of_many_parents_are_refused_before_they_are_called():
+    parents = [Discrete(f"u{i}") for i in range(24)]
+    with pytest.raises(TooLarge, match="16,777,216 joint states of the parents; the limit is 10,000,000"):
+        DeterministicCPD(Discrete("x"), lambda *_: pytest.fail("called"), given=parents)
+
+
 def test_statistics_count_agreement_and_breaches():
     cpd = DeterministicCPD(B, {0: 10, 1: 20, 2: 20}, given=A)
     rows = {A: np.array([0, 1, 2, 2]), B: np.array([0, 1, 0, 1])}

@@ -27,7 +27,7 @@ from sepset.inference.completion import (
 )
 from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.exact.bruteforce import BruteForce
-from sepset.inference.method import CompletesRows
+from sepset.inference.method import CompletesRows, prepare
 from support.filled_rows import Cells, filled
 from support.random_incomplete import completions, incomplete
 from support.random_models import structured_net, table_net
@@ -370,6 +370,51 @@ def test_auxiliaries_are_summed_out_not_maximized():
     _, logs = complete_rows(CliqueTree().prepare(net.problem()), EvidenceRows.of(rows, net.variables), ONE)
     for log, row in zip(logs, rows.rows(), strict=True):
         assert_allclose(np.exp(log), max(p for _, p in completions(net, row)), rtol=1e-10)
+
+
+def causes_of(number, *, leak):
+    causes = [ss.Discrete(f"u{i}") for i in range(number)]
+    cause = ss.NoisyOr(ss.Discrete("x"), {u: 0.9 - 0.8 * i / number for i, u in enumerate(causes)}, leak=leak)
+    return ss.BayesNet(cause, *(ss.TableCPD(u, [0.6, 0.4]) for u in causes))
+
+
+@pytest.mark.parametrize("missing", [1, 3, 8])
+def test_rows_under_a_noisy_or_are_scored_or_maximized(missing):
+    """By listing their completions up to 64 of them, else by maxima; both are those of enumeration."""
+    net = causes_of(8, leak=0.05)
+    rng = np.random.default_rng(missing)
+    frame = net.sample(12, seed=missing).to_frame("pandas").astype(object)
+    for row in range(0, 12, 2):
+        frame.iloc[row, rng.permutation(9)[:missing]] = None
+    dataset = ss.Dataset(frame, net.variables)
+    rows = EvidenceRows.of(dataset, net.variables)
+    for method in (CliqueTree(), BruteForce()):
+        made, logs = complete_rows(prepare(method, net.problem()), rows, ONE)
+        for i, row in enumerate(dataset.rows()):
+            best = max(p for _, p in completions(net, row))
+            assert_allclose(np.exp(logs[i]), best, rtol=1e-10)
+            whole = {net.variables[v].name: int(made.codes[i, c]) for c, v in enumerate(made.positions)}
+            assert all(whole[name] == state for name, state in row.items() if state is not None)
+            assert_allclose(np.exp(net.log_probability({name: [code] for name, code in whole.items()})[0]), best)
+
+
+def test_wide_rows_with_few_missing_cells_need_no_maximum(monkeypatch):
+    net = causes_of(40, leak=0.0)
+    prepared = prepare(CliqueTree(), net.problem())
+    monkeypatch.setattr(type(prepared), "best", lambda *args: pytest.fail("a maximum was asked for"))
+    codes = np.zeros((3, 41), np.int32)
+    places = {v.name: i for i, v in enumerate(net.variables)}
+    codes[:, places["x"]] = [1, 1, 0]
+    codes[0, places["u0"]] = codes[0, places["u7"]] = -1  # one of them is on: the stronger one
+    codes[2, places["u0"]] = 1
+    codes[2, places["x"]] = -1
+    made, logs = complete_rows(prepared, EvidenceRows(tuple(range(41)), codes), ONE)
+    assert made.codes[0, [places["u0"], places["u7"]]].tolist() == [1, 0]
+    assert_allclose(logs[0], 39 * np.log(0.6) + np.log(0.4 * 0.9))
+    assert logs[1] == -np.inf  # on without a cause
+    assert (made.codes[1] == codes[1]).all()
+    assert made.codes[2, places["x"]] == 1
+    assert_allclose(logs[2], 39 * np.log(0.6) + np.log(0.4 * 0.9))
 
 
 @pytest.mark.parametrize("kind", ["mode", "mean", "map", "draw"])

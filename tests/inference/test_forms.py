@@ -399,3 +399,10 @@ def test_searches_take_no_auxiliaries_that_are_to_be_summed_out(monkeypatch, met
     with pytest.raises(ss.TooLarge, match="A search needs factors for maxima"):
         ss.map_assignment(net, method=method)
     assert ss.map_assignment(net).log_value == pytest.approx(np.log(weight.max()), abs=CLOSE)
+
+
+def test_the_maximum_of_a_kernel_density_is_refused_with_what_to_do():
+    with pytest.raises(
+        ss.errors.NotClosed, match=r"Query its distribution; or leave out `over=` .* if none has kernels"
+    ):
+        ss.map_assignment(MIDDLE)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from sepset.kernels.kernel import Kernel, Meter, Meters, Options, answered, load
 from support.bounded import child
 
 OPTIONS = Options(False, False, False)
+FOLDER = Path(kernels.__file__).parent
 
 
 def total(values):
@@ -163,3 +166,26 @@ def test_an_interpreted_kernel_calls_those_of_kinds_that_are_compiled():
     )
     expected = "Kernel [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 0)]\n"
     assert (done.returncode, done.stdout) == (0, expected), done.stdout + done.stderr
+
+
+def byte_sums(function):
+    """Sums, differences and products with an entry of an array of bytes, which plain Python computes in a byte."""
+    bytes_ = {a.arg for a in function.args.args if a.annotation is not None and ast.unparse(a.annotation) == "Bytes"}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and "np.uint8" in ast.unparse(node.value):
+            bytes_.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    for node in ast.walk(function):
+        sides = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+        sides += [node.value] if isinstance(node, ast.AugAssign) else []
+        entries = [side for side in sides if isinstance(side, ast.Subscript) and isinstance(side.value, ast.Name)]
+        is_sum = sides and not isinstance(node.op, ast.BitAnd | ast.BitOr | ast.BitXor | ast.RShift)
+        if is_sum and any(entry.value.id in bytes_ for entry in entries):
+            yield f"{function.name}, line {node.lineno}: {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda path: path.stem)
+def test_no_kernel_adds_bytes(path):
+    """Compiled sums of bytes are whole numbers; interpreted ones end at 255. `int(flags[i])` is the same in both."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    assert not [found for function in functions for found in byte_sums(function)]

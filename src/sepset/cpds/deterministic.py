@@ -20,7 +20,7 @@ from sepset.cpds.discrete import DiscreteCPD, discrete_scope
 from sepset.cpds.jointstates import D, DiscreteParameters, dense_values
 from sepset.cpds.parameters import PriorTerm, Varied
 from sepset.cpds.registry import Fields, registered
-from sepset.errors import ModelError, ScopeError
+from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.factors.algebra import Columns, Factor, Scope, check_size, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.labels import MOST_SHOWN, cut, name_of, one_line
@@ -29,6 +29,9 @@ from sepset.factors.table import Table
 from sepset.variables.matching import Match, state_codes, state_order
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, State
+
+MOST_CALLS = 10_000_000
+"""The most joint states of the parents that a function is called with."""
 
 
 @registered("deterministic")
@@ -66,6 +69,7 @@ class DeterministicCPD(DiscreteCPD):
     ) -> None:
         self._init(child, given, block)
         check_size(self.parents)
+        _check_calls(self)
         states = itertools.product(*(parent.states for parent in self.parents))
         apply = _lookup(self, function) if isinstance(function, Mapping) else function
         codes = (child.code(apply(*joint)) for joint in states)
@@ -380,6 +384,16 @@ class MultiplexerParameters(NoParameters[MultiplexerCPD]):
         inputs = _inputs(child, selector, [known[self.cpd.inputs[code].name] for code in order])
         made = self.cpd._named((*parents, child), selector=selector, inputs=inputs)
         return fill(made, partition=Partition(made.parents, made._tree()))
+
+
+def _check_calls(cpd: DeterministicCPD) -> None:
+    """Raise if the function would be called for too long."""
+    number = num_entries(cpd.parents)
+    if number > MOST_CALLS:
+        raise TooLarge(
+            f"{name_of(cpd)} calls its function once for each of {number:,} joint states of the parents; the limit is "
+            f"{MOST_CALLS:,}. Write it as a chain of functions of few parents, or as a TreeCPD, RuleCPD or NoisyOr."
+        )
 
 
 def _lookup(cpd: DeterministicCPD, mapping: Mapping[Any, State]) -> Callable[..., State]:

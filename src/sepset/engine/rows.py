@@ -95,8 +95,8 @@ def discrete_targets(variables: Universe, positions: Iterable[int]) -> tuple[Dis
     continuous = [v.name for v in targets if not isinstance(v, Discrete)]
     if continuous:
         raise NotApplicable(
-            f"Predictions of frames are for discrete targets; {listing(continuous)} are continuous. "
-            "Use marginals(given=...) row by row for their means and variances, or ConditionalLogLoss to score them."
+            f"Tables of probabilities are of discrete targets; {listing(continuous)} are continuous. Ask predict for "
+            "each alone, for its mean and variance, or score it with ConditionalLogLoss."
         )
     return tuple(targets)  # type: ignore[arg-type]  # discrete, as checked
 

@@ -11,6 +11,7 @@ one batch per variable for any number of missingness patterns; real variables co
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,15 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.data.missingness import members
 from sepset.inference.capabilities import answer_rows
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowValues, Workers
-from sepset.inference.method import CompletesRows, Prepared, can
+from sepset.inference.method import CompletesRows, Prepared, Rewrites, can
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
+
+MOST_LISTED = 64
+"""Completions of a row up to which they are all scored, if factors depend on what is observed."""
+
+MOST_TOGETHER = 2**16
+"""Completions that are scored together."""
 
 
 def mode_rows(prepared: Prepared, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
@@ -77,9 +84,68 @@ def complete_rows(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> R
     Guarantee: as the method.
     Tested by: inference/test_completion.py::test_methods_that_cannot_complete_rows_are_asked_one_by_one
     """
+    is_rewriting = can(prepared, Rewrites)
+    if is_rewriting and _has_conditional_factors(prepared.problem):
+        return _complete_by_listing(prepared, rows, workers)
+    return _complete_by_maxima(prepared, rows, workers)
+
+
+def _complete_by_maxima(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
     if can(prepared, CompletesRows):
         return prepared.complete_rows(rows, workers)
     return complete_one_by_one(prepared, rows, workers)
+
+
+def _has_conditional_factors(problem: Problem) -> bool:
+    """Whether factors over states depend on what a row observes, or serve sums only: a maximum per row is slow then."""
+    forms = problem.forms
+    is_discrete = all(v.is_discrete for form in forms for v in form.source.scope)
+    return is_discrete and any(form.is_deferred or not form.is_functional for form in forms)
+
+
+def _complete_by_listing(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:
+    """The result of `complete_rows`: rows with few completions by scoring all of these, the others by maxima."""
+    different, which = rows.distinct()
+    made = different.over(*parted(prepared.problem, range(prepared.problem.num_visible)))
+    cards = prepared.problem.variables.cards[list(made.positions)].astype(np.float64)
+    is_listed = np.where(made.codes < 0, cards, 1.0).prod(axis=1) <= MOST_LISTED
+    is_listed &= ~np.isnan(made.reals).any(axis=1)
+    if len(made.positions) + len(made.real_positions) < prepared.problem.num_visible:
+        is_listed[:] = False  # vectors have no column
+    few, many = np.flatnonzero(is_listed), np.flatnonzero(~is_listed)
+    parts = [_best_listed(prepared, made.take(some), workers) for some in _portions(few)]
+    if len(many):
+        parts.append(_complete_by_maxima(prepared, different.take(many), workers))
+    if not parts:
+        return RowValues(made, np.zeros(0))
+    place = np.empty(len(different), np.int64)
+    place[np.concatenate([few, many])] = np.arange(len(different))
+    return reduce(RowValues.joined, parts).take(place[which])
+
+
+def _portions(rows: Ints) -> list[Ints]:
+    size = MOST_TOGETHER // MOST_LISTED
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _best_listed(prepared: Prepared, made: EvidenceRows, workers: Workers) -> RowValues:
+    """The rows with the completion of the highest score; of equal ones the first."""
+    cards = prepared.problem.variables.cards[list(made.positions)]
+    hidden = made.codes < 0
+    numbers = np.where(hidden, cards, 1)
+    steps = np.cumprod(numbers[:, ::-1], axis=1)[:, ::-1] // numbers
+    owner = np.repeat(np.arange(len(made)), numbers.prod(axis=1))
+    first = np.searchsorted(owner, np.arange(len(made)))
+    code = (np.arange(len(owner)) - first[owner])[:, None] // steps[owner] % numbers[owner]
+    codes = np.where(hidden[owner], code, made.codes[owner])
+    listed = EvidenceRows(made.positions, codes.astype(np.int32), made.real_positions, made.reals[owner])
+    scores = answer_rows(prepared, listed, (), workers).log_partition
+    log_value = np.maximum.reduceat(scores, first)
+    order = np.flatnonzero(scores == log_value[owner])
+    best = order[np.searchsorted(owner[order], np.arange(len(made)))]
+    is_possible = log_value > -np.inf
+    kept = np.where(is_possible[:, None], listed.codes[best], made.codes)
+    return RowValues(EvidenceRows(made.positions, kept, made.real_positions, made.reals), log_value)
 
 
 def complete_one_by_one(prepared: Prepared, rows: EvidenceRows, workers: Workers) -> RowValues:

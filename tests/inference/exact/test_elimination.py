@@ -149,7 +149,7 @@ def test_a_real_and_the_state_it_depends_on_are_asked_together():
 def test_maxima_of_reals_under_a_sum_over_states_are_refused_with_a_way_out():
     d, x = ss.Discrete("d", 2), ss.Real("x")
     net = ss.BayesNet(ss.TableCPD(d, [0.5, 0.5]), ss.LinearGaussian(x, [0.0, 3.0], covariance=1.0, by=d))
-    with pytest.raises(ss.errors.NotClosed, match=r"density of 'x' .* mixture .* Leave out `over=`"):
+    with pytest.raises(ss.errors.NotClosed, match=r"density of 'x' .* mixture .* leave out `over=`"):
         ss.map_assignment(net, over="x")
     assert ss.map_assignment(net, given={"x": 2.0}).assignment == {"d": 1}
 

@@ -72,6 +72,38 @@ def test_exactly_the_unsupported_states_go(either, seed, zeros):
         assert found == expected
 
 
+def wide_network(cards, density):
+    """One factor over variables of many states."""
+    rng = np.random.default_rng(0)
+    scopes = [tuple(range(len(cards)))]
+    tables = [(rng.random(cards) < density) * rng.random(cards)]
+    return random_network(rng, num=2, num_factors=1)._replace(cards=np.array(cards), scopes=scopes, tables=tables)
+
+
+@pytest.mark.parametrize("cards", [(256, 2), (128, 128, 1), (300, 3)])
+def test_counts_of_states_do_not_end_at_a_byte(either, cards):
+    """Flags are bytes, and plain Python keeps the type of what it adds: 256 states were none."""
+    network = wide_network(cards, 0.01 if len(cards) == 3 else 0.9)
+    where, values = stored(network)
+    first = np.concatenate([[0], np.cumsum(network.cards)]).astype(np.int64)
+    allowed = np.ones(first[-1], np.uint8)
+    homes = planning.transposed(*where[:2], len(network.cards))
+    assert sparse.forbid_states(*where, values, first, allowed, *homes, np.arange(1))
+    found = [set(np.flatnonzero(part).tolist()) for part in np.split(allowed, first[1:-1])]
+    assert found == fixpoint(network, [set(range(card)) for card in network.cards])
+
+
+@pytest.mark.parametrize("cards", [(21, 2, 21), (256, 2), (2, 300)])
+def test_restricted_tables_of_many_states(either, cards):
+    network = wide_network(cards, 1.0)
+    where, values = stored(network)
+    first = np.concatenate([[0], np.cumsum(network.cards)]).astype(np.int64)
+    cells, offsets, strides = sparse.allowed_cells(*where, first, np.ones(first[-1], np.uint8))
+    np.testing.assert_array_equal(values[cells], network.tables[0].ravel())
+    assert offsets.tolist() == [0, math.prod(cards)]
+    assert strides.tolist() == strides_of(cards)
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_restricted_tables_are_slices(either, seed):
     rng = np.random.default_rng(seed)

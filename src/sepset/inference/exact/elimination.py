@@ -385,5 +385,5 @@ def _no_maximum(chosen: Collection[AnyVariable], error: NotClosed) -> NotClosed:
     names = listing(sorted(v.name for v in chosen if not v.is_discrete))
     return NotClosed(
         f"The density of {names} with the other variables summed out is a mixture of Gaussians, whose maximum has no "
-        "closed form. Leave out `over=` to maximize every variable, or query its distribution."
+        "closed form. Query its distribution; or leave out `over=` to maximize every variable, if none has kernels."
     )

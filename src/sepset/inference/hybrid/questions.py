@@ -351,7 +351,8 @@ class RegressionQuestions:
             names = listing(sorted(self.problem.variables[v].name for v in reals))
             raise NotClosed(
                 f"The density of {names} with the other variables summed out is a mixture of Gaussians, whose maximum "
-                "has no closed form. Leave out `over=` to maximize every variable, or query its distribution."
+                "has no closed form. Query its distribution; or leave out `over=` to maximize every variable, if none "
+                "has kernels."
             )
 
     def _peaks(self, posterior: Posterior, own: Ints, is_asked: bool) -> Weights:

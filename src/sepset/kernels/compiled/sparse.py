@@ -120,7 +120,7 @@ def _mark_supported(
         codes[k - begin] = _next_allowed(allowed, first[v], first[v + 1])
         offset += strides[k] * (codes[k - begin] - first[v])
         for s in range(first[v], first[v + 1]):
-            outside += allowed[s]
+            outside += int(allowed[s])
     step = strides[last]
     while num_lack + outside > 0:
         found = False
@@ -135,7 +135,7 @@ def _mark_supported(
                 i += 1
         fresh = 0
         for k in range(begin, last):
-            fresh += 1 - seen[codes[k - begin]]
+            fresh += 1 - int(seen[codes[k - begin]])
         s = inner
         while fresh > 0 and not found and s < top:
             found = allowed[s] == 1 and values[offset + step * (s - inner)] > 0.0
@@ -170,7 +170,7 @@ def allowed_cells(
             small_strides[k] = size
             count = 0
             for s in range(first[members[k]], first[members[k] + 1]):
-                count += allowed[s]
+                count += int(allowed[s])
             size *= count
         small_offsets[f + 1] = small_offsets[f] + size
     cells = np.empty(small_offsets[num], np.int64)
@@ -183,7 +183,7 @@ def allowed_cells(
             v = members[k]
             block = 0
             for s in range(first[v + 1] - 1, first[v] - 1, -1):
-                block += allowed[s]
+                block += int(allowed[s])
             for s in range(first[v + 1] - 1, first[v] - 1, -1):
                 if allowed[s] == 1:
                     block -= 1

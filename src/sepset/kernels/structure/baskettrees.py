@@ -80,7 +80,7 @@ def probabilities(
         for item in range(rows.shape[1]):
             node = roots[item]
             while tested[node] >= 0:
-                node = branches[starts[node] + rows[u, tested[node]]]
+                node = branches[starts[node] + int(rows[u, tested[node]])]
             out[u, item] = values[starts[node] + 1]
 
 
@@ -95,7 +95,7 @@ def log_odds(rows: Bytes, roots: Ints, tested: Ints, starts: Ints, branches: Int
             x = rows[u, item]
             node = roots[item]
             while tested[node] >= 0:
-                node = branches[starts[node] + rows[u, tested[node]]]
+                node = branches[starts[node] + int(rows[u, tested[node]])]
             out[u, item] += math.log(values[starts[node] + 1]) - math.log(values[starts[node]])
             now = math.log(values[starts[node] + x])
             passed = roots[item]
@@ -107,4 +107,4 @@ def log_odds(rows: Bytes, roots: Ints, tested: Ints, starts: Ints, branches: Int
                         code = np.uint8(1) if tested[leaf] == flipped else rows[u, tested[leaf]]
                         leaf = branches[starts[leaf] + code]
                     out[u, flipped] += math.log(values[starts[leaf] + x]) - now
-                passed = branches[starts[passed] + rows[u, flipped]]
+                passed = branches[starts[passed] + int(rows[u, flipped])]

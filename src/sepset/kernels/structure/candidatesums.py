@@ -50,7 +50,7 @@ def sum_before(v: int, inside: Bytes, cands: Ints, outs: Ints, sums: Floats, sta
         return top
     total = math.exp(alone - top)
     for j in range(count):
-        total += inside[outs[v, j]] * sums[1, group + 1 + j]
+        total += int(inside[outs[v, j]]) * sums[1, group + 1 + j]
     if total >= SMALLEST:
         return top + math.log(total)
     return _log_sum_before(v, inside, outs, sums, start, mask, 1 << width)
@@ -100,7 +100,7 @@ def score_family(v: int, parents: Bytes, cands: Ints, outs: Ints, scores: Floats
     known = _bits(mask)
     total = 0
     for u in range(parents.size):
-        total += parents[u]
+        total += int(parents[u])
     if total == known:
         return float(scores[start + mask])
     if total > known + 1:

@@ -50,7 +50,7 @@ def _chosen_edge(graph: Bytes, uniform: float) -> tuple[int, int, int]:
     count = 0
     for a in range(n):
         for b in range(n):
-            count += graph[a, b]
+            count += int(graph[a, b])
     left = int(uniform * count)
     for a in range(n):
         for b in range(n):
@@ -123,5 +123,5 @@ def _set_column(graph: Bytes, v: int, flags: Bytes) -> None:
 def _size(flags: Bytes) -> int:
     total = 0
     for i in range(flags.size):
-        total += flags[i]
+        total += int(flags[i])
     return total
