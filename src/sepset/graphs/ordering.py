@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
@@ -581,18 +581,25 @@ def near_hub(rows: CSR, size: int, *, is_symmetric: bool = True) -> Ints:
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:
     """The members, always next one with the most numbered neighbors; `seen` counts these and is updated."""
     indptr, indices = rows
-    waiting = set(members)
-    heap = [(-seen[v], v) for v in members]
-    heapify(heap)
-    found = []
-    while heap:
-        count, v = heappop(heap)
-        if v not in waiting or -count != seen[v]:
+    waiting = bytearray(len(seen))
+    buckets: list[list[int]] = [[] for _ in range(max(map(seen.__getitem__, members), default=0) + 1)]
+    for v in members:
+        waiting[v] = 1
+        buckets[seen[v]].append(v)  # ascending, and so a heap
+    found: list[int] = []
+    while buckets:
+        if not buckets[-1]:
+            buckets.pop()
             continue
-        waiting.remove(v)
+        v = heappop(buckets[-1])
+        if not waiting[v] or seen[v] != len(buckets) - 1:
+            continue
+        waiting[v] = 0
         found.append(v)
         for u in indices[indptr[v] : indptr[v + 1]]:
             seen[u] += 1
-            if u in waiting:
-                heappush(heap, (-seen[u], u))
+            if waiting[u]:
+                if seen[u] == len(buckets):
+                    buckets.append([])
+                heappush(buckets[seen[u]], u)
     return found

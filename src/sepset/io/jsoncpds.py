@@ -37,7 +37,8 @@ def cpd_document(cpd: CPD) -> Document:
     {'kind': 'table', 'child': 'coin', 'given': [], 'rows': [[0.25, 0.75]]}
     """
     document: Document = {"kind": tag_of(cpd), "child": cpd.child.name, "given": names(cpd.parents)}
-    document |= cpd.parameters.form | {name: array.tolist() for name, array in cpd.parameters.arrays.items()}
+    own = cpd.parameters
+    document |= own.form | {name: array.tolist() for name, array in own.arrays.items()}
     tied = cpd.block != ParameterBlock.of(None, cpd.child)
     return document | ({"block": cpd.block.name} if tied else {})
 
