@@ -341,13 +341,14 @@ def effects(size: int) -> Callable[[], Any]:
 
 
 def structure(method: str) -> Callable[[int], Callable[[], Any]]:
-    """The structure of a mapping of many columns and four rows, by the name of a method."""
+    """The structure of a mapping of many columns and four rows, by the name of a method or of a function."""
 
     def make(size: int) -> Callable[[], Any]:
         import sepset as ss
 
         rows = {f"v{i}": ["a", "b", "a", "b"] for i in range(size)}
-        return lambda: ss.learn_structure(rows, method=getattr(ss, method)())
+        chosen = getattr(ss.structure, method)
+        return lambda: chosen(rows) if method.islower() else ss.learn_structure(rows, method=chosen())
 
     return make
 
@@ -387,6 +388,8 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "exact search over 100,000 columns": (structure("ExactSearch"), 100_000),
     "best tree over 100,000 columns": (structure("ChowLiu"), 100_000),
     "structural EM over 100,000 columns": (structure("StructuralEM"), 100_000),
+    "scores of parent sets of 100,000 columns": (structure("parent_set_scores"), 100_000),
+    "dependency network of 100,000 columns": (structure("learn_dependency_net"), 100_000),
 }
 """Work besides questions: what makes it, and its size."""
 

@@ -426,3 +426,22 @@ def test_structures_of_too_many_columns_are_refused_before_a_cell_is_read(method
     for data in (rows, pl.DataFrame(rows)):
         with pytest.raises(ss.TooLarge, match="columns"):
             ss.learn_structure(data, method=method)
+
+
+OF_PAIRS = {
+    "scores of parent sets": ("sepset.api.structure", ss.structure.parent_set_scores),
+    "dependency networks": ("sepset.learning.structure.dependency.learning", ss.structure.learn_dependency_net),
+}
+
+
+@pytest.mark.parametrize("work", OF_PAIRS)
+def test_tables_of_pairs_are_refused_before_a_cell_is_read(work, monkeypatch):
+    module, learn = OF_PAIRS[work]
+    monkeypatch.setattr(f"{module}.Columns.of", lambda *about, **more: pytest.fail("rows were read"))
+    with pytest.raises(ss.TooLarge, match="pairs"):
+        learn({f"v{i}": ["a", "b"] for i in range(20_000)})
+
+
+def test_constraints_of_too_many_columns_are_refused_before_a_table_of_pairs_is_made():
+    with pytest.raises(ss.TooLarge, match="pairs"):
+        ss.structure.Constraints().bind([f"v{i}" for i in range(100_000)])

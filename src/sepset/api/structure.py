@@ -11,16 +11,15 @@ import numpy as np
 
 from sepset.base.checks import generator, one_of
 from sepset.base.foreign import translated
-from sepset.base.text import readable
 from sepset.cpds.priors.dirichlet import BDeu
 from sepset.data.sources import Weights, num_columns
-from sepset.errors import ArgumentError, TooLarge
+from sepset.errors import ArgumentError
 from sepset.factors.algebra import AnyVariable
 from sepset.graphs.base import Graph
 from sepset.graphs.graph import DAG
 from sepset.learning.structure.averaging.posterior import StructureAveraging, StructurePosteriorResult
 from sepset.learning.structure.columns import Columns, Missing
-from sepset.learning.structure.constraints import Constraints
+from sepset.learning.structure.constraints import Constraints, check_pairs
 from sepset.learning.structure.exact import families
 from sepset.learning.structure.exact.scoretable import ScoreTable
 from sepset.learning.structure.familyscores import FamilyScore, FamilyScores, Scorer, ShapesCPDs
@@ -43,19 +42,12 @@ from sepset.variables.universe import Universe
 MOST_ORDERED = 250
 """The largest number of columns whose orders are searched where no method is named."""
 
-MOST_PAIRED = 2**14
-"""The largest number of columns whose pairs are weighed: a table of all pairs then takes 2 GiB."""
 
-
-def _check_pairs(num: int, method: object) -> None:
+def _check_columns(num: int, method: object) -> None:
     """Raise before rows are read if there are too many columns for a method, or for tables of pairs."""
     if isinstance(method, LimitsColumns):
         method.check_columns(num)
-    if num > MOST_PAIRED:
-        raise TooLarge(
-            f"Structures over {num:,} columns take tables of {num * num:,} pairs ({readable(8 * num * num)} each); at "
-            f"most {MOST_PAIRED:,} columns are taken. Choose columns, for example those most correlated with others."
-        )
+    check_pairs(num)
 
 
 def default_method(num_columns: int) -> BOSS:
@@ -164,7 +156,7 @@ def learn_structure(
     check_score(method, score=score, structure_prior=structure_prior)
     handled = takes_missing(method)
     given = None if variables is None else Universe(variables)
-    _check_pairs(num_columns(data), method)
+    _check_columns(num_columns(data), method)
     columns = Columns.of(
         data,
         variables=given,
@@ -278,6 +270,7 @@ def parent_set_scores(
     >>> parent_set_scores({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]})
     ScoreTable(2 columns, 4 parent sets, up to 1 parents)
     """
+    check_pairs(num_columns(data))
     columns = Columns.of(data, variables=variables, weights=weights, interventions=interventions, missing=missing)
     known = Constraints() if constraints is None else constraints
     task = StructureTask(columns, BIC() if score is None else score, structure_prior, known)
@@ -339,7 +332,7 @@ def structure_posterior(
     check_checkpoint(checkpoint, method, keepers=CHAIN_KEEPERS)
     check_score(method, score=score, structure_prior=structure_prior)
     given = None if variables is None else Universe(variables)
-    _check_pairs(num_columns(data), method)
+    _check_columns(num_columns(data), method)
     columns = Columns.of(data, variables=given, weights=weights, interventions=interventions, missing=missing)
     check_informative(columns, data, given, takes_collinear=takes_collinear(method))
     task = StructureTask(

@@ -11,11 +11,26 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Ints
 from sepset.base.checks import whole
 from sepset.base.frozen import fill
-from sepset.base.text import listing, nearest
-from sepset.errors import ArgumentError, ModelError, ScopeError
+from sepset.base.text import listing, nearest, readable
+from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
 from sepset.graphs.graph import DAG
 
 Edge = tuple[str, str]
+
+MOST_PAIRED = 2**14
+"""The largest number of columns whose pairs are weighed: a table of all pairs then takes 2 GiB."""
+
+
+def check_pairs(num: int) -> None:
+    """Raise if there are too many columns for tables of all pairs of them.
+
+    >>> check_pairs(100)
+    """
+    if num > MOST_PAIRED:
+        raise TooLarge(
+            f"Structures over {num:,} columns take tables of {num * num:,} pairs ({readable(8 * num * num)} each); at "
+            f"most {MOST_PAIRED:,} columns are taken. Choose columns, for example those most correlated with others."
+        )
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,7 @@ class Constraints:
 
     def bind(self, names: Sequence[str]) -> Allowed:
         """The constraints by the numbers of columns; raises where they contradict each other or name others."""
+        check_pairs(len(names))
         place = {name: k for k, name in enumerate(names)}
         n = len(names)
         required, forbidden = np.zeros((n, n), np.bool_), np.eye(n, dtype=np.bool_)

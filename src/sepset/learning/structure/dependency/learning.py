@@ -11,12 +11,12 @@ from sepset.base.display import Report, Shown
 from sepset.base.foreign import translated
 from sepset.base.progress import Bar
 from sepset.base.text import described
-from sepset.data.sources import Weights
+from sepset.data.sources import Weights, num_columns
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.factors.algebra import AnyVariable
 from sepset.inference.result import Guarantee, Guarantees, Result
 from sepset.learning.structure.columns import Columns
-from sepset.learning.structure.constraints import Constraints
+from sepset.learning.structure.constraints import Constraints, check_pairs
 from sepset.learning.structure.dependency.learners import ConditionalLearner, TableLearner
 from sepset.learning.structure.dependency.network import DependencyNet
 
@@ -83,6 +83,7 @@ def learn_dependency_net(
     chosen = TableLearner() if learner is None else learner
     if not isinstance(chosen, ConditionalLearner) or isinstance(chosen, type):
         raise ArgumentError(f"learner= is a value such as TreeLearner() or TableLearner(); found {chosen!r}.")
+    check_pairs(num_columns(data))
     columns = Columns.of(data, variables=variables, weights=weights)
     if columns.is_real.any():
         real = columns.names[int(np.argmax(columns.is_real))]
