@@ -88,6 +88,7 @@ def test_a_program_beyond_the_memory_is_refused():
 def test_a_search_shorter_than_its_calls_is_not_begun(monkeypatch, cost, expected):
     """Any tables but those of trees are worth a search that takes no time."""
     load()  # interpreted kernels leave the choice to a search
+    monkeypatch.setattr(questions, "is_at_hand", lambda kernel: True)
     searches = []
     plan = Planner.plan
     monkeypatch.setattr(Planner, "plan", lambda *args, **about: searches.append(args) or plan(*args, **about))

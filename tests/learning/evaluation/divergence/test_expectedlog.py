@@ -90,6 +90,29 @@ def test_wide_noisy_ors_have_divergences():
     assert ss.evaluation.divergence(*nets).families["y"] == pytest.approx(expected, abs=CLOSE)
 
 
+WIDE = [ss.Discrete(f"u{i}") for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda order: ss.NoisyOr(Y, {WIDE[i]: 0.02 * (i + 1) for i in order}, leak=0.1),
+        lambda order: ss.NoisyMax(Y, {WIDE[i]: [[1, 0], [1 - 0.02 * i, 0.02 * i]] for i in order}),
+        lambda order: ss.LogisticCPD(Y, {WIDE[i]: 0.1 * i for i in order}, bias=-1.0),
+    ],
+)
+def test_equal_wide_conditionals_with_parents_in_another_order_add_nothing(made):
+    order = np.random.default_rng(0).permutation(40)
+    own, other = made(range(40)), made(order)
+    assert is_same(own, other)
+    assert not is_same(own, made([*range(39)]))
+    roots = [ss.TableCPD(u, [0.7, 0.3]) for u in WIDE]
+    moved = [ss.TableCPD(WIDE[0], [0.5, 0.5]), *roots[1:]]
+    found = ss.evaluation.divergence(ss.BayesNet(own, *roots), ss.BayesNet(*moved, other))
+    assert found.families["y"] == 0.0
+    assert found.total == pytest.approx(0.7 * np.log(0.7 / 0.5) + 0.3 * np.log(0.3 / 0.5), rel=CLOSE)
+
+
 def test_equal_parameters():
     for one, other in zip(forms(0), forms(0), strict=True):
         assert is_same(one, other)

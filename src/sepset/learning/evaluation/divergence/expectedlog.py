@@ -22,7 +22,7 @@ from sepset.semiring import MAX
 
 
 def is_same(p: CPD, q: CPD) -> bool:
-    """Whether two CPDs of one kind over the same variables have equal parameters.
+    """Whether two CPDs of one kind over the same variables, in any order, have equal parameters.
 
     >>> from sepset.cpds.noisy import NoisyOr
     >>> from sepset.variables.variable import Discrete
@@ -30,7 +30,10 @@ def is_same(p: CPD, q: CPD) -> bool:
     >>> is_same(NoisyOr(x, {a: 0.5}), NoisyOr(x, {a: 0.5})), is_same(NoisyOr(x, {a: 0.5}), NoisyOr(x, {a: 0.4}))
     (True, False)
     """
-    if type(p) is not type(q) or p.scope != q.scope or p.parameters.form != q.parameters.form:
+    if type(p) is not type(q) or p.child != q.child or {*p.scope} != {*q.scope}:
+        return False
+    q = q if p.scope == q.scope else q.parameters.over(p.scope)
+    if p.parameters.form != q.parameters.form:
         return False
     ours, theirs = p.parameters.arrays, q.parameters.arrays
     return all(np.array_equal(array, theirs[name]) for name, array in ours.items())
