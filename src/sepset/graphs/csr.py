@@ -155,3 +155,22 @@ def owners(groups: list[list[int]]) -> Ints:
     for number, group in enumerate(groups):
         owner[group] = number
     return owner
+
+
+def near_hub(rows: CSR, size: int, *, is_symmetric: bool = True) -> Ints:
+    """So many nodes nearest to one with the most entries in its row.
+
+    Args:
+        is_symmetric: whether each neighbor has its own entry; edges are followed in both directions anyway.
+
+    >>> near_hub((np.array([0, 2, 2, 2, 2]), np.array([1, 3], np.int32)), 2, is_symmetric=False).tolist()
+    [0, 1]
+    """
+    from scipy import sparse
+    from scipy.sparse.csgraph import breadth_first_order
+
+    indptr, indices = rows
+    n = len(indptr) - 1
+    graph = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
+    hub = int(np.diff(indptr).argmax())
+    return np.asarray(breadth_first_order(graph, hub, is_symmetric, False)[:size], np.int64)

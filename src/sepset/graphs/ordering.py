@@ -24,7 +24,7 @@ from sepset.base.threads import NEVER, interruptible
 from sepset.errors import ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
 from sepset.graphs.base import name_of
-from sepset.graphs.csr import CSR
+from sepset.graphs.csr import near_hub
 from sepset.graphs.elimination import Cards, GraphElimination, card_list, checked_order, eliminated
 from sepset.graphs.graph import Graph, Node, Nodes, UndirectedGraph
 from sepset.graphs.kinds import undirected
@@ -43,7 +43,6 @@ __all__ = [
     "Portfolio",
     "WeightedMinFill",
     "elimination_order",
-    "near_hub",
     "refuse_hopeless",
 ]
 
@@ -557,25 +556,6 @@ def _ball(task: OrderingTask, size: int) -> OrderingTask:
     outside = np.ones(len(task), bool)
     outside[near_hub((task.indptr, task.indices), size)] = False
     return _without(task, np.flatnonzero(outside))[0]
-
-
-def near_hub(rows: CSR, size: int, *, is_symmetric: bool = True) -> Ints:
-    """So many nodes nearest to one with the most entries in its row.
-
-    Args:
-        is_symmetric: whether each neighbor has its own entry; edges are followed in both directions anyway.
-
-    >>> near_hub((np.array([0, 2, 2, 2, 2]), np.array([1, 3], np.int32)), 2, is_symmetric=False).tolist()
-    [0, 1]
-    """
-    from scipy import sparse
-    from scipy.sparse.csgraph import breadth_first_order
-
-    indptr, indices = rows
-    n = len(indptr) - 1
-    graph = sparse.csr_array((np.ones(len(indices), np.int8), indices, indptr), shape=(n, n))
-    hub = int(np.diff(indptr).argmax())
-    return np.asarray(breadth_first_order(graph, hub, is_symmetric, False)[:size], np.int64)
 
 
 def _cardinality_search(rows: tuple[list[int], list[int]], members: list[int], seen: list[int]) -> list[int]:

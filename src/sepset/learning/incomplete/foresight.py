@@ -11,9 +11,9 @@ from sepset.base.arraytypes import Bools
 from sepset.data.missingness import Glimpse
 from sepset.engine.default import DEFAULT_METHOD
 from sepset.graphs import costs
-from sepset.graphs.csr import CSR, csr, pairs_within_rows, sorted_pairs
+from sepset.graphs.csr import CSR, csr, near_hub, pairs_within_rows, sorted_pairs
 from sepset.graphs.graph import DAG
-from sepset.graphs.ordering import Names, OrderingTask, near_hub, refuse_hopeless
+from sepset.graphs.ordering import Names, OrderingTask, refuse_hopeless
 from sepset.inference.plan import ENTRY_BYTES
 
 WIDE = 1000
