@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 import sepset as ss
-from sepset.inference.evidencerows import EvidenceRows, distinct_rows
+from sepset.inference.evidencerows import EvidenceRows, JointCounts, distinct_rows
 
 CODES = st.tuples(st.integers(0, 30), st.integers(0, 4)).flatmap(
     lambda shape: arrays(np.int32, shape, elements=st.integers(-1, 2))
@@ -62,3 +64,39 @@ def test_numbers_repeat_too():
     x = ss.Real("x")
     rows = ss.Dataset({"x": [0.5, None, 0.5, None, 0.25]}, [x])
     assert EvidenceRows.of(rows, rows.variables).distinct()[1].tolist() == [0, 1, 0, 1, 2]
+
+
+A, B, C, Y = ss.Discrete("a", 3), ss.Discrete("b"), ss.Discrete("c"), ss.Discrete("y", 3)
+TABLE = np.random.default_rng(0).dirichlet(np.ones(3), (3, 2, 2))
+ROWS = EvidenceRows((7, 5), np.array([[1, 2], [0, 0], [1, 2]], np.int32), (), np.zeros((3, 0)))  # of c and a
+CELLS = [(0, 0), (2, 1)]
+
+
+def test_a_table_has_the_conditional_of_every_context():
+    made, which = ROWS.in_contexts(ss.TableCPD(Y, TABLE, given=(A, B, C)), (5, 6, 7))
+    assert [v.name for v in made.factors[0].scope[1:]] == ["b", "y"]
+    assert which.tolist() == [1, 0, 1]
+    for values, (a, c) in zip(made.filled[0].values, CELLS, strict=True):
+        np.testing.assert_array_equal(values, TABLE[a, :, c])
+
+
+def test_entries_are_counted_at_the_codes_of_their_context():
+    found = ROWS.joint_states((5, 6, 7, 8), np.array([1, 1, 1, 1, 1, 3, 2, 2, 3]))
+    assert found.tolist() == [[a, b, c, y] for (a, c), b, y in itertools.product(CELLS, range(2), range(3))]
+
+
+def test_counts_of_groups_are_those_of_all():
+    parts = [JointCounts(np.array([[0, 1]]), np.array([2.0])), JointCounts(np.array([[1, 1]]), np.array([0.5]))]
+    both = JointCounts.joined(parts)
+    assert both.codes.tolist() == [[0, 1], [1, 1]]
+    assert both.counts.tolist() == [2.0, 0.5]
+
+
+def test_rows_alike_observe_the_same_states_and_numbers():
+    codes = np.array([[1, -1], [0, -1], [1, -1], [-1, 2]], np.int32)
+    reals = np.array([[np.nan], [2.5], [3.5], [np.nan]])
+    found = [
+        (places.tolist(), rows.positions, rows.real_positions)
+        for places, rows in EvidenceRows((3, 4), codes, (9,), reals).alike()
+    ]
+    assert found == [([0], (3,), ()), ([1, 2], (3,), (9,)), ([3], (4,), ())]

@@ -382,6 +382,21 @@ def test_a_plan_that_is_too_large_is_refused_before_a_large_table_is_filled(monk
     assert max(sizes, default=0) <= discrete.FILLED_AT_ONCE
 
 
+def test_the_best_causes_are_found_without_a_plan_that_sums_their_maxima(monkeypatch):
+    """One hundred causes of different strengths: the best of all ways to have none, one or two of them."""
+    rng = np.random.default_rng(3)
+    vs, chances, strengths = [ss.Discrete(f"c{i}") for i in range(100)], rng.uniform(0.02, 0.3, 100), rng.random(100)
+    roots = [ss.TableCPD(v, [1.0 - p, p]) for v, p in zip(vs, chances, strict=True)]
+    net = ss.BayesNet(*roots, ss.NoisyOr(ss.Discrete("y"), dict(zip(vs, strengths, strict=True)), leak=0.001))
+    monkeypatch.setattr(PreparedForms, "for_best", lambda *_: pytest.fail("a plan was made"))
+    found = ss.map_assignment(net, given={"y": 1})
+    odds, off = np.log(chances / (1.0 - chances)), np.log(1.0 - chances).sum()
+    sets = [on for size in range(3) for on in itertools.combinations(range(100), size)]
+    logs = [off + odds[list(on)].sum() + np.log1p(-0.999 * np.prod(1.0 - strengths[list(on)])) for on in sets]
+    assert found.log_value == pytest.approx(max(logs), abs=1e-9)
+    assert [i for i, v in enumerate(vs) if found.assignment[v.name] == 1] == list(sets[int(np.argmax(logs))])
+
+
 def test_a_function_is_not_filled_before_it_is_found_too_large(monkeypatch):
     vs = [ss.Discrete(f"p{i}") for i in range(30)]
     cpd = ss.TreeCPD(ss.Discrete("y"), ss.cpds.Split(vs[0], {0: [0.1, 0.9], 1: [0.3, 0.7]}), given=vs)

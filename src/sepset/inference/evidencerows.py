@@ -15,6 +15,9 @@ from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.data.missingness import members
+from sepset.factors.algebra import Columns
+from sepset.factors.decomposition import Decomposable, Decomposition
+from sepset.factors.table import Table
 from sepset.inference import costs
 from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
@@ -114,6 +117,12 @@ class JointCounts(NamedTuple):
         """The joint states with a positive count, from all of them."""
         counts = marginal.reshape(-1)
         return cls(codes[counts > 0].astype(np.int64), counts[counts > 0])
+
+    @classmethod
+    def joined(cls, parts: Sequence[JointCounts]) -> JointCounts:
+        """The counts of several groups of rows."""
+        codes, counts = zip(*parts, strict=True)
+        return cls(np.concatenate(codes), np.concatenate(counts))
 
 
 class RowCounts(NamedTuple):
@@ -277,6 +286,48 @@ class EvidenceRows:
         """The rows with more discrete columns."""
         codes = np.column_stack([self.codes, *columns]).astype(np.int32)
         return EvidenceRows((*self.positions, *positions), codes, self.real_positions, self.reals)
+
+    def in_contexts(self, source: Decomposable, ids: Sequence[int]) -> tuple[Decomposition, Ints]:
+        """One table of a conditional (contexts of its observed parents, its other parents, the child), and the context
+        of every row: which of the different rows of observed parents it has.
+
+        Args:
+            source: the conditional.
+            ids: the positions of its parents.
+        """
+        contexts, which = np.unique(self._parents(ids), axis=0, return_inverse=True)
+        *parents, child = source.scope
+        is_seen = [v in self.positions for v in ids]
+        free: Any = [p for p, seen in zip(parents, is_seen, strict=True) if not seen]
+        shape = [p.num_states for p in free]
+        cells = np.indices(shape).reshape(len(shape), math.prod(shape))
+        size = math.prod(shape)
+        rows: Columns = {p: np.tile(cells[i], len(contexts)) for i, p in enumerate(free)}
+        observed = itertools.compress(parents, is_seen)
+        rows |= {p: np.repeat(contexts[:, i], size) for i, p in enumerate(observed)}
+        values = source.probabilities(rows, len(contexts) * size)
+        context = child.hidden("context", len(contexts))  # type: ignore[union-attr]  # discrete
+        table = Table((context, *free, child), values.reshape(-1))  # type: ignore[arg-type]  # discrete
+        return Decomposition((table,), (context,)), which.reshape(-1)
+
+    def joint_states(self, ids: Sequence[int], cards: Ints) -> AnyInts:
+        """The codes of all variables of a conditional, for each entry of its table over contexts and missing parents.
+
+        Args:
+            ids: the positions of its variables, the child last.
+            cards: the number of states of every variable.
+        """
+        is_seen = np.array([*(v in self.positions for v in ids[:-1]), False])
+        contexts = np.unique(self._parents(ids[:-1]), axis=0)
+        shape = [len(contexts), *cards[np.array(ids)[~is_seen]].tolist()]
+        cells = np.indices(shape).reshape(len(shape), -1)
+        codes = np.empty((cells.shape[1], len(ids)), np.int64)
+        codes[:, ~is_seen], codes[:, is_seen] = cells[1:].T, contexts[cells[0]]
+        return codes
+
+    def _parents(self, ids: Sequence[int]) -> Int32s:
+        """The columns of those of some variables that the rows observe."""
+        return self.codes[:, [self.positions.index(v) for v in ids if v in self.positions]]
 
     def observed(self, row: int) -> tuple[int, ...]:
         """The positions of the discrete variables that a row observes, in order."""

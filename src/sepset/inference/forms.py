@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Floats, Ints
+from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
 from sepset.base.text import listing
 from sepset.errors import NotApplicable, TooLarge
-from sepset.factors.algebra import AnyVariable, Columns, num_entries
+from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
@@ -55,6 +55,9 @@ from sepset.variables.variable import Discrete
 
 MOST_PER_ROW = 2**12
 """The largest table of one row's form for which rows are answered together."""
+
+MOST_JOINT = 2**26
+"""The most joint states of a form's variables for which a plan is made that sums its auxiliaries out."""
 
 MOST_IN_BRANCHES = 2**26
 """The most entries of the tables that are filled for all branches of one search."""
@@ -103,6 +106,7 @@ class PreparedForms:
         self.method = method
         self._made: Cache[Prepared] = Cache(16)
         self._patterns: Cache[Rewritten] = Cache(16)
+        self._has_none: Cache[bool] = Cache(256)
         self._too_wide: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
 
     @lazy
@@ -183,16 +187,37 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        key = tuple(over), evidence.observed
-        if key not in self._too_wide:
+        key, entries = (tuple(over), evidence.observed), self._joint_entries(evidence, over)
+        if key not in self._too_wide and entries <= MOST_JOINT:
             try:
                 return self.for_best(evidence, over).best(evidence, over)
             except TooLarge:
                 if not self._summed(evidence, over) and not self._is_bounded(evidence, over):
                     raise
                 self._too_wide.add(key)
-        summed = self._summed(evidence, over)
-        return best_by_cases(self, summed, evidence, over) if summed else self.best_by_tangents(evidence, over)
+        if summed := self._summed(evidence, over):
+            return best_by_cases(self, summed, evidence, over)
+        if self._is_bounded(evidence, over):
+            return self.best_by_tangents(evidence, over)
+        if entries > MAX_ENTRIES:
+            self._refuse(evidence, over)
+        return self.for_best(evidence, over).best(evidence, over)
+
+    def _refuse(self, evidence: Evidence, over: Sequence[int]) -> None:
+        """Raise the error of the first form without factors for a maximum."""
+        given, chosen = _given(self.problem, evidence), self._chosen(over, self._relevant(over, evidence))
+        for i, form in self._wide(evidence, over).items():
+            form.source.decomposed(_codes(form, given), chosen[i])
+
+    def _joint_entries(self, evidence: Evidence, over: Sequence[int]) -> int:
+        """The largest number of joint states of what is asked about one form without factors for a maximum.
+
+        Its auxiliaries are summed out first, which leaves a table with as many entries.
+        """
+        groups = [self.problem.conditionals[form.group] for form in self._wide(evidence, over).values()]
+        asked, cards = set(without(over, evidence.observed)), self.problem.variables.cards
+        sizes = (math.prod(int(cards[v]) for v in (*g.parents, g.child) if v in asked) for g in groups)
+        return max(sizes, default=1)
 
     def _summed(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Discrete]:
         """The variables of forms without factors for a maximum that are summed out; none if there are too many."""
@@ -207,9 +232,9 @@ class PreparedForms:
         given, found = _given(self.problem, evidence), {}
         for i, semiring in self._chosen(over, self._relevant(over, evidence)).items():
             form = self.problem.forms[i]
-            try:
-                form.source.decomposed(_codes(form, given), semiring)
-            except TooLarge:
+            codes = _codes(form, given)
+            key = i, semiring.name, tuple(codes.items())
+            if self._has_none.get(key, lambda: _has_none(form, codes, semiring)):  # noqa: B023
                 found[i] = form
         return found
 
@@ -368,11 +393,9 @@ class PreparedForms:
         parts: dict[int, Decomposition] = {}
         columns: list[Ints] = []
         for i in used:
-            source, ids = self.problem.forms[i].source, self.problem.scope(self.problem.forms[i].factors[0])[:-1]
-            at = [rows.positions.index(v) for v in ids if v in rows.positions]
-            contexts, which = np.unique(rows.codes[:, at], axis=0, return_inverse=True)
-            columns.append(which.reshape(-1))
-            parts[i] = _contextual(source, [v in rows.positions for v in ids], contexts)
+            source, ids = self.problem.forms[i].source, self.problem.scope(self.problem.forms[i].factors[0])
+            parts[i], which = rows.in_contexts(source, ids[:-1])
+            columns.append(which)
         return parts, columns
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
@@ -418,7 +441,7 @@ class PreparedForms:
             log_partition[places] = found.log_partition
             for part, one in zip(parts, found.factors, strict=True):
                 part.append(one)
-        joined = [_joined(part) if number in deferred else sum(part) for number, part in enumerate(parts)]
+        joined = [JointCounts.joined(part) if number in deferred else sum(part) for number, part in enumerate(parts)]
         return RowCounts(tuple(joined), log_partition)
 
     def _counted(self, rows: EvidenceRows, used: Sequence[int], weights: Floats, workers: Workers) -> RowCounts:
@@ -431,27 +454,14 @@ class PreparedForms:
         told = rows.beside([places[parts[i].auxiliaries[0]] for i in used], columns)
         found = capabilities.summed_marginals(self.method.prepare(problem), told, weights, workers)
         forms = {self.problem.forms[i].factors[0]: i for i in used}
-        rest = iter(found.factors)
+        rest, cards = iter(found.factors), self.problem.variables.cards
         made = [
-            JointCounts.of(found.factors[homes[forms[n]][0]], self._joint_states(forms[n], rows))
+            JointCounts.of(found.factors[homes[forms[n]][0]], rows.joint_states(self.problem.scope(n), cards))
             if n in forms
             else next(rest)
             for n in range(self.problem.num_factors)
         ]
         return RowCounts(tuple(made), found.log_partition)
-
-    def _joint_states(self, form: int, rows: EvidenceRows) -> AnyInts:
-        """The codes of all variables of a form, for each entry of its table over contexts and missing parents."""
-        ids = self.problem.scope(self.problem.forms[form].factors[0])
-        cards = self.problem.variables.cards
-        seen = [place for place, v in enumerate(ids[:-1]) if v in rows.positions]
-        free = [place for place in range(len(ids)) if place not in seen]
-        contexts = np.unique(rows.codes[:, [rows.positions.index(ids[place]) for place in seen]], axis=0)
-        shape = [len(contexts), *(int(cards[ids[place]]) for place in free)]
-        cells = np.indices(shape).reshape(len(shape), -1)
-        codes = np.empty((cells.shape[1], len(ids)), np.int64)
-        codes[:, free], codes[:, seen] = cells[1:].T, contexts[cells[0]]
-        return codes
 
     def _built(self) -> Prepared:
         if self._whole is None:
@@ -562,6 +572,15 @@ def _codes(form: Form, given: Mapping[AnyVariable, Any]) -> dict[AnyVariable, An
     return {v: given[v] for v in form.source.scope if v in given}
 
 
+def _has_none(form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> bool:
+    """Whether a form has no factors at these codes that are small enough."""
+    try:
+        form.source.decomposed(codes, semiring)
+    except TooLarge:
+        return True
+    return False
+
+
 def _bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> Bounded:
     """A form whose child is observed, with tangents for bounds."""
     codes, child = _codes(form, given), form.source.scope[-1]
@@ -569,26 +588,6 @@ def _bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> 
     assert function is not None  # as checked before
     assert isinstance(child, Discrete)
     return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
-
-
-def _contextual(source: Any, observed: Sequence[bool], contexts: AnyInts) -> Decomposition:
-    """One table of a conditional: contexts of its observed parents, its other parents, the child."""
-    *parents, child = source.scope
-    free = [p for p, is_seen in zip(parents, observed, strict=True) if not is_seen]
-    shape = [p.num_states for p in free]
-    cells = np.indices(shape).reshape(len(shape), math.prod(shape))
-    size = cells.shape[1] if shape else 1
-    rows: Columns = {p: np.tile(cells[i], len(contexts)) for i, p in enumerate(free)}
-    seen = [p for p, is_seen in zip(parents, observed, strict=True) if is_seen]
-    rows |= {p: np.repeat(contexts[:, i], size) for i, p in enumerate(seen)}
-    values = source.probabilities(rows, len(contexts) * size)
-    context = child.hidden("context", len(contexts))
-    return Decomposition((Table((context, *free, child), values.reshape(-1)),), (context,))
-
-
-def _joined(parts: Sequence[JointCounts]) -> JointCounts:
-    codes, counts = zip(*parts, strict=True)
-    return JointCounts(np.concatenate(codes), np.concatenate(counts))
 
 
 def _repeated(value: Floats, num_rows: int) -> Floats:
