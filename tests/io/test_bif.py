@@ -72,7 +72,7 @@ def test_an_unknown_name_is_no_name():
         ("0.25, 0.75", "1.25, -0.25", 6, 36, "found '-0.25'; expected a number of at least zero"),
         ("0.25, 0.75", "0.25", 6, 34, "has 1 numbers; it needs 2"),
         ("0.25, 0.75", "0.25, 0.7", 6, 30, "the row of rain sums to 0.95"),
-        ("(no) 0.5 0.25", "(no) 0.5 0.26", 8, 3, "given rain='no' sums to 1.01"),
+        ("(no) 0.5 0.25", "(no) 0.5 0.28", 8, 3, "given rain='no' sums to 1.03"),
         ("(no) 0.5 0.25 0.25;", "", 7, 15, "has no row (no) and no default"),
         ("(no)", "(nope)", 8, 4, "Did you mean 'no'?"),
         ("(no)", "(yes)", 9, 3, "gives this row twice"),
@@ -91,6 +91,12 @@ def test_what_is_refused_and_where(old, new, line, column, message):
     error = refusal(bif, SMALL.replace(old, new, 1))
     assert message in str(error)
     assert (error.line, error.column) == (line, column)
+
+
+def test_thirds_of_two_digits_are_divided_by_their_sum_with_a_note():
+    net = bif.parse(SMALL.replace("(no) 0.5 0.25 0.25", "(no) 0.33 0.33 0.33", 1).encode())
+    np.testing.assert_allclose(net.cpd("wet grass").values[1], 1 / 3, rtol=1e-12)
+    assert "the largest deviation from one was 0.01" in net.notes[0]
 
 
 @pytest.mark.parametrize("cut", range(0, len(SMALL.strip()) - 1, 7))

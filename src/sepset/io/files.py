@@ -141,7 +141,7 @@ def read(
             they begin like.
         kind: the class the model must have. Type checkers take it from here, and a Bayesian network without it.
         normalize: False keeps the rows as written.
-        tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.005.
+        tolerance: the largest deviation of a row's sum from one; by default what its digits allow, at most 0.02.
         max_bytes: the largest size, after decompression, that is read.
 
     Guarantee: a complete model, or one error with its position.

@@ -21,7 +21,7 @@ from sepset.variables.variable import Discrete, State
 TOLERANCE = 1e-6
 """The distance from one that any row's sum may have."""
 
-COARSE = 5e-3
+COARSE = 2e-2
 """The largest distance from one that is put down to the digits printed."""
 
 MARGIN = 1e-12
