@@ -259,6 +259,33 @@ def half_maximized(size: int) -> Callable[[], Any]:
     return lambda: ss.map_assignment(net, over=net.variables.names[::2])
 
 
+def noisy(size: int) -> Any:
+    """A network of noisy-ors, each variable with all earlier ones as causes of different strengths."""
+    import numpy as np
+
+    import sepset as ss
+
+    v, rng = [ss.Discrete(f"v{i}") for i in range(size)], np.random.default_rng(0)
+    causes = [dict(zip(v[:i], rng.uniform(0.1, 0.6, i).tolist(), strict=True)) for i in range(size)]
+    return ss.BayesNet(*(ss.NoisyOr(x, given, leak=0.1) for x, given in zip(v, causes, strict=True)))
+
+
+def best_of_noisy(size: int) -> Callable[[], Any]:
+    """The best assignment of a network of noisy-ors."""
+    import sepset as ss
+
+    net = noisy(size)
+    return lambda: ss.map_assignment(net)
+
+
+def query_of_noisy(size: int) -> Callable[[], Any]:
+    """The first cause in a network of noisy-ors, given the last effect."""
+    import sepset as ss
+
+    net = noisy(size)
+    return lambda: ss.query(net, "v0", given={f"v{size - 1}": 1})
+
+
 def canonical(size: int) -> Callable[[], Any]:
     """The canonical parameterization of a random network."""
     import sepset as ss
@@ -371,6 +398,8 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "treewidth of a random graph, 100,000 nodes": (width, 100_000),
     "plan of a random network, 100,000 variables": (planning, 100_000),
     "marginal MAP of half of a random network, 100,000 variables": (half_maximized, 100_000),
+    "best assignment of 60 noisy-ors of all earlier ones": (best_of_noisy, 60),
+    "query of 300 noisy-ors of all earlier ones": (query_of_noisy, 300),
     "canonical form of a random network, 100,000 variables": (canonical, 100_000),
     "elimination order of a random graph, 100,000 nodes": (on_graph("elimination_order"), 100_000),
     "triangulation of a random graph, 100,000 nodes": (on_graph("triangulate"), 100_000),
