@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -49,6 +51,31 @@ def test_a_wide_graph_is_refused_before_a_column_is_coded(form, method, monkeypa
     monkeypatch.setattr("sepset.learning.fit.Template.of", lambda *_: pytest.fail("columns were coded"))
     with pytest.raises(ss.TooLarge, match="tables of more than"):
         ss.fit(tangle(), data, method)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_and_nodes_meet_by_name(form):
+    """Half of the graph is too wide; its cells are missing, or those of the rest, which is a chain."""
+    order, half = np.random.default_rng(2).permutation(SIZE), SIZE // 2
+    inside, wide = set(NAMES[:half]), [edge for edge in tangle().edges if set(edge) <= set(NAMES[:half])]
+    edges = [*wide, *itertools.pairwise(NAMES[half:])]
+    for is_wide in (False, True):
+        rows = {name: ["a", None if (name in inside) is is_wide else "b", "b"] for name in NAMES}
+        shuffled = {NAMES[i]: rows[NAMES[i]] for i in order.tolist()}
+        verdicts = [
+            is_refused(dag, FORMS[form](data))
+            for dag in (ss.DAG(NAMES, edges), ss.DAG(shuffled, edges[::-1]))
+            for data in (rows, shuffled)
+        ]
+        assert verdicts == [is_wide] * 4
+
+
+def is_refused(dag: ss.DAG, data: object) -> bool:
+    try:
+        ss.EM().check_graph(dag, data, ())
+    except ss.TooLarge:
+        return True
+    return False
 
 
 def test_it_would_be_refused_afterwards(monkeypatch):
