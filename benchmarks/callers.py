@@ -13,13 +13,13 @@ from benchmarks.report import Comparison, Report
 from benchmarks.worker import Lab
 
 CALLERS = (1, 2, 8)
-SECONDS = 1.0
-ROUNDS = 3
+SECONDS = 0.5
+ROUNDS = 8
 SMALL, LARGE = ("asia", "alarm", "win95pts"), ("mildew", "barley", "munin1", "link")
 
 
-def seconds_per_question(path: str, callers: int) -> float:
-    """Seconds on the wall clock for every posterior, all callers together; the best of several rounds."""
+def seconds_per_question(path: str) -> tuple[float, ...]:
+    """Seconds on the wall clock for every posterior, all callers together, for each number of callers."""
     import sepset as ss
 
     networks.compile_kernels()
@@ -30,17 +30,18 @@ def seconds_per_question(path: str, callers: int) -> float:
     for findings in given:
         engine.marginals(given=findings)[last]
 
-    return _shared(lambda number: engine.marginals(given=given[number % len(given)])[last], callers)
+    return _shared(lambda number: engine.marginals(given=given[number % len(given)])[last])
 
 
-def plain_seconds(callers: int) -> float:
+def plain_seconds() -> tuple[float, ...]:
     """The same for a call of a few microseconds that only the interpreter runs: a record to JSON and back."""
     record = {f"name{i}": [i, str(i), {"value": i / 2}] for i in range(8)}
-    return _shared(lambda _: json.loads(json.dumps(record)), callers)
+    return _shared(lambda _: json.loads(json.dumps(record)))
 
 
-def _shared(question: Callable[[int], object], callers: int) -> float:
-    """Seconds per call of all callers together, the best of several rounds."""
+def _shared(question: Callable[[int], object]) -> tuple[float, ...]:
+    """Seconds per call of all callers together, the best of several rounds; numbers of callers take turns, since the
+    speed of a machine that others use too changes from second to second."""
 
     def ask(number: int) -> int:
         count, end = 0, time.perf_counter() + SECONDS
@@ -49,13 +50,14 @@ def _shared(question: Callable[[int], object], callers: int) -> float:
             count += 1
         return count
 
-    best = 0.0
-    with ThreadPoolExecutor(callers) as pool:
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
-            asked = sum(pool.map(ask, range(callers)))
-            best = max(best, asked / (time.perf_counter() - start))
-    return 1.0 / best
+    best = dict.fromkeys(CALLERS, 0.0)
+    for _ in range(ROUNDS):
+        for callers in CALLERS:
+            with ThreadPoolExecutor(callers) as pool:
+                start = time.perf_counter()
+                asked = sum(pool.map(ask, range(callers)))
+                best[callers] = max(best[callers], asked / (time.perf_counter() - start))
+    return tuple(1.0 / best[callers] for callers in CALLERS)
 
 
 def run(lab: Lab) -> list[Report]:
@@ -63,11 +65,11 @@ def run(lab: Lab) -> list[Report]:
     known = networks.paths()
     rows = []
     for name in lab.wanted([n for n in (*SMALL, *LARGE) if n in known]):
-        alone, *others = (lab.ask("sepset", seconds_per_question, known[name], callers) for callers in CALLERS)
+        alone, *others = lab.ask("sepset", seconds_per_question, known[name])
         for callers, figure in zip(CALLERS[1:], others, strict=True):
             goal = "0.9x of one caller" if name in SMALL else "the cores"
             rows.append(Comparison(f"{name}, {callers} callers", figure, {"one caller": alone}, target=goal))
-    alone, *others = (lab.ask("sepset", plain_seconds, callers) for callers in CALLERS)
+    alone, *others = lab.ask("sepset", plain_seconds)
     for callers, figure in zip(CALLERS[1:], others, strict=True):
         rows.append(Comparison(f"plain Python, {callers} callers", figure, {"one caller": alone}))
     note = (
