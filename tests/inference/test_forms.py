@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -395,6 +396,13 @@ def test_the_best_causes_are_found_without_a_plan_that_sums_their_maxima(monkeyp
     logs = [off + odds[list(on)].sum() + np.log1p(-0.999 * np.prod(1.0 - strengths[list(on)])) for on in sets]
     assert found.log_value == pytest.approx(max(logs), abs=1e-9)
     assert [i for i, v in enumerate(vs) if found.assignment[v.name] == 1] == list(sets[int(np.argmax(logs))])
+
+
+def test_a_table_that_is_not_filled_can_be_sent_to_another_process():
+    made = wide(18, ss.Discrete("y")).decomposed({})
+    assert not made.is_filled
+    sent = pickle.loads(pickle.dumps(made.factors[0])).filled()
+    np.testing.assert_array_equal(sent.values, wide(18, ss.Discrete("y")).to_table().values)
 
 
 def test_a_function_is_not_filled_before_it_is_found_too_large(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypeGuard, cast
 
 import numpy as np
@@ -131,7 +132,7 @@ class DiscreteCPD(Frozen, Tabulated):
         """The table; a large one is filled when its entries are read."""
         if num_entries(self.scope) <= FILLED_AT_ONCE:
             return Decomposition((self.to_table().table,))
-        return Decomposition((Unfilled(self.scope, lambda: self.to_table().table),))
+        return Decomposition((Unfilled(self.scope, partial(_table, self)),))
 
     def _check_tabled(self, entries: int, hidden: int, advice: str) -> None:
         """Raise if the factors over some hidden parents have too many entries."""
@@ -308,6 +309,11 @@ class DiscreteCPD(Frozen, Tabulated):
 
     def __repr__(self) -> str:
         return self.label
+
+
+def _table(cpd: DiscreteCPD) -> Factor:
+    """The factor of a CPD's table."""
+    return cpd.to_table().table
 
 
 def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:
