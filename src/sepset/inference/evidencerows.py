@@ -40,11 +40,14 @@ class RowAnswers(NamedTuple):
         log_partition: of every row.
         probabilities: of each discrete target, one row per row of evidence.
         moments: of each real target.
+        residual: how far rounding may have moved the answers of each row, relative to their size; None if there are no
+            real variables.
     """
 
     log_partition: Floats
     probabilities: dict[int, Floats]
     moments: Mapping[int, RowMoments] = MappingProxyType({})
+    residual: Floats | None = None
 
     @classmethod
     def empty(cls, num_rows: int, targets: Sequence[int], cards: AnyInts | Mapping[int, int]) -> RowAnswers:
@@ -60,7 +63,9 @@ class RowAnswers(NamedTuple):
     def take(self, rows: Ints) -> RowAnswers:
         """The answers of these rows."""
         moments = {v: RowMoments(mean[rows], variance[rows]) for v, (mean, variance) in self.moments.items()}
-        return RowAnswers(self.log_partition[rows], {v: p[rows] for v, p in self.probabilities.items()}, moments)
+        residual = None if self.residual is None else self.residual[rows]
+        chances = {v: p[rows] for v, p in self.probabilities.items()}
+        return RowAnswers(self.log_partition[rows], chances, moments, residual)
 
     def joined(self, other: RowAnswers) -> RowAnswers:
         """These answers followed by those of other rows to the same question."""
@@ -69,7 +74,10 @@ class RowAnswers(NamedTuple):
             for v, mine in self.moments.items()
         }
         chances = {v: np.concatenate([mine, other.probabilities[v]]) for v, mine in self.probabilities.items()}
-        return RowAnswers(np.concatenate([self.log_partition, other.log_partition]), chances, moments)
+        residual = None
+        if self.residual is not None and other.residual is not None:
+            residual = np.concatenate([self.residual, other.residual])
+        return RowAnswers(np.concatenate([self.log_partition, other.log_partition]), chances, moments, residual)
 
 
 class RowValues(NamedTuple):
