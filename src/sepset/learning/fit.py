@@ -198,18 +198,19 @@ def fit(
         is_set=is_set or {},
     )
     try:
-        return _noted(method.fit(task), task)
+        found: F = _noted(method.fit(task), task)
+        return found
     except SystemError as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from error
         raise
 
 
-def _noted(found: F, task: Task) -> F:
+def _noted(found: Any, task: Task) -> Any:
     """The result with a network that has the notes on its rows too."""
-    model = getattr(found, "model", None)
-    if not isinstance(found, FitResult) or not isinstance(model, BayesNet):
+    if not isinstance(found, FitResult) or not isinstance(found.model, BayesNet):
         return found
+    model = found.model
     new = [note for note in task.notes if note not in model.notes]
     if not new:
         return found
