@@ -154,7 +154,7 @@ def answers(
             _fill(prepared, met, row, found, tables)
             residual[row] = row_residual(prepared, met, targets)
         workers.report(row + 1, len(different))
-    found = found._replace(residual=None if np.isnan(residual).any() else residual)
+    found = found._replace(residual=residual).measured()
     return found.take(which), {group: table[which] for group, table in tables.items()}
 
 

@@ -82,7 +82,7 @@ def row_by_row(
                 mean[row], variance[row] = (known[0], 0.0) if known is not None else _moments(read(v))
             residual[row] = row_residual(prepared, evidence, targets)
         report(row + 1, len(rows))
-    return found._replace(residual=None if np.isnan(residual).any() else residual)
+    return found._replace(residual=residual).measured()
 
 
 def row_residual(prepared: AnswersQueries, evidence: Evidence, targets: Sequence[int]) -> float:

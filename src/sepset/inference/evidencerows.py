@@ -67,6 +67,20 @@ class RowAnswers(NamedTuple):
         chances = {v: p[rows] for v, p in self.probabilities.items()}
         return RowAnswers(self.log_partition[rows], chances, moments, residual)
 
+    def write(self, rows: Ints, other: RowAnswers) -> None:
+        """Write the answers of some rows to the same question."""
+        self.log_partition[rows] = other.log_partition
+        for v, each in self.probabilities.items():
+            each[rows] = other.probabilities[v]
+        for v, (mean, variance) in self.moments.items():
+            mean[rows], variance[rows] = other.moments[v]
+        if self.residual is not None:
+            self.residual[rows] = np.nan if other.residual is None else other.residual
+
+    def measured(self) -> RowAnswers:
+        """The same, without residuals if some are unknown."""
+        return self._replace(residual=None) if self.residual is not None and np.isnan(self.residual).any() else self
+
     def joined(self, other: RowAnswers) -> RowAnswers:
         """These answers followed by those of other rows to the same question."""
         moments = {
