@@ -6,7 +6,7 @@ twenty functions compile in half the time. The bitcode of a kernel from the disk
 when another kernel is compiled that calls it: most processes only run what is there. Numba also tries all
 implementations of an operator wherever it occurs, and imports all of its own modules again before each function: here
 it is remembered which implementation took which types, and modules are imported once. After each of thirty passes it
-finds anew how long each variable lives, which the last one alone asks for; for each constraint on a type it replaces
+finds again how long each variable lives, which the last one alone asks for; for each constraint on a type it replaces
 the filters of warnings; and it tells the timers of all functions being compiled of every call of LLVM. Here it does
 none of these.
 
@@ -26,7 +26,7 @@ from llvmlite import binding
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.errors import NumbaError, WarningsFixer
+from numba.core.errors import NumbaError, WarningsFixer  # type: ignore[attr-defined]  # it is not public
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
@@ -176,11 +176,11 @@ def _replacements(codegen: Any, context: Any) -> Iterator[tuple[Any, str, Any]]:
     yield codegen, "set_env", partial(_set_env, codegen)
     yield context, "load_additional_registries", partial(_look, context)
     yield typing, "load_additional_registries", partial(_look, typing)
-    yield context, "create_cfunc_wrapper", _nothing  # for C, of the functions of Numba itself: nobody calls them so
+    yield context, "create_cfunc_wrapper", _nothing  # of Numba's own functions, for C
     yield BaseFunction, "get_call_type", _found_call_type
     yield PostProcessor, "run", _processed
     yield WarningsFixer, "catch_warnings", _no_context
-    if not any(event._registered.values()):  # nobody listens
+    if not any(event._registered.values()):  # without a listener
         yield event, "install_timer", _no_context
         yield event, "trigger_event", _no_context
         yield event, "start_event", _nothing
@@ -211,7 +211,7 @@ def _no_context(*_: Any, **__: Any) -> contextlib.AbstractContextManager[None]:
 
 
 def _processed(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-    """What follows a change of a function: how long its variables live is found where it is asked for."""
+    """The end of a pass over a function: how long its variables live is found where it is asked for."""
     function = processor.func_ir
     if emit_dels or function.is_generator:
         _process(processor, emit_dels, extend_lifetimes)
