@@ -171,5 +171,5 @@ def test_small_files_wait_for_no_compiler(tmp_path, sizes, monkeypatch):
     path = tmp_path / "rows.csv"
     path.write_text("a\n1\n")
     monkeypatch.setattr(textfiles, "is_at_hand", lambda kernel: False)
-    monkeypatch.setattr(textfiles, "_read_all", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(textfiles, "read_cells", lambda *_: pytest.fail("it was compiled"))
     assert file_columns(path)["a"].values == (1,)

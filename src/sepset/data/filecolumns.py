@@ -195,7 +195,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _wanted(known: Iterable[str], names: Sequence[str] | None, complete: bool) -> list[str]:
-    """Those of the names that are known, in their own order; all known ones without names, or if it is none of them.
+    """Those of the names that are known, in their own order; all known ones without names, or if no name is known.
 
     If all have to be there, none where one is not.
     """

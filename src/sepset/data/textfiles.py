@@ -82,7 +82,7 @@ def large_columns(
     start = None if text is None else _after_names(text, header, delimiter)
     if text is None or start is None or start >= len(text):
         return None
-    source = _Source(text, start, len(header), ord(delimiter), tokens)
+    source = Source(text, start, len(header), ord(delimiter), tokens)
     if source.has_quotes and len(tokens) > 1:
         return None
     places = {name: place for place, name in enumerate(header)}
@@ -146,7 +146,7 @@ def _count(text: Bytes, byte: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class Source:
     """The bytes of a file, where its second line starts, and how its cells are told apart."""
 
     text: Bytes
@@ -157,6 +157,7 @@ class _Source:
 
     @cached_property
     def has_quotes(self) -> bool:
+        """Whether a quote stands anywhere."""
         return _count(self.text, QUOTE) > 0
 
     def layout(self, kinds: Mapping[int, int]) -> Layout:
@@ -177,15 +178,15 @@ class _Source:
         texts = np.frombuffer(b"".join(self.missing) + b"\0", np.uint8)
         return Missing(texts, np.cumsum([len(token) for token in self.missing]), self.missing == (b"",))
 
-    def sample(self) -> _Share:
+    def sample(self) -> Share:
         """The first lines."""
         stop, num_rows = self.start, 0
         while num_rows < SAMPLE_ROWS and stop < len(self.text):
             stop = _line_end(self.text, stop)
             num_rows += 1
-        return _Share(self.start, stop, 0, num_rows)
+        return Share(self.start, stop, 0, num_rows)
 
-    def shares(self) -> list[_Share]:
+    def shares(self) -> list[Share]:
         """All lines, some for each thread; those of a file with quotes stay together, since a cell may hold lines."""
         size = len(self.text) - self.start
         count = 1 if self.has_quotes else max(1, min(num_processors(), size // _LEAST_SHARE))
@@ -193,13 +194,13 @@ class _Source:
         found, row = [], 0
         for start, stop in itertools.pairwise([*cuts, len(self.text)]):
             num_rows = _count(self.text[start:stop], NEWLINE) + bool(start < stop and self.text[stop - 1] != NEWLINE)
-            found.append(_Share(start, stop, row, num_rows))
+            found.append(Share(start, stop, row, num_rows))
             row += num_rows
         return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Share:
+class Share:
     """Lines that one thread reads, as bytes from `start` to `stop`, into rows from `row` on."""
 
     start: int
@@ -208,15 +209,15 @@ class _Share:
     num_rows: int
 
 
-def _columns(source: _Source, asked: Mapping[int, int]) -> dict[int, Column] | None:
+def _columns(source: Source, asked: Mapping[int, int]) -> dict[int, Column] | None:
     """The columns at these places, each as TEXT, as NUMBER, or as what it is; None where that cannot be done."""
-    sample = _read(source, dict.fromkeys(asked, TEXT), [source.sample()])
+    sample = read_rows(source, dict.fromkeys(asked, TEXT), [source.sample()])
     if sample is None:
         return None
     kinds = {place: sample.kind(place) if kind == _EITHER else kind for place, kind in asked.items()}
     found: dict[int, Column] = {}
     for _ in range(2):
-        rows = _read(source, kinds, source.shares(), sample)
+        rows = read_rows(source, kinds, source.shares(), sample)
         if rows is None:
             return None
         part = {place: rows.column(place, is_real=asked[place] == NUMBER) for place in kinds}
@@ -229,9 +230,9 @@ def _columns(source: _Source, asked: Mapping[int, int]) -> dict[int, Column] | N
     return None
 
 
-def _read(
-    source: _Source, kinds: Mapping[int, int], shares: Sequence[_Share], sample: _Rows | None = None
-) -> _Rows | None:
+def read_rows(
+    source: Source, kinds: Mapping[int, int], shares: Sequence[Share], sample: ReadRows | None = None
+) -> ReadRows | None:
     """The cells of these lines, by threads; None if a line is not plain. Codes of the sample are kept."""
     num_rows = sum(share.num_rows for share in shares)
     num_texts = sum(kind == TEXT for kind in kinds.values())
@@ -248,7 +249,7 @@ def _read(
     last = together(tasks, len(shares))
     if min(last) < 0 or (len(shares) > 1 and any(e != s.row + s.num_rows for e, s in zip(last, shares, strict=True))):
         return None
-    return _Rows(source, layout, shares, tables, found, last[-1])
+    return ReadRows(source, layout, shares, tables, found, last[-1])
 
 
 def _notes(num_columns: int) -> tuple[Ints, Ints, Ints]:
@@ -258,10 +259,10 @@ def _notes(num_columns: int) -> tuple[Ints, Ints, Ints]:
 
 def _task(*args: object) -> int:
     """The kernel, whose flag comes last."""
-    return int(read_cells(*args))  # type: ignore[arg-type]  # as _read made them
+    return int(read_cells(*args))  # type: ignore[arg-type]  # as `read_rows` made them
 
 
-def _tables(kinds: Mapping[int, int], most: int, sample: _Rows | None) -> Tables:
+def _tables(kinds: Mapping[int, int], most: int, sample: ReadRows | None) -> Tables:
     """Tables for the columns that are read as text, with what the sample held."""
     texts = [place for place, kind in kinds.items() if kind == TEXT]
     most = min(most, max(SAMPLE_ROWS, _TABLE_ENTRIES // max(1, len(texts))))
@@ -288,12 +289,12 @@ def _tables(kinds: Mapping[int, int], most: int, sample: _Rows | None) -> Tables
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
+class ReadRows:
     """The cells of lines that threads have read."""
 
-    source: _Source
+    source: Source
     layout: Layout
-    shares: Sequence[_Share]
+    shares: Sequence[Share]
     tables: Sequence[Tables]
     found: Sequence[Found]
     num_rows: int

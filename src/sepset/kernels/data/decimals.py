@@ -19,7 +19,7 @@ LEAST, MOST = -342, 308
 """The powers of ten between which a number of at most 19 digits is neither zero nor infinite."""
 
 PLAIN, FRACTION, PADDED, HARD, BAD = 0, 1, 2, 4, 8
-"""What is found in a cell: a whole number as Python prints it, another number, one with leading zeros, one whose
+"""The kinds of cells: a whole number as Python prints it, another number, one with leading zeros, one whose
 double is left open, or no number; as bits."""
 
 _HALF = np.uint64(0xFFFFFFFF)
@@ -117,7 +117,7 @@ def _is_word(text: Bytes, start: int, stop: int, word: int) -> bool:
 
 @kernel(borrows=True)
 def word_in(text: Bytes, start: int, stop: int) -> tuple[float, int]:
-    """What `nan`, `inf` or `-inf` mean, in any case; nothing else is a number in words."""
+    """The meaning of `nan`, `inf` or `-inf`, in any case; nothing else is a number in words."""
     if _is_word(text, start, stop, 0x6E616E):
         return np.nan, FRACTION
     if _is_word(text, start, stop, 0x696E66):
@@ -151,6 +151,15 @@ def _power_at(text: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 
 @kernel(borrows=True)
+def _digits_at(text: Bytes, at: int, stop: int, digits: np.uint64) -> tuple[np.uint64, int]:
+    """The digits so far with those that start there, and where they end."""
+    while at < stop and ZERO <= text[at] <= NINE:
+        digits = digits * np.uint64(10) + np.uint64(text[at] - ZERO)
+        at += 1
+    return digits, at
+
+
+@kernel(borrows=True)
 def decimal_at(
     text: Bytes, start: int, stop: int, fives: UInt64s, twos: Floats, tens: Floats
 ) -> tuple[float, int, int]:
@@ -164,9 +173,7 @@ def decimal_at(
         what |= 0 if is_negative else FRACTION
         at += 1
     first = at
-    while at < stop and ZERO <= text[at] <= NINE:
-        digits = digits * np.uint64(10) + np.uint64(text[at] - ZERO)
-        at += 1
+    digits, at = _digits_at(text, at, stop, digits)
     count, exponent = at - first, 0
     if count > 1 and text[first] == ZERO:
         what |= PADDED | FRACTION
@@ -174,9 +181,7 @@ def decimal_at(
         what |= FRACTION
         at += 1
         point = at
-        while at < stop and ZERO <= text[at] <= NINE:
-            digits = digits * np.uint64(10) + np.uint64(text[at] - ZERO)
-            at += 1
+        digits, at = _digits_at(text, at, stop, digits)
         exponent = point - at
         count += at - point
     if count == 0:

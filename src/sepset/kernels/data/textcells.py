@@ -17,10 +17,10 @@ from sepset.kernels.kernel import kernel
 NEWLINE, RETURN, QUOTE, SPACE = 10, 13, 34, 32
 
 SKIPPED, TEXT, NUMBER = 0, 1, 2
-"""What becomes of a column."""
+"""The ways in which a column is read."""
 
 OVERFLOW, SPACED, LARGE = 16, 32, 64
-"""More about a column, beside the bits of `decimals`: too many distinct texts, spaces around numbers, whole numbers
+"""More about a column than the bits of `decimals`: too many distinct texts, spaces around numbers, whole numbers
 that no double holds."""
 
 LARGEST_WHOLE = 9007199254740991.0
@@ -34,7 +34,7 @@ _LONG = np.uint64(1 << 63)
 
 
 class Layout(NamedTuple):
-    """What a file's columns are.
+    """The columns of a file.
 
     Attributes:
         special: whether each byte may end a cell, or needs a look.
@@ -87,14 +87,14 @@ class Missing(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What is read.
+    """The cells that are read.
 
     Attributes:
         codes: of each column of texts; -1 is missing.
         numbers: of each column of numbers; NaN is missing.
         flags: what was found in each column, as bits.
         hard: the place, row, first byte and end of numbers that are left open.
-        num_hard: how many there are.
+        num_hard: their number.
     """
 
     codes: Int16s
