@@ -108,9 +108,10 @@ class Coordinates:
         spans = {v: np.arange(end - known[v].child.size, end) for v, end in ends.items()}
         states = {v: variables.ids(known[v].by).tolist() for v in real}
         contexts = tuple(sorted({d for by in states.values() for d in by}))
+        place = {d: i for i, d in enumerate(contexts)}
         families = {
             v: Family(np.concatenate([NOTHING, *(spans[u] for u in above[v])]), spans[v],
-                      tuple(contexts.index(d) for d in states[v]))
+                      tuple(place[d] for d in states[v]))
             for v in order
         }  # fmt: skip
         empty = cls(contexts, variables.cards[list(contexts)].astype(np.int64), families, ())
