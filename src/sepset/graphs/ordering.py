@@ -44,6 +44,7 @@ __all__ = [
     "WeightedMinFill",
     "elimination_order",
     "refuse_hopeless",
+    "refuse_matrices",
 ]
 
 
@@ -549,6 +550,28 @@ def _refuse_parts(task: OrderingTask) -> None:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
             _greedy(part, part.cards, part.logs, (1.0, 0.0))
+
+
+def refuse_matrices(task: OrderingTask, discrete: Ints) -> None:
+    """Raise if real variables, whose cliques are matrices, have hopeless ones: in a part of a large graph, or in all.
+
+    >>> ones, none = np.ones(3), np.zeros(3, np.int64)
+    >>> refuse_matrices(OrderingTask("abc", np.zeros(4, np.int64), np.zeros(0, np.int32), ones, none), none[:0])
+    """
+    if len(task) - len(discrete) <= costs.SWEPT_REALS:
+        return
+    task = _without(task, discrete)[0]
+    for size, reads in (*costs.READS_OF_MATRICES, (0, costs.MOST_OF_MATRICES)):
+        if len(task) >= costs.TIMES_OF_PART * size:
+            part = _ball(task, size) if size else task
+            blank, mix = np.zeros(len(part)), np.array([1.0, 0.0])
+            # Every table is beyond the limit, so that the pass ends once it has read so many places.
+            if len(_run(part, part.cards, part.logs, mix, blank, _index(part), -1.0, reads)[0]) < len(part):
+                raise TooLarge(
+                    f"The elimination of {len(task):,} real variables that depend on each other needs matrices of more "
+                    f"than {costs.MOST_OF_MATRICES:,} entries in all. Observe more variables, ask for fewer targets, "
+                    "or state an order: CliqueTree(order=GivenOrder([...]))."
+                )
 
 
 def _ball(task: OrderingTask, size: int) -> OrderingTask:
