@@ -155,7 +155,7 @@ class Influences:
             start, *terms = [np.maximum(np.log(ratio), -NOTHING)[:, None] for ratio in ratios]
         fixed = (upto[1] * upto[0][0], *upto[2:]) if parents else ()
         return Concave(
-            parents, fixed, tuple(terms), start[0], _log_rest, _log_rest_slope, np.array([-1.0]), _log_rest_limit
+            parents, fixed, tuple(terms), start[0], _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
         )
 
     def _levels(self, logs: Floats) -> Floats:
@@ -289,15 +289,21 @@ def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:
     return upto, totals[:, level - 1] if level else np.zeros(len(rows))
 
 
-def _log_rest(sums: Floats) -> float:
+def _log_rest(sums: Floats) -> Floats:
     r"""$\log(1 - e^s)$."""
-    gone = -math.expm1(float(sums[0]))
-    return math.log(gone) if gone > 0.0 else -math.inf
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(-np.expm1(sums[..., 0])))
 
 
 def _log_rest_slope(sums: Floats) -> Floats:
     r"""$-1 / (e^{-s} - 1)$."""
-    return np.array([-1.0 / math.expm1(-float(sums[0]))])
+    return np.asarray(-1.0 / np.expm1(-sums))
+
+
+def _log_rest_points(low: Floats, high: Floats, number: int) -> Floats:
+    """Arguments whose distances from zero are in proportion."""
+    far, near = (min(max(-float(end[0]), 1e-9), NOTHING) for end in (low, high))
+    return -np.geomspace(far, min(near, far), number)[:, None]
 
 
 def _log_rest_limit(steepest: float) -> float:

@@ -35,6 +35,9 @@ from sepset.factors.labels import name_of
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
+FLAT = 30.0
+"""Log-odds beyond which a probability is all but zero or one."""
+
 MAX_SUMS = 2**10
 """The largest number of distinct partial sums of weights at one place of the chain of factors."""
 
@@ -138,20 +141,15 @@ class LogisticCPD(DiscreteCPD):
 
     @often
     def concave(self, given: Mapping[Any, int]) -> Concave:
-        r"""$s_x - \log \sum_c e^{s_c}$, concave in the log-odds $s_c = b_c + \sum_i w_{i,u_i,c}$."""
+        r"""$-\log(1 + \sum_{c \ne x} e^{s_c})$, concave in the log-odds $s_c$ of the other states relative to $x$."""
         rest, code = self.conditioned(given), given[self.child]
-        here = np.eye(self.child.num_states)[code]
 
-        def value(sums: Floats) -> float:
-            top = sums.max()
-            return float(sums[code] - top - math.log(np.exp(sums - top).sum()))
-
-        def slope(sums: Floats) -> Floats:
-            return np.asarray(here - softmax(sums[None])[0])
+        def relative(logs: Floats) -> Floats:
+            return np.delete(logs - logs[..., code, None], code, axis=-1)
 
         ones = tuple(np.ones(p.num_states) for p in rest.parents)
-        middle = rest.bias + sum((w.mean(axis=0) for w in rest.weights), np.zeros_like(rest.bias))
-        return Concave(rest.parents, ones, rest.weights, rest.bias, value, slope, middle)
+        terms = tuple(relative(w) for w in rest.weights)
+        return Concave(rest.parents, ones, terms, relative(rest.bias), _log_first, _log_first_slope, _log_first_points)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.
@@ -455,3 +453,20 @@ def _finite(cpd: LogisticCPD, numbers: Floats, shape: tuple[int, ...], what: str
 def _is_flat(weights: Floats) -> bool:
     odds = weights - weights[:, :1]
     return bool((odds == odds[0]).all())
+
+
+def _log_first(sums: Floats) -> Floats:
+    r"""$-\log(1 + \sum_c e^{s_c})$."""
+    top = np.maximum(sums.max(axis=-1, initial=0.0), 0.0)
+    rest = np.exp(-top) + np.exp(sums - top[..., None]).sum(axis=-1)
+    return np.asarray(-top - np.log(rest))
+
+
+def _log_first_slope(sums: Floats) -> Floats:
+    """Minus the probabilities of the states but the first."""
+    return np.asarray(-np.exp(sums + _log_first(sums)[..., None]))
+
+
+def _log_first_points(low: Floats, high: Floats, number: int) -> Floats:
+    """Arguments at equal distances, where some gradient is not all but zero or one."""
+    return np.linspace(np.clip(low, -FLAT, FLAT), np.clip(high, -FLAT, FLAT), number)

@@ -19,10 +19,10 @@ from sepset.errors import BrokenInvariant, ModelError, ScopeError
 from sepset.factors.algebra import Factor
 from sepset.factors.canonical import EPS
 from sepset.factors.moments import Gaussian
+from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.compiled.gradients import Derivatives
 from sepset.inference.conflict import impossible
 from sepset.inference.exact.beliefupdate import BeliefUpdate
-from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.exact.messages import project, tree_factors
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.coordinates import Coordinates

@@ -70,14 +70,16 @@ class Decomposition(NamedTuple):
 class Concave:
     r"""A function of many variables whose logarithm is linear plus concave, $\sum_i a_i(u_i) + g(\mathbf s)$.
 
+    $g$ falls, or stays, where any number of its argument rises.
+
     Attributes:
         variables: the variables.
         fixed: $e^{a_i}$, one row of non-negative numbers per variable.
         terms: the part of each variable's states in the sum $\mathbf s$, `[states, numbers]`.
         start: the sum without any variable.
-        value: $g$.
+        value: $g$, of each row of arguments.
         slope: its gradient.
-        middle: an argument at which the gradient is moderate.
+        between: from two arguments and a number to so many arguments between them, at which gradients differ.
         limit: from the steepest gradient allowed to the largest argument that has it.
     """
 
@@ -85,9 +87,9 @@ class Concave:
     fixed: tuple[Floats, ...]
     terms: tuple[Floats, ...]
     start: Floats
-    value: Callable[[Floats], float]
+    value: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
-    middle: Floats
+    between: Callable[[Floats, Floats, int], Floats]
     limit: Callable[[float], float] = lambda steepest: math.inf
 
     def inside(self, sums: Floats, steepest: float = 1e9) -> Floats:

@@ -48,10 +48,10 @@ takes more than a second."""
 PARTS_OF_LARGE_GRAPH = (2**12, 2**14)
 """Nodes of the parts of a large graph that are tried first, the smaller before the larger."""
 
-READS_OF_MATRICES = ((2**12, 30_000_000), (2**14, 60_000_000))
-"""Nodes of the parts of a large graph of real variables that are tried first, and the array reads of a greedy pass from
-which they are hopeless. It reads about as many places as the matrices of its cliques have entries: of a square grid
-1.5 and 14 million, of random graphs with three neighbors each, from about 16,000 nodes, more than these."""
+READS_OF_MATRICES = (30_000_000, 60_000_000)
+"""The array reads of a greedy pass from which these parts of a graph of real variables are hopeless. It reads about as
+many places as the matrices of its cliques have entries: of a square grid 1.5 and 14 million, of random graphs with
+three neighbors each, if they have 16,000 nodes, more than that."""
 
 MOST_OF_MATRICES = 2_000_000_000
 """The same for a whole graph: ten seconds, and gigabytes of matrices. A grid of 316 x 316 takes 0.28 billion."""

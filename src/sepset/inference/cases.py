@@ -23,8 +23,9 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
 from sepset.errors import TooLarge
+from sepset.inference.buckets.bounded import SLACK
+from sepset.inference.buckets.tangents import branches, masked
 from sepset.inference.method import Best, Prepared
-from sepset.inference.tangents import SLACK, branches, masked
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 

@@ -12,8 +12,8 @@ Reference: Koller & Friedman, sections 5.3, 5.4 and 9.6.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -30,8 +30,11 @@ from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entrie
 from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
+from sepset.inference.buckets.bounded import Bounded, Maximum
+from sepset.inference.buckets.tangents import MOST_BRANCHES, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
+from sepset.inference.maxima import Frontiers, bounded
 from sepset.inference.method import (
     Answer,
     Best,
@@ -45,8 +48,7 @@ from sepset.inference.method import (
     elimination_settings,
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
-from sepset.inference.rewriting import rewritten
-from sepset.inference.tangents import MOST_BRANCHES, Bounded, TangentSearch, branches
+from sepset.inference.rewriting import codes_of, given_by_variable, has_none, repeated, rewritten, silenced
 from sepset.inference.values import Values
 from sepset.problem import Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -107,6 +109,7 @@ class PreparedForms:
         self._made: Cache[Prepared] = Cache(16)
         self._patterns: Cache[Rewritten] = Cache(16)
         self._has_none: Cache[bool] = Cache(256)
+        self._needed: Cache[frozenset[int]] = Cache(16)
         self._too_wide: set[tuple[tuple[int, ...], tuple[int, ...]]] = set()
 
     @lazy
@@ -139,20 +142,13 @@ class PreparedForms:
         children = {self.problem.conditionals[place].child for place in last}
         known = {*children, *evidence.observed}
         rest = [v for v in range(self.problem.num_visible) if v not in known]
-        drawn = self._about(rest, evidence).sample(num_rows, self._silenced(evidence, children), rng)
+        drawn = self._about(rest, evidence).sample(num_rows, silenced(self.problem, evidence, children), rng)
         columns: Columns = {self.problem.variables[v]: drawn[v] for v in rest}
         columns |= {self.problem.variables[v]: np.full(num_rows, code) for v, code in evidence.codes.items()}
-        columns |= {self.problem.variables[v]: _repeated(x, num_rows) for v, x in evidence.reals.items()}
+        columns |= {self.problem.variables[v]: repeated(x, num_rows) for v, x in evidence.reals.items()}
         for place in last:
             columns |= self._drawn(place, columns, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
-
-    def _silenced(self, evidence: Evidence, children: Collection[int]) -> Evidence:
-        """The evidence with any values of variables that are in no factor, so that nothing is drawn for them."""
-        cards, variables = self.problem.variables.cards, self.problem.variables
-        codes = {v: 0 for v in children if cards[v]}
-        reals = {v: np.zeros(variables[v].size) for v in children if not cards[v]}  # type: ignore[union-attr]
-        return replace(evidence, codes={**evidence.codes, **codes}, reals={**evidence.reals, **reals})
 
     def _drawn(self, place: int, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
         """Draws of the child of one conditional, given its parents."""
@@ -187,17 +183,20 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
+        if (found := self.k_best(evidence, over, 1)) is not None:
+            return found[0]
         key, entries = (tuple(over), evidence.observed), self._joint_entries(evidence, over)
+        is_bounded = self._is_bounded(evidence, over)
         if key not in self._too_wide and entries <= MOST_JOINT:
             try:
                 return self.for_best(evidence, over).best(evidence, over)
             except TooLarge:
-                if not self._summed(evidence, over) and not self._is_bounded(evidence, over):
+                if not self._summed(evidence, over) and not is_bounded:
                     raise
                 self._too_wide.add(key)
         if summed := self._summed(evidence, over):
             return best_by_cases(self, summed, evidence, over)
-        if self._is_bounded(evidence, over):
+        if is_bounded:
             return self.best_by_tangents(evidence, over)
         if entries > MAX_ENTRIES:
             self._refuse(evidence, over)
@@ -205,9 +204,9 @@ class PreparedForms:
 
     def _refuse(self, evidence: Evidence, over: Sequence[int]) -> None:
         """Raise the error of the first form without factors for a maximum."""
-        given, chosen = _given(self.problem, evidence), self._chosen(over, self._relevant(over, evidence))
+        given, chosen = given_by_variable(self.problem, evidence), self._chosen(over, self._relevant(over, evidence))
         for i, form in self._wide(evidence, over).items():
-            form.source.decomposed(_codes(form, given), chosen[i])
+            form.source.decomposed(codes_of(form, given), chosen[i])
 
     def _joint_entries(self, evidence: Evidence, over: Sequence[int]) -> int:
         """The largest number of joint states of what is asked about one form without factors for a maximum.
@@ -228,13 +227,13 @@ class PreparedForms:
         return found if is_few and (self.problem.variables.cards[list(over)] > 0).all() else {}
 
     def _wide(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
-        """The forms that a maximum needs and that have no factors for it."""
-        given, found = _given(self.problem, evidence), {}
+        """The forms that a maximum needs and that have no factors for it, or only a large table."""
+        given, found = given_by_variable(self.problem, evidence), {}
         for i, semiring in self._chosen(over, self._relevant(over, evidence)).items():
             form = self.problem.forms[i]
-            codes = _codes(form, given)
+            codes = codes_of(form, given)
             key = i, semiring.name, tuple(codes.items())
-            if self._has_none.get(key, lambda: _has_none(form, codes, semiring)):  # noqa: B023
+            if self._has_none.get(key, lambda: has_none(form, codes, semiring)):  # noqa: B023
                 found[i] = form
         return found
 
@@ -248,23 +247,41 @@ class PreparedForms:
 
     def best_by_tangents(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The best assignment in each joint state of the hidden children of forms without factors for maxima."""
-        places = [self.problem.conditionals[form.group].child for form in self._wide(evidence, over).values()]
-        hidden: Any = {v: self.problem.variables[v] for v in places if v not in evidence.codes}
-        self._check_branches(math.prod(v.num_states for v in hidden.values()), evidence, over)
         found = Best({}, -np.inf)
-        for told, known, log_weight in branches(evidence, hidden):
+        for told, known, log_weight in self._in_branches(evidence, over):
             rest = [v for v in over if v not in known]
             best = self._best_in(told, rest, found.log_value - log_weight)
             if best.log_value + log_weight > found.log_value:
                 found = Best({**best.values, **known}, best.log_value + log_weight)
         return found
 
+    def k_best(self, evidence: Evidence, over: Sequence[int], k: int) -> list[Best] | None:
+        """Up to k assignments, best first, if forms without factors for maxima are concave; None without a proof."""
+        found: list[Best] = []
+        try:
+            cells = list(self._in_branches(evidence, over)) if self._is_bounded(evidence, over) else []
+        except TooLarge:
+            return None
+        for told, known, log_weight in cells:
+            rest = [v for v in over if v not in known]
+            above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
+            more, is_proved = self._frontiers(told, rest).best(k, above)
+            if not is_proved:
+                return None
+            found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more]
+            found = sorted(found, key=lambda best: -best.log_value)[:k]
+        return found or ([Best({}, -np.inf)] if cells else None)
+
+    def _in_branches(self, evidence: Evidence, over: Sequence[int]) -> Iterator[tuple[Evidence, dict[int, int], float]]:
+        """Each joint state of the hidden children of forms without factors for maxima."""
+        places = [self.problem.conditionals[form.group].child for form in self._wide(evidence, over).values()]
+        hidden: Any = {v: self.problem.variables[v] for v in places if v not in evidence.codes}
+        self._check_branches(math.prod(v.num_states for v in hidden.values()), evidence, over)
+        return branches(evidence, hidden)
+
     def _check_branches(self, num: int, evidence: Evidence, over: Sequence[int]) -> None:
         """Raise if the tables for the maxima of so many branches have too many entries."""
-        given = _given(self.problem, evidence)
-        wide, chosen = self._wide(evidence, over), self._chosen(over, self._relevant(over, evidence))
-        forms = {i: self.problem.forms[i] for i in chosen if i not in wide}
-        parts = [self._part(form, _codes(form, given), chosen[i]) for i, form in forms.items()]
+        wide, parts = self._wide(evidence, over), self._other_parts(evidence, over).values()
         entries = num * sum(num_entries(factor.scope) for part in parts for factor in part.factors)
         if entries > MOST_IN_BRANCHES:
             raise TooLarge(
@@ -275,28 +292,46 @@ class PreparedForms:
 
     def _best_in(self, evidence: Evidence, over: Sequence[int], above: float) -> Best:
         """The best assignment given the children of all forms without factors for maxima, if it is above a value."""
-        wide, given = self._wide(evidence, over), _given(self.problem, evidence)
+        wide = self._wide(evidence, over)
         if not wide:
             return self.for_best(evidence, over).best(evidence, over)
-        numbers = self._relevant(over, evidence)
-        parts = {
-            i: self._part(self.problem.forms[i], _codes(self.problem.forms[i], given), semiring)
-            for i, semiring in self._chosen(over, numbers).items()
-            if i not in wide
-        }
-        bounded = [_bounded(self.problem, form, given) for form in wide.values()]
+        found, is_proved = self._frontiers(evidence, over).best(1, above)
+        best = found[0] if found else Best({}, -np.inf)
+        if is_proved:
+            return best
+        numbers, parts = self._relevant(over, evidence), self._other_parts(evidence, over)
 
-        def maximizer(tangents: Sequence[Decomposition]) -> Prepared:
+        def maximizer(tangents: Sequence[Decomposition], told: Evidence) -> Maximum:
             whole = {**parts, **dict(zip(wide, tangents, strict=True))}
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in whole.items())
             found = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
-            return found.with_parts(whole)
+            return Maximum(*found.with_parts(whole).best(told, over))
 
-        return TangentSearch(bounded, maximizer, evidence, over).run(above)
+        searched = TangentSearch(self._bounded(evidence, over), maximizer, evidence)
+        return max(best, Best(*searched.run(max(above, best.log_value))), key=lambda one: one.log_value)
+
+    def _bounded(self, evidence: Evidence, over: Sequence[int]) -> list[Bounded]:
+        """The forms without factors for maxima, whose children are observed."""
+        given = given_by_variable(self.problem, evidence)
+        return [bounded(self.problem, form, given) for form in self._wide(evidence, over).values()]
+
+    def _other_parts(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Decomposition]:
+        """The factors of all forms that have some for a maximum."""
+        wide, given = self._wide(evidence, over), given_by_variable(self.problem, evidence)
+        chosen = self._chosen(over, self._relevant(over, evidence))
+        forms = {i: self.problem.forms[i] for i in chosen if i not in wide}
+        return {i: self._part(form, codes_of(form, given), chosen[i]) for i, form in forms.items()}
+
+    def _frontiers(self, evidence: Evidence, over: Sequence[int]) -> Frontiers:
+        """The search from the frontier of partial assignments, if all such children are observed."""
+        empty = dict.fromkeys(self._wide(evidence, over), Decomposition(()))
+        numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over), **empty}
+        problem, _, _ = rewritten(self.problem, numbers, parts)
+        return Frontiers(problem, self.method, self._bounded(evidence, over), evidence, over)
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""
-        return self._maximizing(over, evidence, _given(self.problem, evidence))
+        return self._maximizing(over, evidence, given_by_variable(self.problem, evidence))
 
     def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for a query of `targets`."""
@@ -313,7 +348,7 @@ class PreparedForms:
         """The plan of `best`: maxima over `over`, after sums over the rest."""
         evidence = Evidence(dict.fromkeys(observed, 0))
         children = {self.problem.conditionals[form.group].child for form in self.problem.forms}
-        given = _given(self.problem, Evidence({v: 0 for v in observed if v not in children}))
+        given = given_by_variable(self.problem, Evidence({v: 0 for v in observed if v not in children}))
         try:
             return self._maximizing(over, evidence, given).best_plan(over, observed)
         except TooLarge:
@@ -501,7 +536,7 @@ class PreparedForms:
             return self._whole
         numbers = range(self.problem.num_factors) if targets is None else self._relevant(targets, evidence)
         used = [i for i, form in enumerate(self.problem.forms) if form.is_deferred and form.factors[0] in numbers]
-        given = _given(self.problem, evidence)
+        given = given_by_variable(self.problem, evidence)
         return self._rewritten(numbers, dict.fromkeys(used, SUM), given)
 
     def _maximizing(self, over: Sequence[int], evidence: Evidence, given: Mapping[AnyVariable, Any]) -> Prepared:
@@ -524,15 +559,19 @@ class PreparedForms:
         return {i: MAX if i in mixed else SUM for i in used if forms[i].is_deferred or i in mixed}
 
     def _relevant(self, targets: Sequence[int], evidence: Evidence) -> frozenset[int]:
-        found = self.problem.relevant(targets, evidence.observed, touched=evidence.weighted, constants=True)
-        return frozenset(found.factors)
+        asked, observed, touched = tuple(targets), evidence.observed, tuple(evidence.weighted)
+
+        def make() -> frozenset[int]:
+            return frozenset(self.problem.relevant(asked, observed, touched=touched, constants=True).factors)
+
+        return self._needed.get((asked, observed, touched), make)
 
     def _rewritten(
         self, numbers: Collection[int], chosen: Mapping[int, Semiring], given: Mapping[AnyVariable, Any]
     ) -> Prepared:
         """The method prepared for some of the factors, with forms decomposed for what is given."""
         forms = self.problem.forms
-        codes = {i: _codes(forms[i], given) for i in chosen}
+        codes = {i: codes_of(forms[i], given) for i in chosen}
         kept = frozenset(numbers)
         key = kept, tuple((i, one.name, tuple(codes[i].items())) for i, one in chosen.items())
 
@@ -559,38 +598,3 @@ class PreparedForms:
     def _prepared(self, numbers: Collection[int], parts: Mapping[int, Decomposition]) -> Rewritten:
         problem, _, places = rewritten(self.problem, numbers, parts)
         return Rewritten(self.method.prepare(problem), parts, places)
-
-
-def _given(problem: Problem, evidence: Evidence) -> dict[AnyVariable, Any]:
-    """The observed codes, and the values of real variables as tuples, by variable."""
-    reals = {problem.variables[v]: tuple(value.tolist()) for v, value in evidence.reals.items()}
-    return reals | {problem.variables[v]: code for v, code in evidence.codes.items()}
-
-
-def _codes(form: Form, given: Mapping[AnyVariable, Any]) -> dict[AnyVariable, Any]:
-    """The codes and values of the observed variables of a form."""
-    return {v: given[v] for v in form.source.scope if v in given}
-
-
-def _has_none(form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> bool:
-    """Whether a form has no factors at these codes that are small enough."""
-    try:
-        form.source.decomposed(codes, semiring)
-    except TooLarge:
-        return True
-    return False
-
-
-def _bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> Bounded:
-    """A form whose child is observed, with tangents for bounds."""
-    codes, child = _codes(form, given), form.source.scope[-1]
-    function = form.source.concave(codes)
-    assert function is not None  # as checked before
-    assert isinstance(child, Discrete)
-    return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
-
-
-def _repeated(value: Floats, num_rows: int) -> Floats:
-    """The value of a real variable in every row."""
-    rows = np.tile(value, (num_rows, 1))
-    return rows[:, 0] if rows.shape[1] == 1 else rows

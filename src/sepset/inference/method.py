@@ -409,6 +409,9 @@ class Rewrites(Protocol):
     def for_sums(self, evidence: Evidence, targets: Sequence[int]) -> Prepared:
         """The method prepared for a query of `targets`."""
 
+    def k_best(self, evidence: Evidence, over: Sequence[int], k: int) -> list[Best] | None:
+        """Up to k assignments, best first, where no factors fit; None if it is not certain which they are."""
+
 
 @runtime_checkable
 class TimesBest(Protocol):

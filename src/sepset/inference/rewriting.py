@@ -8,13 +8,22 @@ The model's own variables keep their positions; auxiliaries of functions that ar
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from sepset.factors.algebra import AnyVariable
+import numpy as np
+
+from sepset.base.arraytypes import Floats
+from sepset.errors import TooLarge
+from sepset.factors.algebra import AnyVariable, num_entries
 from sepset.factors.decomposition import Decomposition, Unfilled
-from sepset.problem import ConditionalGroup, Problem
-from sepset.semiring import MAX
+from sepset.problem import ConditionalGroup, Form, Problem
+from sepset.semiring import MAX, Semiring
+from sepset.variables.evidence import Evidence
 from sepset.variables.universe import Universe
+
+MOST_TABLED = 2**16
+"""The largest table of a concave function that is maximized as one; the frontier of larger ones is searched."""
 
 
 def functional(problem: Problem) -> Problem:
@@ -78,3 +87,38 @@ def _groups(
         factors = tuple(number[n] for n in group.factors if n in number)
         hidden = tuple(place[v] for v in group.auxiliaries) if factors else ()
         yield ConditionalGroup(group.child, group.parents, factors, hidden)
+
+
+def given_by_variable(problem: Problem, evidence: Evidence) -> dict[AnyVariable, Any]:
+    """The observed codes, and the values of real variables as tuples, by variable."""
+    reals = {problem.variables[v]: tuple(value.tolist()) for v, value in evidence.reals.items()}
+    return reals | {problem.variables[v]: code for v, code in evidence.codes.items()}
+
+
+def codes_of(form: Form, given: Mapping[AnyVariable, Any]) -> dict[AnyVariable, Any]:
+    """The codes and values of the observed variables of a form."""
+    return {v: given[v] for v in form.source.scope if v in given}
+
+
+def repeated(value: Floats, num_rows: int) -> Floats:
+    """The value of a real variable in every row."""
+    rows = np.tile(value, (num_rows, 1))
+    return rows[:, 0] if rows.shape[1] == 1 else rows
+
+
+def has_none(form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -> bool:
+    """Whether a form has no factors at these codes that are small enough, or large tables of a concave function."""
+    try:
+        part = form.source.decomposed(codes, semiring)
+    except TooLarge:
+        return True
+    largest = max((num_entries(factor.scope) for factor in part.factors), default=1)
+    return largest > MOST_TABLED and form.source.concave({**codes, form.source.scope[-1]: 0}) is not None
+
+
+def silenced(problem: Problem, evidence: Evidence, children: Collection[int]) -> Evidence:
+    """The evidence with any values of variables that are in no factor, so that nothing is drawn for them."""
+    cards, variables = problem.variables.cards, problem.variables
+    codes = {v: 0 for v in children if cards[v]}
+    reals = {v: np.zeros(variables[v].size) for v in children if not cards[v]}  # type: ignore[union-attr]
+    return replace(evidence, codes={**evidence.codes, **codes}, reals={**evidence.reals, **reals})

@@ -10,7 +10,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.exact.elimination import eliminate, product, read_back
+from sepset.inference.buckets.pool import product
+from sepset.inference.exact.elimination import eliminate, read_back
 from sepset.variables.evidence import Evidence
 from support.counted_orders import CountedOrders
 from support.random_gaussians import hybrid_net, linear_net

@@ -9,7 +9,8 @@ import pytest
 
 import oracle
 import sepset as ss
-from sepset.inference.map.buckets import Message, Pool, log_factor, max_buckets, summed_out
+from sepset.inference.buckets.pool import Pool, summed_out
+from sepset.inference.map.buckets import Message, log_factor, max_buckets
 from support.random_models import markov_net
 from support.tolerances import CLOSE
 

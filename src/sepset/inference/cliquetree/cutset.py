@@ -23,8 +23,8 @@ from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs.costs import HOPELESS_BITS
 from sepset.graphs.symbolic import SymbolicElimination
+from sepset.inference.buckets.evidencefactors import observed_states
 from sepset.inference.cliquetree.method import CliqueTree
-from sepset.inference.exact.evidencefactors import observed_states
 from sepset.inference.exact.recursive import Conditioning
 from sepset.inference.method import Answer, Best, dense
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan

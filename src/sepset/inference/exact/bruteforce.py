@@ -14,9 +14,10 @@ from sepset.base.membership import without
 from sepset.errors import TooLarge
 from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
+from sepset.inference.buckets.evidencefactors import reduced_factors
+from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.exact.elimination import VariableElimination, product
-from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.exact.elimination import VariableElimination
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best
 from sepset.inference.plan import EliminationPlan

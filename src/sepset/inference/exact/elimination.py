@@ -24,8 +24,9 @@ from sepset.errors import NotClosed
 from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
+from sepset.inference.buckets.evidencefactors import reduced_factors
+from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
@@ -40,12 +41,6 @@ class Eliminated(NamedTuple):
 
     conditionals: list[Conditional]
     remainder: Factor
-
-
-def product(factors: Iterable[Factor]) -> Factor:
-    """The product of all factors, small ones first; the empty product is one."""
-    ordered = sorted(factors, key=lambda f: f.size)
-    return reduce(lambda left, right: left * right, ordered, Table.ones())
 
 
 def eliminate(

@@ -22,8 +22,8 @@ from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.factors.table import Table
 from sepset.graphs import clusters
-from sepset.inference.exact.elimination import product
-from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.buckets.evidencefactors import reduced_factors
+from sepset.inference.buckets.pool import product
 from sepset.inference.method import Calibrated
 from sepset.inference.plan import EliminationPlan, interaction_graph
 from sepset.problem import Problem

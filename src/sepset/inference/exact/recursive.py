@@ -28,6 +28,8 @@ from sepset.factors.table import Table
 from sepset.graphs.costs import HOPELESS_BITS
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference import costs
+from sepset.inference.buckets.evidencefactors import reduced_factors
+from sepset.inference.buckets.pool import product
 from sepset.inference.exact.dtree import (
     RESULT_BYTES,
     Dtree,
@@ -38,8 +40,6 @@ from sepset.inference.exact.dtree import (
     useful,
 )
 from sepset.inference.exact.dtreevalues import Recursion
-from sepset.inference.exact.elimination import product
-from sepset.inference.exact.evidencefactors import reduced_factors
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.method import Answer, Best, Prepared, check_settings, dense
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan

@@ -15,7 +15,7 @@ from sepset.errors import NotApplicable
 from sepset.factors.algebra import Factor
 from sepset.graphs import clusters
 from sepset.graphs.ordering import OrderingMethod, Portfolio
-from sepset.inference.exact.elimination import product
+from sepset.inference.buckets.pool import product
 from sepset.inference.exact.messages import homes, initial, is_hybrid, log_total, project, smallest_home
 from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.questions import RegressionQuestions

@@ -14,8 +14,9 @@ from sepset.base.arraytypes import Floats
 from sepset.base.cache import Slot
 from sepset.base.text import readable
 from sepset.errors import NotApplicable, TooLarge
-from sepset.inference.exact.evidencefactors import reduced_factors
-from sepset.inference.map.buckets import log_factor, max_buckets, summed_out
+from sepset.inference.buckets.evidencefactors import reduced_factors
+from sepset.inference.buckets.pool import summed_out
+from sepset.inference.map.buckets import log_factor, max_buckets
 from sepset.inference.map.ranking import Ranking
 from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
@@ -54,6 +55,8 @@ def k_best(prepared: Prepared, evidence: Evidence, over: Sequence[int], k: int) 
     if any(cards[v] == 0 for v in over):
         raise NotApplicable("The k best need discrete variables; continuous ones have no second best. Use k=1.")
     _check_memory(prepared, [int(cards[v]) for v in over], k)
+    if can(prepared, Rewrites) and (found := prepared.k_best(evidence, over, k)) is not None:
+        return found
     try:
         ranking = ranked(prepared.for_best(evidence, over) if can(prepared, Rewrites) else prepared, evidence, over)
     except TooLarge:

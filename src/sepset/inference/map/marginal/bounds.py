@@ -18,7 +18,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.threads import require_time
 from sepset.errors import TooLarge
-from sepset.inference.exact.evidencefactors import reduced_factors
+from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.method import dense
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence

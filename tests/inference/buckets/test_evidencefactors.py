@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 import sepset as ss
-from sepset.inference.exact.evidencefactors import likelihoods, observed_states, reduced_factors
+from sepset.inference.buckets.evidencefactors import likelihoods, observed_states, reduced_factors
 from sepset.variables.evidence import resolve
 
 A, B, X = ss.Discrete("a", ("u", "v")), ss.Discrete("b", 3), ss.Real("x")

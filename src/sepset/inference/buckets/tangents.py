@@ -30,9 +30,8 @@ import numpy as np
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing
 from sepset.errors import TooLarge
-from sepset.factors.decomposition import Concave, Decomposition
-from sepset.factors.table import Table
-from sepset.inference.method import Best, Prepared
+from sepset.factors.decomposition import Decomposition
+from sepset.inference.buckets.bounded import SLACK, Bounded, Maximum
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
 
@@ -45,77 +44,12 @@ MOST_POINTS = 40
 MOST_BRANCHES = 64
 """The largest number of joint states of hidden children."""
 
-LONGEST = 600.0
-"""The largest logarithm of the ratio of two values of one factor."""
-
-SLACK = 1e-11
-"""The difference of logarithms, relative to their size, within which a bound counts as reached."""
-
-
-@dataclass(frozen=True, eq=False)
-class Bounded:
-    """A function of many variables with an observed child, and the places of its variables.
-
-    Attributes:
-        child: the child.
-        code: its code.
-        function: the concave form.
-        places: the positions of the variables of the function.
-    """
-
-    child: Discrete
-    code: int
-    function: Concave
-    places: tuple[int, ...]
-
-    def sums(self, values: Mapping[int, int]) -> Floats:
-        """The argument of the concave part at an assignment."""
-        parts = [term[values[place]] for term, place in zip(self.function.terms, self.places, strict=True)]
-        return np.asarray(sum(parts, self.function.start))
-
-    def inside(self, at: Floats, masks: Mapping[int, Floats]) -> Floats:
-        """A point of contact at which the factors of the bound are floating-point numbers."""
-        reach = max(
-            (float(np.ptp(self._allowed(i, masks), axis=0).max()) for i in range(len(self.places))), default=0.0
-        )
-        return self.function.inside(at, LONGEST / max(reach, LONGEST * 1e-9))
-
-    def _allowed(self, axis: int, masks: Mapping[int, Floats]) -> Floats:
-        """The terms of the states of one variable that are allowed and possible."""
-        kept = self.function.fixed[axis] > 0
-        mask = masks.get(self.places[axis])
-        terms = self.function.terms[axis][kept if mask is None else kept & (mask > 0)]
-        return terms if len(terms) else np.zeros((1, terms.shape[1]))
-
-    def tangent(self, at: Floats, masks: Mapping[int, Floats]) -> tuple[Decomposition, float]:
-        """The factors of the bound that touches at a point, scaled to about one, and the log scale."""
-        slope = self.function.slope(at)
-        scale = self.function.value(at) + float(slope @ (self.function.start - at))
-        factors = []
-        for i, (parent, fixed) in enumerate(zip(self.function.variables, self.function.fixed, strict=True)):
-            allowed = self._allowed(i, masks) @ slope
-            if allowed.max() - allowed.min() > 1.1 * LONGEST:
-                raise TooLarge(
-                    f"The contributions of {parent.name} to {self.child.name} differ by a factor of more than "
-                    f"e^{LONGEST:g}, which no bound of its best states can hold. Observe {parent.name}."
-                )
-            logs, top = self.function.terms[i] @ slope, float(allowed.max())
-            scale += top
-            factors.append(Table((parent,), fixed * np.exp(np.minimum(logs - top, LONGEST))))
-        here = (np.arange(self.child.num_states) == self.code).astype(np.float64)
-        return Decomposition((Table((self.child,), here), *factors)), scale
-
-    def above(self, sums: Floats, at: Floats) -> float:
-        """The height of the bound over the function, zero where they touch."""
-        line = self.function.value(at) + float(self.function.slope(at) @ (sums - at))
-        return line - self.function.value(sums)
-
 
 @dataclass(frozen=True, eq=False)
 class Point:
     """An assignment: its logarithm without the concave parts, and the arguments of these."""
 
-    best: Best
+    best: Maximum
     linear: float
     sums: tuple[Floats, ...]
 
@@ -142,30 +76,28 @@ class TangentSearch:
 
     Args:
         bounded: the functions.
-        maximizer: from the factors of each bound to the method prepared for the problem with these.
+        maximizer: the best assignment given evidence, with these factors for each function.
         evidence: the findings.
-        over: the variables of the assignment, among them all variables of the functions.
 
     Guarantee: exact, or refused after `MOST_MAXIMA` bounds.
-    Tested by: inference/test_tangents.py::test_noisy_or_with_coupled_causes_is_enumeration
+    Tested by: inference/buckets/test_tangents.py::test_noisy_or_with_coupled_causes_is_enumeration
     """
 
     def __init__(
         self,
         bounded: Sequence[Bounded],
-        maximizer: Callable[[Sequence[Decomposition]], Prepared],
+        maximizer: Callable[[Sequence[Decomposition], Evidence], Maximum],
         evidence: Evidence,
-        over: Sequence[int],
     ) -> None:
         self._bounded, self._maximizer = tuple(bounded), maximizer
-        self._evidence, self._over = evidence, over
+        self._evidence = evidence
         self._left = MOST_MAXIMA
         self._numbers = itertools.count()
-        self.found = Best({}, -math.inf)
+        self.found = Maximum({}, -math.inf)
 
-    def run(self, above: float = -math.inf) -> Best:
+    def run(self, above: float = -math.inf) -> Maximum:
         """The best assignment; one of value minus infinity if none is above a value that is known to be reached."""
-        self.found = Best({}, above)
+        self.found = Maximum({}, above)
         heap = list(self._cells({}, []))
         while heap and not self._is_reached(-heap[0].rank[0]):
             cell = heapq.heappop(heap)
@@ -173,7 +105,7 @@ class TangentSearch:
                 kept = [p for p in cell.points if all(mask[p.best.values[v]] > 0 for v, mask in masks.items())]
                 for made in self._cells(masks, kept):
                     heapq.heappush(heap, made)
-        return self.found if self.found.values else Best({}, -math.inf)
+        return self.found if self.found.values else Maximum({}, -math.inf)
 
     def _is_reached(self, bound: float) -> bool:
         return bound <= self.found.log_value + SLACK * max(1.0, abs(bound))
@@ -195,7 +127,7 @@ class TangentSearch:
     def _contact(self, points: Sequence[Point], weights: Floats) -> list[Floats]:
         """The arguments of each function where its tangent touches: those of the mixture."""
         if not points:
-            return [one.function.middle for one in self._bounded]
+            return [one.middle for one in self._bounded]
         return [
             np.asarray(sum(w * p.sums[i] for w, p in zip(weights, points, strict=True)))
             for i in range(len(self._bounded))
@@ -212,7 +144,7 @@ class TangentSearch:
         contact = [one.inside(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
         tangents = [one.tangent(at, masks) for one, at in zip(self._bounded, contact, strict=True)]
         parts, scales = zip(*tangents, strict=True)
-        best = self._maximizer(parts).best(masked(self._evidence, masks), self._over)
+        best = self._maximizer(parts, masked(self._evidence, masks))
         bound = best.log_value + sum(scales)
         if bound == -math.inf:
             return None, bound
@@ -220,8 +152,8 @@ class TangentSearch:
         triples = list(zip(self._bounded, sums, contact, strict=True))
         value = bound - sum(one.above(s, at) for one, s, at in triples)
         if value > self.found.log_value:
-            self.found = Best(best.values, value)
-        line = sum(one.function.value(at) + float(one.function.slope(at) @ (s - at)) for one, s, at in triples)
+            self.found = Maximum(best.values, value)
+        line = sum(float(one.function.value(at)) + float(one.function.slope(at) @ (s - at)) for one, s, at in triples)
         return Point(best, bound - line, sums), bound
 
     @property
@@ -242,7 +174,7 @@ class TangentSearch:
             value, slope = float(weights @ linear), linear.copy()
             for one, rows in zip(self._bounded, sums, strict=True):
                 at = one.function.inside(weights @ rows)
-                value += one.function.value(at)
+                value += float(one.function.value(at))
                 slope += rows @ one.function.slope(at)
             return -value, -slope
 

@@ -9,12 +9,19 @@ import pytest
 
 import sepset as ss
 from sepset.errors import TooLarge
-from sepset.inference import tangents
+from sepset.inference.buckets import tangents
+from sepset.inference.buckets.tangents import branches
 from sepset.inference.forms import PreparedForms
-from sepset.inference.tangents import branches
 from sepset.variables.evidence import Evidence, resolve
 
 ON, GRADES = ss.Discrete("y"), ss.Discrete("y", ("none", "mild", "severe"))
+
+
+@pytest.fixture(params=["frontiers", "tangents"], autouse=True)
+def search(request, monkeypatch):
+    """Both searches; without frontiers bounds alone remain."""
+    if request.param == "tangents":
+        monkeypatch.setattr("sepset.inference.maxima.MOST_ENTRIES", 0)
 
 
 def causes(rng, num, *, coupled):
@@ -181,6 +188,7 @@ def test_the_best_few_are_in_order():
 
 
 def test_the_search_has_a_limit(monkeypatch):
+    monkeypatch.setattr("sepset.inference.maxima.MOST_ENTRIES", 0)
     monkeypatch.setattr(tangents, "MOST_MAXIMA", 1)
     rng = np.random.default_rng(30)
     vs = [ss.Discrete(f"c{i}") for i in range(30)]

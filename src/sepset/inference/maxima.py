@@ -1,0 +1,83 @@
+"""Best assignments of a problem and of concave functions of its variables, from the frontier of partial ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sepset.errors import TooLarge
+from sepset.factors.algebra import AnyVariable
+from sepset.factors.table import Table
+from sepset.inference.buckets.bounded import Bounded
+from sepset.inference.buckets.evidencefactors import reduced_factors
+from sepset.inference.buckets.frontier import MOST_ENTRIES, FrontierSearch
+from sepset.inference.buckets.pool import summed_out
+from sepset.inference.method import Best, Method, dense, elimination_settings
+from sepset.inference.plan import make_plan
+from sepset.inference.rewriting import codes_of
+from sepset.problem import Form, Problem
+from sepset.variables.evidence import Evidence
+from sepset.variables.variable import Discrete
+
+
+class Frontiers:
+    """The best assignments of some variables, others summed out.
+
+    Args:
+        problem: all factors but those of the functions.
+        method: how elimination orders are chosen.
+        bounded: the functions, all of whose variables are in the assignment or observed.
+        evidence: the findings.
+        over: the variables of the assignment.
+    """
+
+    def __init__(
+        self, problem: Problem, method: Method, bounded: Sequence[Bounded], evidence: Evidence, over: Sequence[int]
+    ) -> None:
+        self._problem, self._method, self._bounded = problem, method, bounded
+        self._evidence, self._over = evidence, over
+
+    def best(self, k: int, above: float = -math.inf) -> tuple[list[Best], bool]:
+        """Up to k assignments above a value, best first, and whether they are proved to be the best."""
+        search = self._search()
+        if search is None:
+            return [], False
+        found = search.run(k, above)
+        place = {self._problem.variables[v]: v for v in self._over}
+        rows = [{place[v]: code for v, code in row.items() if v in place} for row in found.assignments]
+        return [Best(row, value) for row, value in zip(rows, found.log_values, strict=True)], found.is_proved
+
+    def _search(self) -> FrontierSearch | None:
+        """The search; None if its tables would be too large."""
+        problem, observed = self._problem, self._evidence.observed
+        over = problem.with_determined(self._over, observed, touched=self._evidence.weights)
+        touched = tuple(sorted(set(self._evidence.weights).difference(over)))
+        relevant = problem.relevant(over, observed, touched=touched, constants=True)
+        if not (problem.variables.cards[list(relevant.variables)] > 0).all():
+            return None
+        order, memory = elimination_settings(self._method)
+        try:
+            plan = make_plan(
+                problem, relevant, method=order, targets=over, observed=observed, last=over, joint=False, limit=memory
+            )
+        except TooLarge:
+            return None
+        if plan.total_size > MOST_ENTRIES:
+            return None
+        chosen = {problem.variables[v] for v in over}
+        eliminated: list[Any] = [problem.variables[name] for name in plan.order]
+        factors = reduced_factors(problem, self._evidence, plan.relevant.factors)
+        left = summed_out(factors, [v for v in eliminated if v not in chosen])
+        tables = [table for factor in left if isinstance(table := dense(factor), Table)]
+        functions = [one.function for one in self._bounded]
+        return FrontierSearch(tables, functions, [v for v in eliminated if v in chosen])
+
+
+def bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> Bounded:
+    """A form whose child is observed, with tangents for bounds."""
+    codes, child = codes_of(form, given), form.source.scope[-1]
+    function = form.source.concave(codes)
+    assert function is not None  # as checked before
+    assert isinstance(child, Discrete)
+    return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
