@@ -251,3 +251,99 @@ def test_a_density_of_numbers_sixty_digits_apart():
     found = ss.log_probability(net, given=given)
     assert float(found) == pytest.approx(expected, rel=CLOSE)
     assert found.guarantees["log_partition"] is ss.Guarantee.EXACT
+
+
+# Vectors: their coordinates are correlated, so that offsets of one reach the others.
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_vectors_of_numbers_far_apart(seed):
+    rng = np.random.default_rng(seed)
+    offset, weights = rng.normal(size=2) * 10.0 ** rng.integers(-5, 25, 2), rng.normal(size=2)
+    weights *= 10.0 ** rng.integers(-10, 11, 2)
+    noise = np.array([[1.0, 0.75], [0.75, 2.0]]) * 10.0 ** int(rng.integers(-9, 9))
+    u, y = ss.Real("u"), ss.Vector("y", 2)
+    line = ss.LinearGaussian(y, offset, coefficients={u: weights[:, None]}, covariance=noise, given=u)
+    net = ss.BayesNet(ss.LinearGaussian(u, 3.0, covariance=2.0), line)
+    b, c = [Fraction(1), *map(Fraction, weights.tolist())], noise.tolist()
+    mean = [Fraction(3), *(Fraction(a) + 3 * w for a, w in zip(offset.tolist(), b[1:], strict=True))]
+    own = [[Fraction(c[i - 1][j - 1]) if i and j else Fraction(0) for j in range(3)] for i in range(3)]
+    covariance = [[2 * b[i] * b[j] + own[i][j] for j in range(3)] for i in range(3)]
+    answer = ss.query(net, y)
+    for i in range(2):
+        assert near(answer.mean()[i], mean[i + 1], covariance[i + 1][i + 1])
+        assert answer.variance()[i] == pytest.approx(float(covariance[i + 1][i + 1]), rel=1e-9)
+    values = (np.array([float(m) for m in mean[1:]]) + rng.normal(size=2) * float(noise[0, 0]) ** 0.5).tolist()
+    known = {1: values[0], 2: values[1]}
+    means, covariances = exact_posterior(mean, covariance, known)
+    found, log = ss.query(net, u, given={y: values}), ss.log_probability(net, given={y: values})
+    assert near(found.mean(), means[0], covariances[0][0])
+    assert found.variance() == pytest.approx(float(covariances[0][0]), rel=1e-9)
+    assert log.value == pytest.approx(exact_log_density(mean, covariance, known), rel=1e-9, abs=1e-9)
+    assert set(found.guarantees.values()) == set(log.guarantees.values()) == {ss.Guarantee.EXACT}
+
+
+def near(found: float, mean: Fraction, variance: Fraction) -> bool:
+    """Whether a mean is right to nine digits, of its own or of the deviation."""
+    return (Fraction(float(found)) - mean) ** 2 <= Fraction(1e-18) * max(mean**2, variance)
+
+
+def exact_log_density(mean, covariance, found: dict[int, float]) -> float:
+    """The sum over the findings of the log density of each given those before it."""
+    total, known = 0.0, {}
+    for o, value in found.items():
+        means, covariances = exact_posterior(mean, covariance, known)
+        variance, apart = covariances[o][o], Fraction(value) - means[o]
+        total -= 0.5 * (math.log(2.0 * math.pi) + math.log(variance) + float(apart**2 / variance))
+        known[o] = value
+    return total
+
+
+# Rows: the same questions in batches.
+
+
+class WideLine(Line):
+    """The same with numbers of sizes that are many powers of ten apart."""
+
+    def __init__(self, rng: np.random.Generator, place: int) -> None:
+        super().__init__(rng, place)
+        self.weights = [w * 10.0 ** int(rng.integers(-30, 31)) for w in self.weights]
+        self.offset *= 10.0 ** int(rng.integers(-30, 31))
+        self.variance = float(10.0 ** rng.integers(-30, 31))
+
+
+def test_rows_of_numbers_far_apart():
+    exact = [rows_are_exact(seed) for seed in range(250)]
+    assert np.mean(exact) > 0.95
+
+
+def rows_are_exact(seed: int) -> bool:
+    """Whether predictions are called exact; those that are have six digits, in means, variances and log densities."""
+    rng = np.random.default_rng(seed)
+    lines = [WideLine(rng, place) for place in range(5)]
+    mean, covariance = exact_joint(lines)
+    places, row = sorted(rng.choice(5, size=rng.integers(1, 4), replace=False).tolist()), []
+    for line in lines:
+        center = line.offset + sum(w * row[p] for p, w in zip(line.parents, line.weights, strict=True))
+        row.append(float(center + math.sqrt(line.variance) * rng.normal()))
+    known = {p: row[p] for p in places}
+    hidden = [i for i in range(5) if i not in known]
+    found = ss.predict(network(lines), {f"x{p}": [x, x] for p, x in known.items()}, targets=[f"x{i}" for i in hidden])
+    assert found.info["residual"] >= 0.0
+    if ss.Guarantee.ESTIMATE in found.guarantees.values():
+        return False
+    means, covariances = exact_posterior(mean, covariance, known)
+    for i in hidden:
+        apart = (Fraction(float(found.mean(f"x{i}")[1])) - means[i]) ** 2
+        assert apart <= Fraction(1e-12) * max(means[i] ** 2, covariances[i][i])
+        assert abs(Fraction(float(found.variance(f"x{i}")[1])) / covariances[i][i] - 1) <= Fraction(1e-6)
+    log = exact_log_density(mean, covariance, known)
+    assert found.log_probability[1] == pytest.approx(log, rel=1e-6, abs=1e-6)
+    return True
+
+
+def test_predictions_of_states_and_numbers_say_that_they_are_exact():
+    """The moments of a mixture are exact, and so are posteriors of states."""
+    found = ss.predict(switched(1e-4), {"x2": [900.0, 1100.0]}, targets=["coin", "x0"])
+    assert set(found.guarantees.values()) == {ss.Guarantee.EXACT}
+    assert found.info["residual"] < 1e-6

@@ -188,4 +188,10 @@ def test_a_network_with_rows_of_zeros_is_a_markov_network():
     model = uai.parse(b"BAYES 2 2 2 2  1 0  2 0 1  2 1 0  4 0.3 0.7 0 0  1 1 1")
     assert isinstance(model, MarkovNet)
     assert "evidence" in model.notes[0]
-    assert "1 rows of its conditional tables are all zeros" in model.notes[1]
+    assert "1 row of its conditional tables sum to zero" in model.notes[1]
+
+
+@pytest.mark.parametrize("rest", ["0", "1 0"])
+def test_no_evidence_after_the_tables_is_no_evidence(rest):
+    model = uai.parse(f"BAYES 2 2 2 2  1 0  2 0 1  2 0.2 0.8  4 0.3 0.7 0.6 0.4\n{rest}\n".encode())
+    assert model.notes == ()

@@ -137,7 +137,7 @@ def bind_column(variable: Discrete | Vector, column: Column) -> AnyInts | Floats
     array([ 1, -1,  0], dtype=int8)
     """
     if isinstance(variable, Discrete):
-        return _state_codes(variable, _as_texts(variable, column))
+        return _state_codes(variable, as_texts(variable, column))
     refuse_vector(variable)
     try:
         return numbers_of(column)
@@ -145,7 +145,7 @@ def bind_column(variable: Discrete | Vector, column: Column) -> AnyInts | Floats
         raise DataError(f"Column {variable.name!r}: {error} {variable!r} takes numbers.") from error
 
 
-def _as_texts(variable: Discrete, column: Column) -> Levels:
+def as_texts(variable: Discrete, column: Column) -> Levels:
     """The column as text, where the states are texts and a reader of files took all of it for numbers or truth values.
 
     A file holds text alone: what was written as the states '1' and '2' is read as 1 and 2, 'True' as True. Nothing is

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
-from sepset.data.binding import missing_message, unknown_state
-from sepset.data.columns import Levels, levels_of, numbers_of
+from sepset.data.binding import as_texts, missing_message, unknown_state
+from sepset.data.columns import Column, levels_of, numbers_of
 from sepset.data.filecolumns import matched
 from sepset.data.frames import Frame, open_frame
 from sepset.errors import DataError
@@ -122,7 +122,7 @@ class LazyRows:
         weights = num_rows.astype(np.float64)
         if self.weights is not None and not is_checked:
             weights = self._checked_weights(frame, num_rows)
-        codes = {v: self._codes(v, levels_of(frame.read(f"key{k}")), num_rows) for k, v in enumerate(scope)}
+        codes = {v: self._codes(v, frame.read(f"key{k}"), num_rows) for k, v in enumerate(scope)}
         return Groups(codes, num_rows, weights)
 
     def _checked_weights(self, frame: Frame, num_rows: Ints) -> Floats:
@@ -136,8 +136,8 @@ class LazyRows:
             raise DataError(f"Weights are finite and not negative; column {self.weights!r} holds {value}.")
         return np.where(num_rows > 0, total, 0.0)
 
-    def _codes(self, variable: Discrete, levels: Levels, num_rows: Ints) -> Ints:
-        found = matched(levels, variable) if self.is_text else levels
+    def _codes(self, variable: Discrete, column: Column, num_rows: Ints) -> Ints:
+        found = matched(levels_of(column), variable) if self.is_text else as_texts(variable, column)
         codes = [variable.domain.find(value) for value in found.values]
         for place, code in enumerate(codes):
             count = int(num_rows[found.codes == place].sum()) if code is None else 0

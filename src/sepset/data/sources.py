@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
-from sepset.data.binding import absent_message, has_floats, infer_variable
+from sepset.data.binding import READ_AS_MISSING, absent_message, has_floats, infer_variable
 from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
 from sepset.data.files import read_dataset
-from sepset.data.frames import is_lazy, open_frame
+from sepset.data.frames import is_lazy, open_frame, opened_frame
 from sepset.data.scan import scanned
 from sepset.data.suggestions import column_names
 from sepset.errors import DataError
@@ -70,10 +70,26 @@ def rows_of(data: object, variables: Iterable[VariableLike], weights: Weights = 
             yield _lazy(scan.relation, chosen, weights, scan.columns, scan.is_text)
     elif isinstance(data, Dataset):
         yield _recoded(_weighed(data, weights), chosen)
-    elif is_lazy(data):
+    elif stays(data, chosen):
         yield _lazy(data, chosen, weights)
     else:
         yield _bound(data, chosen, weights)
+
+
+def stays(data: object, variables: Iterable[object]) -> bool:
+    """Whether rows stay in an engine until they are asked for.
+
+    Dask reads files by pandas, which takes a state such as 'NA' for a missing cell: with such states, rows are read, so
+    that these cells can be told from missing ones.
+
+    >>> import polars as pl
+    >>> stays(pl.LazyFrame({"x": ["NA"]}), [Discrete("x", ("NA", "no"))]), stays({"x": [1]}, [])
+    (True, False)
+    """
+    if not is_lazy(data):
+        return False
+    doubtful = any(isinstance(v, Discrete) and not READ_AS_MISSING.isdisjoint(v.states) for v in variables)
+    return not (doubtful and opened_frame(data).implementation.is_dask())
 
 
 def _recoded(rows: Dataset, variables: Iterable[VariableLike]) -> Dataset:
@@ -104,7 +120,8 @@ def _bound(frame: object, variables: list[VariableLike], weights: Weights) -> Da
     if not names:
         return Dataset(frame, variables, weights=weights)  # type: ignore[arg-type]  # variables all
     opened = open_frame(frame)
-    absent = [name for name in names if name not in opened.names]
+    found = set(opened.names)
+    absent = [name for name in names if name not in found]
     if absent:
         raise DataError(absent_message(absent, opened.names))
     inferred = Dataset({name: opened.read(name) for name in names})

@@ -19,6 +19,7 @@ from sepset.base.text import listing
 from sepset.engine.bound import Bound
 from sepset.engine.jointfindings import takes_joints
 from sepset.errors import DataError, ScopeError
+from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence, Given, resolve
 from sepset.variables.variable import Discrete, VariableLike, Vector, listed
 
@@ -172,8 +173,23 @@ class RowQuestions(Bound):
             _moments={names[v]: moments for v, moments in found.moments.items()},
             _source=Source.of(data),
             method=self.method,
-            guarantees=self.promises,
+            **self._about_rows(found),
         )
+
+    def _about_rows(self, found: RowAnswers) -> dict[str, Any]:
+        """The guarantees of answers to rows and, if real variables are in them, their residual.
+
+        Real targets have a mean and a variance, no shape, so that nothing is approximate where sums are exact.
+        """
+        from sepset.inference.method import LARGEST_RESIDUAL
+
+        if found.residual is None:
+            return {"guarantees": self.promises}
+        residual = float(found.residual.max(initial=0.0))
+        guarantees = {**self.promises, "marginals": self.promises["log_partition"]}
+        if not residual <= LARGEST_RESIDUAL:
+            guarantees = dict.fromkeys(guarantees, Guarantee.ESTIMATE)
+        return {"guarantees": guarantees, "info": {"residual": residual}}
 
     def _single_and_joint(self, targets: Targets) -> tuple[list[int], list[tuple[int, ...]]]:
         """The positions of single targets and of joints, which are tuples of discrete variables among the targets."""

@@ -18,7 +18,7 @@ from sepset.base.text import listing
 from sepset.errors import DataError, ScopeError
 from sepset.factors.block import Single
 from sepset.factors.table import Table
-from sepset.inference.capabilities import answer_rows
+from sepset.inference.capabilities import answer_rows, row_residual
 from sepset.inference.diagnosis.soft import resolve_soft
 from sepset.inference.evidencerows import EvidenceRows, RowAnswers, RowMoments, Workers
 from sepset.inference.method import Prepared, dense, prepare
@@ -144,13 +144,17 @@ def answers(
     different, which = findings.distinct()
     found = RowAnswers.empty(len(different), targets, prepared.problem.variables.cards)
     tables = {group: np.full((len(different), *_shape(prepared, group)), np.nan) for group in groups}
+    residual = np.zeros(len(different))
     for row in range(len(different)):
         evidence = different.evidence(row)
         plain = Evidence(evidence.codes, evidence.weights, reals=evidence.reals)
         found.log_partition[row] = prepared.log_partition(plain)
         if found.log_partition[row] > -np.inf:
-            _fill(prepared, resolve_soft(prepared, evidence), row, found, tables)
+            met = resolve_soft(prepared, evidence)
+            _fill(prepared, met, row, found, tables)
+            residual[row] = row_residual(prepared, met, targets)
         workers.report(row + 1, len(different))
+    found = found._replace(residual=residual).measured()
     return found.take(which), {group: table[which] for group, table in tables.items()}
 
 

@@ -29,6 +29,7 @@ from sepset.inference.method import (
     CountsRows,
     FindsMoments,
     ListsRows,
+    MeasuresResiduals,
     PlansRows,
     Prepared,
     TakesValues,
@@ -69,7 +70,7 @@ def row_by_row(
 ) -> RowAnswers:
     """The answers of `answer_rows`, from one question per distinct row."""
     report = (workers or Workers()).report
-    found = RowAnswers.empty(len(rows), targets, prepared.problem.variables.cards)
+    found, residual = RowAnswers.empty(len(rows), targets, prepared.problem.variables.cards), np.zeros(len(rows))
     for row in range(len(rows)):
         evidence = rows.evidence(row)
         found.log_partition[row], read = _one_row(prepared, evidence, targets)
@@ -79,8 +80,15 @@ def row_by_row(
             for v, (mean, variance) in found.moments.items():
                 known = evidence.reals.get(v)
                 mean[row], variance[row] = (known[0], 0.0) if known is not None else _moments(read(v))
+            residual[row] = row_residual(prepared, evidence, targets)
         report(row + 1, len(rows))
-    return found
+    return found._replace(residual=residual).measured()
+
+
+def row_residual(prepared: AnswersQueries, evidence: Evidence, targets: Sequence[int]) -> float:
+    """The largest relative residual of the answers of one row; NaN if it was not measured."""
+    found = prepared.residual(evidence.free(targets), evidence) if can(prepared, MeasuresResiduals) else None
+    return np.nan if found is None else found
 
 
 def _one_row(

@@ -40,11 +40,14 @@ class RowAnswers(NamedTuple):
         log_partition: of every row.
         probabilities: of each discrete target, one row per row of evidence.
         moments: of each real target.
+        residual: how far rounding may have moved the answers of each row, relative to their size; None if there are no
+            real variables.
     """
 
     log_partition: Floats
     probabilities: dict[int, Floats]
     moments: Mapping[int, RowMoments] = MappingProxyType({})
+    residual: Floats | None = None
 
     @classmethod
     def empty(cls, num_rows: int, targets: Sequence[int], cards: AnyInts | Mapping[int, int]) -> RowAnswers:
@@ -60,7 +63,23 @@ class RowAnswers(NamedTuple):
     def take(self, rows: Ints) -> RowAnswers:
         """The answers of these rows."""
         moments = {v: RowMoments(mean[rows], variance[rows]) for v, (mean, variance) in self.moments.items()}
-        return RowAnswers(self.log_partition[rows], {v: p[rows] for v, p in self.probabilities.items()}, moments)
+        residual = None if self.residual is None else self.residual[rows]
+        chances = {v: p[rows] for v, p in self.probabilities.items()}
+        return RowAnswers(self.log_partition[rows], chances, moments, residual)
+
+    def write(self, rows: Ints, other: RowAnswers) -> None:
+        """Write the answers of some rows to the same question."""
+        self.log_partition[rows] = other.log_partition
+        for v, each in self.probabilities.items():
+            each[rows] = other.probabilities[v]
+        for v, (mean, variance) in self.moments.items():
+            mean[rows], variance[rows] = other.moments[v]
+        if self.residual is not None:
+            self.residual[rows] = np.nan if other.residual is None else other.residual
+
+    def measured(self) -> RowAnswers:
+        """The same, without residuals if some are unknown."""
+        return self._replace(residual=None) if self.residual is not None and np.isnan(self.residual).any() else self
 
     def joined(self, other: RowAnswers) -> RowAnswers:
         """These answers followed by those of other rows to the same question."""
@@ -69,7 +88,10 @@ class RowAnswers(NamedTuple):
             for v, mine in self.moments.items()
         }
         chances = {v: np.concatenate([mine, other.probabilities[v]]) for v, mine in self.probabilities.items()}
-        return RowAnswers(np.concatenate([self.log_partition, other.log_partition]), chances, moments)
+        residual = None
+        if self.residual is not None and other.residual is not None:
+            residual = np.concatenate([self.residual, other.residual])
+        return RowAnswers(np.concatenate([self.log_partition, other.log_partition]), chances, moments, residual)
 
 
 class RowValues(NamedTuple):

@@ -374,14 +374,10 @@ class PreparedForms:
             return capabilities.answer_rows(self._whole, rows, targets, workers)
         different, which = rows.distinct()
         found = RowAnswers.empty(len(different), targets, self.problem.variables.cards)
+        found = found._replace(residual=np.full(len(different), np.nan))
         for places, some in different.alike():
-            answers = self._answers(some, targets, workers)
-            found.log_partition[places] = answers.log_partition
-            for v, each in found.probabilities.items():
-                each[places] = answers.probabilities[v]
-            for v, (mean, variance) in found.moments.items():
-                mean[places], variance[places] = answers.moments[v]
-        return found.take(which)
+            found.write(places, self._answers(some, targets, workers))
+        return found.measured().take(which)
 
     def _answers(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The answers to rows that observe the same variables."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.text import listing
+from sepset.base.text import counted, listing
 from sepset.errors import NotApplicable, SepsetError
 from sepset.factors.algebra import Factor
 from sepset.factors.sparse import SparseTable
@@ -63,7 +63,7 @@ def parse(data: bytes, file: str = "<text>", reading: Reading = READING) -> Baye
     if kind == "BAYES" and not (empty := _empty_rows(cards, factors)):
         return network(_record(words, cards, factors, notes), words, reading)
     if kind == "BAYES":
-        notes += (f"Read as a Markov network: {empty:,} rows of its conditional tables are all zeros.",)
+        notes += (f"Read as a Markov network: {counted(empty, 'row')} of its conditional tables sum to zero.",)
     return _markov_net(words, cards, factors, notes)
 
 
@@ -82,6 +82,8 @@ def _evidence_note(words: Words, cards: Sequence[int]) -> tuple[str, ...]:
     found = next((dict(zip(s[1::2], s[2::2], strict=True)) for s in samples if _is_evidence(s, cards)), None)
     if found is None:
         raise words.error("expected the end of the file after the last table, or evidence")
+    if not found:
+        return ()
     shown = listing([f"x{variable}={state}" for variable, state in found.items()])
     return (f"The file ends with evidence, which is not part of the model: {shown}. Give it as given=.",)
 

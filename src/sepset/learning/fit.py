@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -198,11 +198,24 @@ def fit(
         is_set=is_set or {},
     )
     try:
-        return method.fit(task)
+        found: F = _noted(method.fit(task), task)
+        return found
     except SystemError as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from error
         raise
+
+
+def _noted(found: Any, task: Task) -> Any:
+    """The result with a network that has the notes on its rows too."""
+    if not isinstance(found, FitResult) or not isinstance(found.model, BayesNet):
+        return found
+    model = found.model
+    new = [note for note in task.notes if note not in model.notes]
+    if not new:
+        return found
+    noted = BayesNet(*model.cpds, name=model.name, notes=[*model.notes, *new], drawing=model.drawing)
+    return replace(found, model=noted)
 
 
 def _read_once(file: str | os.PathLike[str], structure: object, weights: Weights) -> object:

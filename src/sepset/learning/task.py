@@ -14,8 +14,7 @@ from sepset.base.checks import row_weights
 from sepset.base.lazy import lazy
 from sepset.base.text import listing
 from sepset.data.dataset import Dataset
-from sepset.data.frames import is_lazy
-from sepset.data.sources import Weights, bind, refuse_missing, require_columns
+from sepset.data.sources import Weights, bind, refuse_missing, require_columns, stays
 from sepset.errors import NotApplicable
 from sepset.factors.algebra import Columns
 from sepset.models.bayesnet import BayesNet
@@ -75,7 +74,7 @@ class Task:
         """Whether the rows stay where they are (a lazy frame, a file) until the dataset is asked for."""
         if isinstance(self.data, str | os.PathLike):
             return True
-        return not isinstance(self.data, Dataset) and is_lazy(self.data)
+        return not isinstance(self.data, Dataset) and stays(self.data, self.template.variables)
 
     @lazy
     def dataset(self) -> Dataset:
@@ -97,6 +96,12 @@ class Task:
         rows = bind(self.data, self.template.variables, self.weights, coded=self.coded)
         require_columns(self.data, rows, self.weights)
         return rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes on the rows, if they were read from a frame: cells that pandas took for missing."""
+        rows = vars(self).get("_rows")
+        return () if rows is None or isinstance(self.data, Dataset) else rows.notes
 
     def complete(self, method: str) -> CompleteRows:
         """The rows as columns; raises where a cell is missing, naming EM in place of `method`."""

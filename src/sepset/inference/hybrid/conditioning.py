@@ -134,11 +134,13 @@ class Spread:
         none = np.full(len(growth), np.nan)
         found = cls(groups, loadings, noise, gains, variance, growth, away, unsure, none)
         lost = np.flatnonzero(growth > MOST_GROWTH)
-        return found._with(TwofoldSpread.of(coordinates, groups, lost), lost) if len(lost) else found
+        if not len(lost):
+            return found
+        found.write(TwofoldSpread.of(coordinates, groups, lost), lost)
+        return found if coordinates.has_vectors else found._with_digits()
 
-    def _with(self, twofold: TwofoldSpread, which: Ints) -> Spread:
-        """The same with some groups from twofold precision."""
-        self.write(twofold, which)
+    def _with_digits(self) -> Spread:
+        """The same after groups with large growth were computed in twofold precision."""
         return replace(self, growth=np.where(self.growth > MOST_GROWTH, 1.0 + TWOFOLD * self.growth, self.growth))
 
     def write(self, twofold: TwofoldSpread, which: Ints) -> None:
@@ -306,7 +308,8 @@ class CompletedRows:
         kept = np.asarray(np.isfinite(twofold.variance).all(axis=(0, 2)))[inside.reshape(-1)]
         fits = kept & np.isfinite(log) & (np.isnan(filled) == np.isnan(self.values[lost])).all(axis=1)
         self.values[lost[fits]], self.log_density[lost[fits]] = filled[fits], log[fits]
-        self.loss[lost[fits]] = loss[fits]
+        if not coordinates.has_vectors:  # their parameters are rounded: more digits in sums alone prove nothing
+            self.loss[lost[fits]] = loss[fits]
 
     def drawn(self, rows: Ints, rng: np.random.Generator) -> Floats:
         """The values of some rows, the missing ones drawn jointly."""

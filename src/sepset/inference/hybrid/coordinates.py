@@ -2,9 +2,8 @@ r"""The real variables of a problem as one scalar regression per coordinate, par
 
 $$x_i = a_{i,d} + \sum_{j < i} b_{ij,d}\, x_j + \varepsilon_i, \qquad \varepsilon_i \sim N(0, c_{i,d})$$
 
-A vector with covariance $C = L D L^\top$ becomes a regression of each coordinate on those before it: with
-$M = I - L^{-1}$, the intercepts are $(I - M) a$, the slopes $((I - M) B,\; M)$ and the variances $D$. So does a joint
-normal distribution, which is one vector without parents.
+A vector becomes a regression of each coordinate on those before it (`vectors`). So does a joint normal distribution,
+which is one vector without parents.
 
 Reference: Shachter & Kenley (1989), Gaussian influence diagrams.
 """
@@ -22,10 +21,10 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import carry_over, lazy
-from sepset.factors.canonical import EPS
 from sepset.factors.moments import Gaussian
 from sepset.factors.regression import Regression
 from sepset.inference import costs
+from sepset.inference.hybrid.vectors import Parameters, sequential
 from sepset.problem import Problem
 
 NOTHING = np.zeros(0, np.int64)
@@ -38,6 +37,7 @@ class Coordinate(NamedTuple):
         parents: the coordinates it depends on.
         by: the discrete variables it depends on, by their index among all contexts.
         intercept, slopes, variance: $a$, $b$ and $c$.
+        vector: the parameters of the vector it is a coordinate of, and its place there; None for a scalar.
     """
 
     parents: Ints
@@ -45,6 +45,7 @@ class Coordinate(NamedTuple):
     intercept: Floats
     slopes: Floats
     variance: Floats
+    vector: tuple[Parameters, int] | None = None
 
 
 class Flat(NamedTuple):
@@ -214,6 +215,11 @@ class Coordinates:
         return found.T
 
     @lazy
+    def has_vectors(self) -> bool:
+        """Whether parameters of coordinates were rounded to floats."""
+        return any(part.vector is not None for part in self.all)
+
+    @lazy
     def _is_above(self) -> Bools:
         """For each coordinate (rows) its ancestors, itself included (columns)."""
         above = np.eye(len(self), dtype=np.bool_)
@@ -252,35 +258,7 @@ def _scalars(family: Family, a: Floats, B: Floats, C: Floats) -> Iterator[Coordi
     if len(own) == 1:
         yield Coordinate(parents, by, a[:, 0], B[:, 0], C[:, 0, 0])
         return
-    M, D = _sequential(C)
-    rest = np.eye(len(own)) - M
-    a, B = (rest @ a[:, :, None])[:, :, 0], rest @ B
+    a, B, M, D, source = sequential(a, B, C)
     for i in range(len(own)):
         slopes = np.concatenate([B[:, i], M[:, i, :i]], axis=1)
-        yield Coordinate(np.concatenate([parents, own[:i]]), by, a[:, i], slopes, D[:, i])
-
-
-def _sequential(covariances: Floats) -> tuple[Floats, Floats]:
-    r"""$M = I - L^{-1}$ and $D$ with $C = L D L^\top$, for each covariance; pivots at rounding level are zero.
-
-    Entries are known up to rounding, $|C| \epsilon$; the bound on their errors grows with each elimination.
-    """
-    size = covariances.shape[-1]
-    rest, L, D = np.array(covariances), np.zeros_like(covariances), np.zeros(covariances.shape[:2])
-    error = EPS * np.abs(covariances)
-    for i in range(size):
-        pivot = rest[:, i, i]
-        D[:, i] = np.where(pivot > 4.0 * size * error[:, i, i], pivot, 0.0)
-        column = np.divide(rest[:, :, i], D[:, i, None], out=np.zeros((len(rest), size)), where=D[:, i, None] > 0)
-        column[:, : i + 1] = np.arange(i + 1) == i
-        L[:, :, i] = column
-        rest = rest - D[:, i, None, None] * column[:, :, None] * column[:, None, :]
-        slope = np.where(D[:, i, None] > 0, np.abs(column), 0.0)
-        cross = slope[:, :, None] * error[:, i, None, :]
-        error = (
-            error
-            + cross
-            + np.swapaxes(cross, 1, 2)
-            + slope[:, :, None] * slope[:, None, :] * error[:, i, i, None, None]
-        )
-    return np.eye(size) - np.linalg.solve(L, np.broadcast_to(np.eye(size), L.shape)), D
+        yield Coordinate(np.concatenate([parents, own[:i]]), by, a[:, i], slopes, D[:, i], (source, i))

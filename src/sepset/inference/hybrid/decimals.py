@@ -23,6 +23,7 @@ from sepset.base.logarithms import LOG_2PI
 from sepset.factors.regression import ON_SUPPORT
 from sepset.inference.hybrid.conditioning import FOUND, MISSING
 from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.vectors import Decimals
 from sepset.kernels.hybrid.conditioning import ROUNDING
 
 ZERO, ONE, HALF, GOLDEN = Decimal(0), Decimal(1), Decimal("0.5"), Decimal("0.6180339887")
@@ -49,22 +50,35 @@ class Line(NamedTuple):
     variance: Decimal
 
 
-def lines(coordinates: Coordinates, entries: Ints) -> list[Line]:
-    """The regressions in the context in which each has this row of parameters."""
+def lines(coordinates: Coordinates, entries: Ints, digits: int) -> list[Line]:
+    """The regressions in the context in which each has this row of parameters; those of vectors with these digits."""
     (start, above, first, slope_first), flat = coordinates.flat.structure, coordinates.flat
+    known: dict[int, Decimals] = {}
     found = []
     for i, entry in enumerate(entries.tolist()):
-        count = int(start[i + 1] - start[i])
-        at = int(slope_first[i]) + entry * count
+        parents, vector = tuple(above[start[i] : start[i + 1]].tolist()), coordinates.all[i].vector
+        if vector is not None:
+            source, place = vector
+            if id(source) not in known:
+                known[id(source)] = source.decimal(entry, digits)
+            found.append(_line(parents, known[id(source)], place))
+            continue
+        at = int(slope_first[i]) + entry * len(parents)
         found.append(
             Line(
-                tuple(above[start[i] : start[i + 1]].tolist()),
-                tuple(map(Decimal, flat.slopes[at : at + count].tolist())),
+                parents,
+                tuple(map(Decimal, flat.slopes[at : at + len(parents)].tolist())),
                 Decimal(float(flat.intercept[first[i] + entry])),
                 Decimal(float(flat.variance[first[i] + entry])),
             )
         )
     return found
+
+
+def _line(parents: tuple[int, ...], whole: Decimals, place: int) -> Line:
+    """A coordinate of a vector."""
+    slopes = (*whole.slopes[place], *whole.before[place])
+    return Line(parents, slopes, whole.intercepts[place], whole.variances[place])
 
 
 @dataclass(eq=False)

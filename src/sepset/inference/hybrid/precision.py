@@ -12,7 +12,7 @@ Reference: Higham (2002), Accuracy and stability of numerical algorithms, chapte
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -42,6 +42,9 @@ MOST_PASSES = 1_000_000
 
 MOST_TWOFOLD = 100_000_000
 """The passes up to which it is repeated in twofold precision."""
+
+MOST_SWEEPS = 10_000
+"""The number of sweeps of one question that are repeated in twofold precision."""
 
 CONFIRMED = 1e-3
 """The largest difference of an answer from one in twofold precision that confirms the latter."""
@@ -76,25 +79,33 @@ def _is_far(numbers: Floats, least: float) -> Bools:
     return np.asarray((size != 0.0) & ~((size >= least) & (size <= 1.0 / least)))
 
 
-def sharpened(coordinates: Coordinates, spread: Spread) -> Spread:
-    """The same with doubtful groups computed again; it is written over.
+def sharpened(coordinates: Coordinates, spread: Spread, budget: Budget | None = None) -> Spread:
+    """The same with doubtful groups computed again, as far as the budget goes; it is written over.
 
     Reference: Ziv (1991).
     Guarantee: `errors` are those that are left in doubtful groups.
     Tested by: inference/hybrid/test_precision.py::test_moments_far_apart_meet_exact_arithmetic
     """
-    errors, budget = spread_errors(coordinates, spread), Budget()
-    left = np.where(errors > DOUBT, errors, np.nan)
+    errors, budget = spread_errors(coordinates, spread), budget or Budget()
+    left = np.where(errors > DOUBT, np.minimum(errors, 1.0), np.nan)
     for g in np.flatnonzero(errors > DOUBT).tolist():
+        if budget.is_spent:
+            break
         left[g] = min(1.0, Repeated(coordinates, spread, g, budget).sharpen(float(errors[g])))
     return replace(spread, errors=left)
 
 
 @dataclass(eq=False)
 class Budget:
-    """The passes that are left for sweeps in decimal numbers."""
+    """The passes that are left for sweeps in decimal numbers, and the number of sweeps in twofold precision."""
 
     left: float = MOST_PASSES
+    twofold: int = MOST_SWEEPS
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether so much was computed again that the rest stays as it is."""
+        return self.twofold <= 0
 
     def takes(self, passes: float) -> bool:
         """Whether so many are left; they are then taken."""
@@ -102,6 +113,11 @@ class Budget:
             return False
         self.left -= passes
         return True
+
+    def takes_twofold(self) -> bool:
+        """Whether a sweep in twofold precision is left; it is then taken."""
+        self.twofold -= 1
+        return self.twofold >= 0
 
 
 @dataclass(eq=False)
@@ -119,7 +135,6 @@ class Repeated:
     group: int
     budget: Budget
     values: Floats | None = None
-    _lines: list[Line] = field(default_factory=list)
 
     @property
     def _groups(self) -> Groups:
@@ -132,12 +147,14 @@ class Repeated:
 
     def decimal(self) -> tuple[Sweep, Read, float] | None:
         """The sweep in decimal numbers that one with more digits confirms, and their difference; None if too long."""
-        self._lines = self._lines or lines(self.coordinates, self._groups.entries[self.group])
+        known: list[Line] = []
         before: tuple[Sweep, Read, float] | None = None
         for digits in LADDER:
             if not self.budget.takes(self._passes * (1.0 + digits / 100.0)):
                 break
-            sweep = Sweep.of(self._lines, self._groups.kinds[self.group], self.values, digits)
+            if not known or self.coordinates.has_vectors:
+                known = lines(self.coordinates, self._groups.entries[self.group], digits)
+            sweep = Sweep.of(known, self._groups.kinds[self.group], self.values, digits)
             read = sweep.read()
             apart = np.inf if before is None else read.difference(before[1])
             before = sweep, read, float(apart)
@@ -220,8 +237,8 @@ class Repeated:
         return min(error, apart)
 
     def twofold(self) -> TwofoldSpread | None:
-        """The group in twofold precision; None if that takes long or leaves the range of floats."""
-        if self._passes > MOST_TWOFOLD:
+        """The group in twofold precision; None if that takes long, leaves the range, or its parameters are rounded."""
+        if self.coordinates.has_vectors or self._passes > MOST_TWOFOLD or not self.budget.takes_twofold():
             return None
         made = TwofoldSpread.of(self.coordinates, self._groups, np.array([self.group]))
         return made if np.isfinite(made.loadings).all() and np.isfinite(made.variance).all() else None
@@ -250,6 +267,20 @@ def _row_errors(coordinates: Coordinates, rows: CompletedRows, known: Floats) ->
     return np.where(lost_groups[rows.group], np.inf, found)
 
 
+def sharp_rows(
+    coordinates: Coordinates, groups: Groups, values: Floats, group: Ints, budget: Budget
+) -> tuple[CompletedRows, Floats]:
+    """The completed rows of these values, NaN where missing, doubtful ones computed again, and the error of each.
+
+    Cost: that of two sweeps, and of those that are repeated.
+    """
+    spread = sharpened(coordinates, Spread.of(coordinates, groups), budget)
+    found = CompletedRows.given(coordinates, spread, values, group)
+    sharp = SharpRows.of(coordinates, found, values, budget)
+    made = replace(found, values=sharp.values, log_density=sharp.log_density, exact=sharp.exact, loss=sharp.loss)
+    return made, np.minimum(sharp.residual, 1.0)
+
+
 @dataclass(frozen=True, eq=False)
 class SharpRows:
     """Completed rows, those in doubt computed again.
@@ -257,6 +288,7 @@ class SharpRows:
     Attributes:
         values, log_density, exact, loss: as in `CompletedRows`.
         error: the relative error that is left in each row; NaN where there was no doubt.
+        bound: a bound, about, of that error before rows were computed again.
     """
 
     values: Floats
@@ -264,18 +296,31 @@ class SharpRows:
     exact: Ints
     loss: Floats
     error: Floats
+    bound: Floats
 
     @classmethod
-    def of(cls, coordinates: Coordinates, rows: CompletedRows, known: Floats) -> SharpRows:
-        """The rows of these known values, NaN where missing."""
-        errors, budget = _row_errors(coordinates, rows, known), Budget()
+    def of(
+        cls, coordinates: Coordinates, rows: CompletedRows, known: Floats, budget: Budget | None = None
+    ) -> SharpRows:
+        """The rows of these known values, NaN where missing; as many are computed again as the budget allows."""
+        errors, budget = _row_errors(coordinates, rows, known), budget or Budget()
         values, exact = rows.values.copy(), rows.exact.copy()
-        made = cls(values, rows.log_density.copy(), exact, rows.loss.copy(), rows.errors.copy())
-        for row in np.flatnonzero(errors > DOUBT).tolist():
+        made = cls(values, rows.log_density.copy(), exact, rows.loss.copy(), rows.errors.copy(), errors)
+        doubtful = np.flatnonzero(errors > DOUBT)
+        made.error[doubtful] = np.fmax(made.error[doubtful], np.minimum(errors[doubtful], 1.0))
+        for row in doubtful.tolist():
+            if budget.is_spent:
+                break
             repeated = Repeated(coordinates, rows.spread, int(rows.group[row]), budget, known[row])
             left = min(1.0, made._repeat(row, repeated, float(errors[row])))
-            made.error[row] = np.fmax(made.error[row], left)
+            made.error[row] = np.fmax(rows.errors[row], left)
         return made
+
+    @property
+    def residual(self) -> Floats:
+        """The relative error of each row, or a bound of it if there was no doubt."""
+        lost = np.where(self.log_density > -np.inf, self.loss / np.maximum(1.0, np.abs(self.log_density)), 0.0)
+        return np.maximum(np.where(np.isnan(self.error), self.bound, self.error), lost)
 
     def _repeat(self, row: int, repeated: Repeated, bound: float) -> float:
         """Compute one row again; returns the error that is left."""

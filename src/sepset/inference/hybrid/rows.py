@@ -12,7 +12,7 @@ Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from sepset.inference.hybrid.completestates import CompleteStates
 from sepset.inference.hybrid.conditioning import CompletedRows
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.listing import completions, covariances, singular, without_density
+from sepset.inference.hybrid.precision import NOTHING, Budget, sharp_rows
 from sepset.inference.method import Prepared
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Real
@@ -52,12 +53,14 @@ class Mixture(NamedTuple):
         completed: each choice with expectations in place of missing values.
         share: the probability of each choice given its row; zero if the row is impossible.
         log_density: the log density of each row.
+        error: how far rounding may have moved each choice, relative to its numbers; empty if that was not looked into.
     """
 
     part: Part
     completed: CompletedRows
     share: Floats
     log_density: Floats
+    error: Floats = NOTHING
 
     @property
     def is_possible(self) -> Bools:
@@ -68,6 +71,14 @@ class Mixture(NamedTuple):
         """The expectation in each row of a quantity given for each choice, one row of terms per choice."""
         weighted = self.share.reshape(-1, *(1,) * (terms.ndim - 1)) * terms
         return np.asarray(np.add.reduceat(weighted, self.part.starts, axis=0))
+
+    @property
+    def residual(self) -> Floats:
+        """How far rounding may have moved each row: its choices, or their weights."""
+        own = np.maximum.reduceat(np.where(self.share > 0, self.error, 0.0), self.part.starts)
+        weights = self.mean(np.expm1(np.minimum(self.completed.loss, 50.0)))
+        alone = np.add.reduceat(self.share > 0, self.part.starts) <= 1
+        return np.asarray(np.where(alone, own, np.maximum(own, np.minimum(weights, 1.0))))
 
     def drawn(self, uniform: Floats) -> Ints:
         """A choice for each row, by uniform numbers in [0, 1); never one of probability zero."""
@@ -146,11 +157,23 @@ class HybridRows:
     def _mixtures(self, choices: Choices, workers: Workers) -> Iterator[Mixture]:
         """The rows part by part, each row once."""
         logs, done = self._log_weights(choices.states, workers), 0
-        for part in choices.parts if choices.numbers.sum() <= costs.CHOICES_CACHED else choices.each():
+        for part in self._parts(choices):
             completed = CompletedRows.of(self.coordinates, part.groups, part.values, part.group)
             yield _mixture(part, completed, logs[part.states] + completed.log_density)
             done += len(part.rows)
             workers.report(done, len(choices.rows))
+
+    def _sharp_mixtures(self, choices: Choices, workers: Workers) -> Iterator[Mixture]:
+        """The same; where rounding may have moved numbers, they are computed again with more digits."""
+        logs, done, budget = self._log_weights(choices.states, workers), 0, Budget()
+        for part in self._parts(choices):
+            found, error = sharp_rows(self.coordinates, part.groups, part.values, part.group, budget)
+            yield _mixture(part, found, logs[part.states] + found.log_density)._replace(error=error)
+            done += len(part.rows)
+            workers.report(done, len(choices.rows))
+
+    def _parts(self, choices: Choices) -> Iterable[Part]:
+        return choices.parts if choices.numbers.sum() <= costs.CHOICES_CACHED else choices.each()
 
     def _log_weights(self, states: EvidenceRows, workers: Workers) -> Floats:
         """The log partition of the discrete part in each row of states."""
@@ -185,10 +208,11 @@ class HybridRows:
         choices = self._choices(rows, targets)
         chances = self._chances(choices.states, [t for t in targets if t in self._place], workers)
         cards = {t: chances[t].shape[1] if t in chances else 0 for t in targets}
-        found = RowAnswers.empty(len(rows), targets, cards)
-        for mixture in self._mixtures(choices, workers):
+        found, residual = RowAnswers.empty(len(rows), targets, cards), np.zeros(len(rows))
+        for mixture in self._sharp_mixtures(choices, workers):
             self._read(mixture, chances, found)
-        return found
+            residual[mixture.part.rows] = mixture.residual
+        return found._replace(residual=residual)
 
     def _chances(self, states: EvidenceRows, targets: Sequence[int], workers: Workers) -> dict[int, Floats]:
         """The posterior of each discrete target in every row of states."""
@@ -216,7 +240,7 @@ class HybridRows:
     def modes(self, rows: EvidenceRows, target: int, workers: Workers) -> Floats:
         """The mode of a real variable in each row: of a normal distribution, or of a mixture of them."""
         modes, own = np.full(len(rows), np.nan), self.coordinates.column(target)
-        for part, completed, share, _ in self._mixtures(self._choices(rows, (target,)), workers):
+        for part, completed, share, *_ in self._sharp_mixtures(self._choices(rows, (target,)), workers):
             variance = completed.spread.variances_of(own, completed.group)
             for row, start, end in zip(part.rows, part.starts, np.append(part.starts[1:], len(share)), strict=True):
                 live = start + np.flatnonzero(share[start:end])
@@ -231,7 +255,7 @@ class HybridRows:
         if self.discrete is not None:
             (states, logs) = complete_rows(self.discrete, self._inside(choices.states), _quiet(workers))
             filled = states.codes
-        for part, completed, _, _ in self._mixtures(choices, workers):
+        for part, completed, *_ in self._sharp_mixtures(choices, workers):
             peak, exact = completed.spread.log_peaks
             log_joint = logs[part.states] + completed.log_density + peak[part.group]
             log_joint = _dominant(part, log_joint, completed.exact + exact[part.group])
@@ -258,7 +282,7 @@ class HybridRows:
         """The targets, missing cells drawn jointly, and the log partitions."""
         made, log_partition, picked = self._over(rows), np.empty(len(rows)), np.empty(len(rows), np.int64)
         choices = self._choices(rows, (*targets, *self.coordinates.reals))
-        for mixture in self._mixtures(choices, workers):
+        for mixture in self._sharp_mixtures(choices, workers):
             part, keep = mixture.part, mixture.is_possible
             log_partition[part.rows] = mixture.log_density
             chosen = mixture.drawn(rng.random(len(part.rows)))
@@ -299,7 +323,7 @@ class HybridRows:
         _check_numbers(choices.numbers)
         log_partition, mass = np.empty(len(rows)), np.zeros(len(choices.states))
         moments = np.zeros(int(self.coordinates.layout[2][-1]))
-        for part, completed, share, log_density in self._mixtures(choices, workers):
+        for part, completed, share, log_density, _ in self._mixtures(choices, workers):
             weight = share * weights[part.rows][part.owner]
             log_partition[part.rows] = log_density
             mass += np.bincount(part.states, weight, len(mass))
