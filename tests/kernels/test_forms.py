@@ -109,6 +109,23 @@ def test_what_is_written(function, written):
     assert written_arguments(function) == written
 
 
+def estimated(work):
+    return lambda function: function
+
+
+def size(*arrays):
+    return sum(a.size for a in arrays)
+
+
+@estimated(work=lambda a, b: size(a, b))
+def reads_what_its_work_is_estimated_from(a, b):
+    return a[0] + b[0]
+
+
+def test_an_estimate_of_its_work_is_no_part_of_a_function():
+    assert written_arguments(reads_what_its_work_is_estimated_from) == frozenset()
+
+
 def test_without_its_source_a_function_may_write_everything(monkeypatch):
     made: dict[str, object] = {}
     exec("def typed_in(a, b):\n    return a[0] + b[0]\n", made)

@@ -7,6 +7,9 @@ import gc
 import numba
 import numpy as np
 import pytest
+from numba.core import event
+from numba.core.errors import WarningsFixer
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
 from numba.core.types.functions import BaseFunction
 
@@ -68,13 +71,60 @@ def test_what_cannot_be_compiled_is_said_as_numba_says_it():
 
 def test_what_is_replaced_in_numba_is_put_back(functions):
     _, outer = functions
-    parts = [cpu_target.target_context, cpu_target.target_context.typing_context]
-    before = BaseFunction.get_call_type
+    context = cpu_target.target_context
+    parts = [context, context.typing_context, context.codegen(), BaseFunction, PostProcessor, WarningsFixer, event]
+    before = [dict(vars(part)) for part in parts[3:]]
     with lean():
-        assert BaseFunction.get_call_type is not before
+        changed = [dict(vars(part)) for part in parts[3:]]
         outer(np.ones(3), 2)
-    assert BaseFunction.get_call_type is before
-    assert not any("load_additional_registries" in vars(part) for part in parts)
+    assert all(was != now for was, now in zip(before, changed, strict=True))
+    assert [dict(vars(part)) for part in parts[3:]] == before
+    replaced = {"load_additional_registries", "create_cfunc_wrapper", "set_env", "_library_class"}
+    assert not any(replaced & vars(part).keys() for part in parts[:3])
+
+
+def test_who_listens_to_numba_hears_of_every_function(functions):
+    inner, outer = functions
+    with event.install_recorder("numba:compile") as heard, lean():
+        outer(np.ones(3), 2)
+    assert {inner, outer} <= {told.data["dispatcher"] for _, told in heard.buffer}
+
+
+@numba.njit(no_cfunc_wrapper=True)
+def product(x, y):
+    return np.dot(x, y)
+
+
+def test_warnings_of_numba_are_given():
+    x = np.ones((4, 4))[::2, ::2]
+    with lean(), pytest.warns(numba.core.errors.NumbaPerformanceWarning, match="faster on contiguous"):
+        assert product(x, x).sum() == 8.0
+
+
+@numba.njit(no_cfunc_wrapper=True)
+def squares(n):
+    for i in range(n):
+        yield i * i
+
+
+@numba.njit(no_cfunc_wrapper=True)
+def first_above(rows, limit):
+    """Variables that live for some paths alone, loops with an else, and a generator."""
+    for k, row in enumerate(rows):
+        for s in squares(len(row)):
+            if row[s % len(row)] > limit:
+                found = row.copy()
+                break
+        else:
+            continue
+        return k, found.sum()
+    return -1, 0.0
+
+
+def test_variables_live_as_long_as_they_are_used():
+    rows = np.arange(12.0).reshape(4, 3)
+    with lean():
+        assert [first_above(rows, x) for x in (-1.0, 4.5, 20.0)] == [(0, 3.0), (2, 21.0), (-1, 0.0)]
 
 
 def test_only_what_python_calls_is_machine_code(functions):

@@ -367,6 +367,22 @@ class Weights(JointStates[LogisticCPD]):
         return tuple(f"{what} for {own.name}={state!r}" for what in ("bias", *causes) for state in states)
 
     @property
+    def weighed(self) -> tuple[tuple[dict[str, Any], Any], ...]:
+        """The parent's state and the child's state of each weight, in the order of `names`; no parent for a bias."""
+        causes = [{p.name: state} for p in self.cpd.parents for state in p.states[1:]]
+        return tuple((cause, state) for cause in ({}, *causes) for state in self.cpd.child.states[1:])
+
+    def doubled(self, pair: Discrete) -> LogisticCPD:
+        r"""The logistic CPD of two draws: $\theta_x \theta_{x'} \propto e^{s_x + s_{x'}}$."""
+
+        def added(numbers: Floats) -> Floats:
+            sums = numbers[..., :, None] + numbers[..., None, :]
+            return sums.reshape(*numbers.shape[:-1], -1)
+
+        weights = {p: added(w) for p, w in zip(self.cpd.parents, self.cpd.weights, strict=True)}
+        return LogisticCPD(pair, weights, bias=added(self.cpd.bias))
+
+    @property
     def values(self) -> Floats:
         """The same as the coordinates: weights have no constraints."""
         return self.coordinates

@@ -192,11 +192,7 @@ class Values(Generic[C]):
         return False
 
     def random(self, rng: np.random.Generator, *, interior: bool = False) -> C:
-        """The CPD with random parameters.
-
-        Args:
-            interior: whether probabilities are bounded away from zero and one.
-        """
+        """The CPD with random parameters; if `interior`, probabilities are bounded away from zero and one."""
         raise self.refusal("has no random start", "Give start='model' and its parameters.")
 
     @property
@@ -211,6 +207,15 @@ class Values(Generic[C]):
     def varied_context(self, row: int) -> dict[str, Any]:
         """The states of the parents that a row of `varied` is for; a tuple of states where it is for several."""
         raise self.refusal("has no rows of probabilities", "Compare `query` at changed parameters.")
+
+    @property
+    def weighed(self) -> tuple[tuple[dict[str, Any], Any], ...] | None:
+        """For free parameters without limits, as weights are: the parents' states and the child's state of each."""
+        return None
+
+    def doubled(self, pair: Discrete) -> C:
+        """The CPD of two independent draws of the child, as one variable whose first draw varies slowest."""
+        raise self.refusal("has no weights", "Compare `query` at changed parameters.")
 
     def tells(self, parent: Discrete) -> bool:
         """Whether the child's distribution differs between the states of a parent."""

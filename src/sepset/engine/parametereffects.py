@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, overload
 
@@ -15,7 +15,7 @@ from sepset.base.checks import fraction, whole
 from sepset.base.display import Plain, Report, Shown, Worded, plain
 from sepset.base.frames import FrameKind, frame
 from sepset.cpds.parameters import AnyParameters
-from sepset.engine.refitting import Refitted
+from sepset.engine.refitting import Curve, Refitted, Reweighted
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.inference.documents import findings_document
 from sepset.inference.result import Result
@@ -36,8 +36,9 @@ class ParameterSensitivity(Worded, Plain):
         a, b, c, d: the coefficients, scaled so that $c \theta_0 + d = 1$.
         largest: the largest possible value: 1 for a probability, infinity for an entry of a factor.
         is_local: whether only the derivative is known, as with soft findings of very many joint states.
-        refitted: the posterior as a function of the parameter if soft findings are fitted at each value; then the
-            coefficients are those of its tangent.
+        refitted: the posterior as a function of the parameter if soft findings are fitted at each value, or if it is a
+            weight; then the coefficients are those of its tangent.
+        weight: a weight of a logistic CPD in words, as in `weight of a=1 for y=1`; it has no limits.
     """
 
     child: str
@@ -51,7 +52,8 @@ class ParameterSensitivity(Worded, Plain):
     d: float
     largest: float = 1.0
     is_local: bool = False
-    refitted: Refitted | None = field(default=None, repr=False)
+    refitted: Curve | None = field(default=None, repr=False)
+    weight: str = ""
 
     @property
     def derivative(self) -> float:
@@ -61,7 +63,7 @@ class ParameterSensitivity(Worded, Plain):
     def probability(self, theta: float) -> float:
         """The posterior at parameter value `theta`; NaN if the evidence is impossible there."""
         self._check_global()
-        if not -SLACK <= theta <= self.largest + SLACK:
+        if not (self.weight or -SLACK <= theta <= self.largest + SLACK):
             fraction("theta", theta, ends=True)
         if self.refitted is not None:
             return self.refitted.probability(theta)
@@ -113,6 +115,8 @@ class ParameterSensitivity(Worded, Plain):
     @property
     def name(self) -> str:
         """The parameter as it is written: `P(lung='yes' | smoke='no')`, or `phi(...)` for an entry of a factor."""
+        if self.weight:
+            return self.weight
         given = ", ".join(f"{name}={state!r}" for name, state in self.parents.items())
         if math.isinf(self.largest):
             return f"phi({given}{', ' if given else ''}{self.child}={self.state!r})"
@@ -129,6 +133,8 @@ SLACK = 1e-9
 """The tolerance for parameters outside [0, 1]: the rows of a CPD may sum to one only up to this."""
 ROUNDING = 1e-13
 """Denominators (one at the present value) below this count as zero."""
+REACH = 40.0
+"""The change of a weight, beyond the size of all weights, after which a posterior no longer moves."""
 FLAT = 1e-12
 """Slopes below this, relative to the terms whose difference they are, count as zero."""
 FLAT_FITTED = 1e-9
@@ -146,7 +152,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         target, state: the variable and state of the posterior.
         probability: its present value.
         derivatives: the slope for each parameter, in this order.
-        left_out: children whose CPDs have parameters of another kind, as the weights of logistic CPDs and lines are.
+        left_out: children whose CPDs have parameters of another kind, as lines are.
         num_without_effect: the number of parameters that are not listed because the posterior does not depend on them.
         findings: the evidence.
 
@@ -175,7 +181,8 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         return {**head, "parameters": [self._plain(one) for one in self], **rest}
 
     def _plain(self, one: ParameterSensitivity) -> dict[str, Any]:
-        ends = {} if self._columns.is_local else dict(zip(("lowest", "highest"), one.range, strict=True))
+        known = not (self._columns.is_local or one.weight)
+        ends = dict(zip(("lowest", "highest"), one.range, strict=True)) if known else {}
         return plain({"parameter": one.name, "value": one.value, "derivative": one.derivative, **ends})  # type: ignore[no-any-return]  # of a dictionary
 
     def __len__(self) -> int:
@@ -210,7 +217,9 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         return f"P({self.target}={self.state!r}{given})"
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
-        """A data frame with one row per parameter: present value, slope, and the range of the posterior if known.
+        """A data frame with one row per parameter: present value, slope, and the range of the posterior.
+
+        The ranges of weights, each of which takes many queries, are left to `ParameterSensitivity.range`.
 
         >>> import sepset as ss
         >>> found = ss.sensitivity(ss.datasets.load("student"), "intelligence", state="high", given={"grade": "C"})
@@ -225,7 +234,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
             "derivative": self.derivatives.tolist(),
         }
         if not self._columns.is_local:
-            ranges = [one.range for one in listed]
+            ranges = [(math.nan, math.nan) if one.weight else one.range for one in listed]
             columns |= {"lowest": [low for low, _ in ranges], "highest": [high for _, high in ranges]}
         return frame(columns, kind)
 
@@ -262,7 +271,7 @@ class SensitivityResult(Result, Sequence[ParameterSensitivity], Report):
         first = [(p.name, f"{p.value:.4g}", f"{p.derivative:+.4g}") for p in self[:num_rows]]
         if self._columns.is_local:
             return Shown(("parameter", "value", "derivative"), first, title, self._caption(num_rows))
-        ranges = [tuple(f"{end:.4g}" for end in p.range) for p in self[:num_rows]]
+        ranges = [("", "") if p.weight else tuple(f"{end:.4g}" for end in p.range) for p in self[:num_rows]]
         rows = [(*cells, *ends) for cells, ends in zip(first, ranges, strict=True)]
         return Shown(("parameter", "value", "derivative", "lowest", "highest"), rows, title, self._caption(num_rows))
 
@@ -326,6 +335,50 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
+class FreeWeights:
+    """The weights of a logistic CPD.
+
+    Attributes:
+        parameters: those of the CPD.
+        child: its child.
+        asked: from a change of all weights to the posterior; NaN if the findings are impossible.
+    """
+
+    parameters: AnyParameters
+    child: Discrete
+    asked: Callable[[Floats], float]
+
+    def parameter(self, row: int, column: int, numbers: Numbers) -> ParameterSensitivity:
+        """The weight of a row, with its numbers."""
+        weighed, size = self.parameters.weighed, len(self.parameters.values)
+        assert weighed is not None  # as the CPD was asked before
+        context, state = weighed[row]
+
+        def asked(change: float) -> float:
+            return self.asked(change * np.eye(size)[row])
+
+        reach = REACH + 2.0 * float(sum(np.abs(array).sum() for array in self.parameters.arrays.values()))
+        return ParameterSensitivity(
+            self.child.name,
+            state,
+            parents=context,
+            **numbers._asdict(),
+            largest=math.inf,
+            refitted=Reweighted(asked, numbers.value, reach),
+            weight=self.parameters.names[row],
+        )
+
+    def is_of(self, child: str) -> bool:
+        """Whether these are the parameters of this child."""
+        return self.child.name == child
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether its rows are pairs of probabilities that sum to one."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
 class Entries:
     """The entries of a factor over these variables, the last along the columns."""
 
@@ -366,6 +419,8 @@ class Columns:
         numbers = Numbers(*self.numbers[i].tolist())
         source = self.sources[int(self.source[i])]
         found = source.parameter(int(self.row[i]), int(self.code[i]), numbers)
+        if found.weight:
+            return found
         if self.joints is None:
             return replace(found, is_local=True) if self.is_local else found
         slopes, bases, targets = self.joints
@@ -392,7 +447,10 @@ class Columns:
         found = np.abs(slope) <= (FLAT_FITTED if is_fitted else FLAT) * scale
         if self.joints is not None:
             for i in np.flatnonzero(found).tolist():
-                elsewhere = [self.parameter(i).probability(theta) for theta in (0.25, 0.75)]
+                one = self.parameter(i)
+                if one.weight:
+                    continue
+                elsewhere = [one.probability(theta) for theta in (0.25, 0.75)]
                 found[i] = all(math.isnan(p) or abs(p - posterior) <= FLAT_FITTED for p in elsewhere)
         return np.asarray(found)
 

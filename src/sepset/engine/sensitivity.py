@@ -9,6 +9,12 @@ $$P(y \mid \mathbf e)(\theta) = \frac{a\,\theta + b}{c\,\theta + d}.$$
 The slopes come from the derivatives of $P(\mathbf e)$ and $P(y, \mathbf e)$ with respect to every entry of the factors.
 Undirected models are varied by these entries themselves, from zero to infinity. Real findings weigh the states of the
 discrete variables that they depend on; the lines themselves are not varied.
+
+The weights of a logistic CPD have derivatives too, from two independent draws $X$ and $X'$ of its child; the posterior
+at other weights is asked again.
+
+$$\frac{\partial \log P(\mathbf e)}{\partial w_{i,s,c}} = P(u_i = s, X = c \mid \mathbf e)
+- P(u_i = s, X' = c \mid \mathbf e)$$
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -23,16 +30,17 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
-from sepset.engine.parametereffects import SLACK, Columns, Entries, Rows, SensitivityResult, Source
+from sepset.engine.parametereffects import SLACK, Columns, Entries, FreeWeights, Rows, SensitivityResult, Source
 from sepset.engine.refitting import stacked
-from sepset.errors import NotApplicable, ScopeError
+from sepset.errors import ImpossibleEvidence, NotApplicable, ScopeError, TooLarge
+from sepset.factors.algebra import num_entries
 from sepset.inference.compiled.gradients import Derivatives, Gradient
 from sepset.inference.conflict import impossible
 from sepset.inference.diagnosis.soft import moments, resolve_soft
 from sepset.inference.hybrid.discretepart import discrete_part
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, weighted
-from sepset.inference.method import Rewrites, can, dense, elimination_settings
+from sepset.inference.method import Prepared, Rewrites, can, dense, elimination_settings
 from sepset.models.bayesnet import BayesNet
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence, Given, resolve
@@ -53,13 +61,17 @@ MOST_JOINT = 64
 """The largest number of joint states of soft findings for which the posterior is known at all values."""
 
 
+MOST_TABLED = 2**22
+"""The most entries of a table from whose derivatives those of weights are found; larger ones are asked about."""
+
+
 def sensitivity(engine: Engine, target: VariableLike, state: State, given: Given) -> SensitivityResult:
     """The effect of every parameter on the posterior of one state."""
     stated = resolve(given, engine.known)
     position = engine.model.variables.id(target)
     variable = _checked(engine, position, stated)
     evidence = resolve_soft(engine.prepared, stated)
-    found = _effects(engine, position, state, evidence)
+    found = _effects(engine, position, state, evidence, stated)
     columns = found.columns
     if stated.soft:
         columns = _local(engine, found, position, state, evidence, stated)
@@ -159,7 +171,110 @@ def _contexts(engine: Engine, problem: Problem, evidence: Evidence) -> WeightedC
     return weighted(part, engine.method.prepare, engine.method.prepare(part.problem), evidence, ())
 
 
-def _effects(engine: Engine, position: int, state: State, evidence: Evidence) -> _Effects:
+@dataclass(frozen=True, eq=False)
+class _Weighed:
+    """The effects of the weights of logistic CPDs on the posterior of one state.
+
+    Attributes:
+        engine: the network with a method.
+        position, state: the state in question.
+        evidence: states and likelihoods.
+        stated: the evidence, with soft findings that are fitted again at other weights.
+        posterior: the present one.
+    """
+
+    engine: Engine
+    position: int
+    state: State
+    evidence: Evidence
+    stated: Evidence
+    posterior: float
+
+    def asked(self, cpd: CPD, step: Floats) -> float:
+        """The posterior after a step of the parameters of one CPD; NaN if the findings are impossible."""
+        model: Any = self.engine.model
+        prepared = self._engine(model.with_cpds(cpd.parameters.moved(step))).prepared
+        try:
+            answer = prepared.query([self.position], resolve_soft(prepared, self.stated))
+        except ImpossibleEvidence:
+            return math.nan
+        variable: Any = model.variables[self.position]
+        is_possible = answer.log_partition > -np.inf
+        return float(dense(answer.distribution).values[variable.code(self.state)]) if is_possible else math.nan
+
+    def _engine(self, model: BayesNet) -> Engine:
+        made, joints = type(self.engine)(model, self.engine.method), self.engine.joints
+        return made.with_joints(tuple(joints.values())) if joints else made
+
+    def slopes(self, cpd: CPD, gradients: Gradients, problem: Problem, factors: Sequence[int]) -> Floats | None:
+        """The derivatives of the posterior with respect to the weights of one CPD; None if tables are too large."""
+        if not factors:
+            return np.zeros(len(cpd.parameters.values))
+        scope = tuple(problem.variables[v] for v in problem.scope(factors[0]))
+        if len(factors) == 1 and scope == tuple(cpd.scope) and num_entries(scope) <= MOST_TABLED:
+            part, whole = (cpd.parameters.table_slope(one) for one in _relative(problem, factors[0], gradients))
+            return np.asarray(part - self.posterior * whole)
+        try:
+            return self._from_two_draws(cpd)
+        except TooLarge:
+            return None
+
+    def _from_two_draws(self, cpd: CPD) -> Floats:
+        """The derivatives from the marginals of the parents given each state of two draws of the child."""
+        model: Any = self.engine.model
+        child: Any = cpd.child
+        k, own = child.num_states, len(model.variables)
+        pair = child.hidden("two draws", k * k)
+        first = TableCPD(child, np.repeat(np.eye(k), k, axis=0), given=pair)
+        others = [one for one in model.cpds if one.child != child]
+        order = {one.child: one for one in (*others, first)}
+        net = BayesNet(*(order[v] for v in model.variables), cpd.parameters.doubled(pair))
+        prepared = self._engine(net).prepared
+        places = {p: model.variables.id(p) for p in cpd.parents}
+        variable: Any = self.engine.known[self.position]
+        told = _with_state(self.evidence, self.position, variable, self.state)
+        logs = [_log_slopes(prepared, _shifted(one, own), own, k, places) for one in (told, self.evidence)]
+        return self.posterior * (logs[0] - logs[1])
+
+
+def _shifted(evidence: Evidence, place: int) -> Evidence:
+    """The evidence after a variable was put in at a place."""
+
+    def moved(findings: Mapping[int, Any]) -> dict[int, Any]:
+        return {v + (v >= place): found for v, found in findings.items()}
+
+    return Evidence(moved(evidence.codes), moved(evidence.weights), reals=moved(evidence.reals))
+
+
+def _log_slopes(prepared: Prepared, evidence: Evidence, pair: int, k: int, places: Mapping[Any, int]) -> Floats:
+    """The derivatives of the log probability of the evidence: the shares of the first draw less those of the second.
+
+    Args:
+        pair: the position of the two draws, of `k` states each.
+        places: the positions of the parents.
+    """
+    total = prepared.log_partition(evidence)
+    found = np.zeros((1 + sum(p.num_states - 1 for p in places), k - 1))
+    if total == -np.inf:
+        return found.reshape(-1)
+    for code in range(1, k):
+        one = np.arange(k) == code
+        for sign, mask in ((1.0, np.repeat(one, k)), (-1.0, np.tile(one, k))):
+            told = replace(evidence, weights={**evidence.weights, pair: mask.astype(np.float64)})
+            read, log_partition = prepared.marginals(told)
+            if log_partition == -np.inf:
+                continue
+            share = sign * math.exp(log_partition - total)
+            rows = [np.ones(1)]
+            for p, v in places.items():
+                rows.append(np.eye(p.num_states)[told.codes[v]] if v in told.codes else dense(read(v)).values)
+            found[:, code - 1] += share * np.concatenate([rows[0], *(row[1:] for row in rows[1:])])
+    return found.reshape(-1)
+
+
+def _effects(
+    engine: Engine, position: int, state: State, evidence: Evidence, stated: Evidence | None = None
+) -> _Effects:
     """The effect of every parameter on the posterior of one state given states and likelihoods."""
     ground = _ground(engine, position, evidence)
     whole = ground.derivatives.gradient(ground.evidence)
@@ -168,7 +283,8 @@ def _effects(engine: Engine, position: int, state: State, evidence: Evidence) ->
     variable: Any = engine.known[position]
     part = ground.derivatives.gradient(_with_state(ground.evidence, ground.place[position], variable, state))
     posterior = math.exp(part.log_partition - whole.log_partition)
-    blocks, left_out = _blocks(ground, part, whole, posterior)
+    weighed = _Weighed(engine, position, state, evidence, evidence if stated is None else stated, posterior)
+    blocks, left_out = _blocks(ground, part, whole, posterior, weighed)
     return _Effects(posterior, _gathered(blocks), left_out)
 
 
@@ -253,8 +369,13 @@ def _with_state(evidence: Evidence, position: int, variable: Discrete, state: St
     return Evidence(evidence.codes, {**evidence.weights, position: row})
 
 
-def _blocks(ground: _Ground, part: Gradient, whole: Gradient, posterior: float) -> tuple[list[Block], tuple[str, ...]]:
-    """Every parameter of every CPD or factor, and the children whose CPDs have parameters of another kind."""
+def _blocks(
+    ground: _Ground, part: Gradient, whole: Gradient, posterior: float, weighed: _Weighed | None = None
+) -> tuple[list[Block], tuple[str, ...]]:
+    """Every parameter of every CPD or factor, and the children whose CPDs have parameters of another kind.
+
+    Without `weighed` the slopes of weights are zero.
+    """
     gradients, problem = (part, whole), ground.problem
     if not problem.conditionals:
         own = range(problem.num_factors - len(ground.joints))
@@ -265,7 +386,7 @@ def _blocks(ground: _Ground, part: Gradient, whole: Gradient, posterior: float) 
         if group.child in ground.joints:
             continue
         made = (
-            _rows_block(problem, ground.cpds[at], group.factors, gradients, posterior)
+            _cpd_block(problem, ground.cpds[at], group.factors, gradients, posterior, weighed)
             if ground.cpds
             else _family_block(problem, at, gradients, posterior)
         )
@@ -281,6 +402,28 @@ def _relative(problem: Problem, number: int, gradients: Gradients) -> Iterator[F
     for gradient in gradients:
         found = gradient.relative(number, gradients[1].log_partition)
         yield np.zeros(problem.shapes[number]) if found is None else found
+
+
+def _cpd_block(
+    problem: Problem,
+    cpd: CPD,
+    factors: Sequence[int],
+    gradients: Gradients,
+    posterior: float,
+    weighed: _Weighed | None,
+) -> Block | None:
+    """The parameters of a CPD; None if they are of another kind, or their effects too large to find."""
+    if cpd.parameters.weighed is None:
+        return _rows_block(problem, cpd, factors, gradients, posterior)
+    theta = cpd.parameters.values
+    slopes = np.zeros(len(theta)) if weighed is None else weighed.slopes(cpd, gradients, problem, factors)
+    if slopes is None:
+        return None
+    asked = partial(weighed.asked, cpd) if weighed is not None else None
+    source = FreeWeights(cpd.parameters, cpd.child, asked)  # type: ignore[arg-type]  # discrete
+    zeros, ones = np.zeros(len(theta)), np.ones(len(theta))
+    numbers = np.stack([theta, slopes, posterior - slopes * theta, zeros, ones], axis=1)
+    return source, np.arange(len(theta)), np.zeros(len(theta), np.int64), numbers
 
 
 def _rows_block(

@@ -134,8 +134,10 @@ def _parsed(function: Any) -> ast.FunctionDef | None:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, SyntaxError):
         return None
-    is_its_own = isinstance(tree, ast.FunctionDef) and tuple(a.arg for a in tree.args.args) == _arguments(function)
-    return tree if is_its_own else None  # type: ignore[return-value]  # a function, as was just seen
+    if not isinstance(tree, ast.FunctionDef) or tuple(a.arg for a in tree.args.args) != _arguments(function):
+        return None
+    tree.decorator_list = []  # an estimate of its work has the same names
+    return tree
 
 
 def _arguments(function: Any) -> tuple[str, ...]:

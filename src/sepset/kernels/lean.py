@@ -5,7 +5,10 @@ it. A function that Python never calls is needed only as a part of its callers: 
 twenty functions compile in half the time. The bitcode of a kernel from the disk, which Numba parses at once, is parsed
 when another kernel is compiled that calls it: most processes only run what is there. Numba also tries all
 implementations of an operator wherever it occurs, and imports all of its own modules again before each function: here
-it is remembered which implementation took which types, and modules are imported once.
+it is remembered which implementation took which types, and modules are imported once. After each of thirty passes it
+finds again how long each variable lives, which the last one alone asks for; for each constraint on a type it replaces
+the filters of warnings; and it tells the timers of all functions being compiled of every call of LLVM. Here it does
+none of these.
 
 This builds on parts of Numba that are not public. With other versions than those it was tested with, functions are
 compiled as Numba does it.
@@ -20,12 +23,15 @@ from typing import Any
 
 import numba
 from llvmlite import binding
+from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, WarningsFixer  # type: ignore[attr-defined]  # it is not public
+from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 from numba.core.target_extension import get_local_target
+from numba.core.transforms import canonicalize_cfg
 from numba.core.types.abstract import Poison
 from numba.core.types.functions import BaseFunction
 from numba.core.types.misc import unliteral
@@ -105,8 +111,9 @@ class LeanLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba is untyped
 
 _FOUND: dict[tuple[Any, ...], tuple[Any, bool]] = {}
 _LOADED: set[Any] = set()
-_FUNCTIONS: Any = BaseFunction
-_call_type = _FUNCTIONS.get_call_type
+_MISSING = object()
+_call_type = BaseFunction.get_call_type
+_process = PostProcessor.run
 
 
 def _found_call_type(function: Any, context: Any, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
@@ -156,18 +163,61 @@ def lean() -> Iterator[None]:
             yield
             return
         with contextlib.ExitStack() as stack:
-            for target, name, value in (
-                (codegen, "_library_class", LeanLibrary),
-                (codegen, "set_env", partial(_set_env, codegen)),
-                (context, "load_additional_registries", partial(_look, context)),
-                (context.typing_context, "load_additional_registries", partial(_look, context.typing_context)),
-            ):
-                setattr(target, name, value)
-                stack.callback(delattr, target, name)
-            _FUNCTIONS.get_call_type = _found_call_type
-            stack.callback(setattr, _FUNCTIONS, "get_call_type", _call_type)
+            for target, name, value in _replacements(codegen, context):
+                stack.enter_context(_replaced(target, name, value))
             with uncollected():
                 yield
+
+
+def _replacements(codegen: Any, context: Any) -> Iterator[tuple[Any, str, Any]]:
+    """The parts of Numba that are other ones meanwhile: whose, their names, and what they are."""
+    typing = context.typing_context
+    yield codegen, "_library_class", LeanLibrary
+    yield codegen, "set_env", partial(_set_env, codegen)
+    yield context, "load_additional_registries", partial(_look, context)
+    yield typing, "load_additional_registries", partial(_look, typing)
+    yield context, "create_cfunc_wrapper", _nothing  # of Numba's own functions, for C
+    yield BaseFunction, "get_call_type", _found_call_type
+    yield PostProcessor, "run", _processed
+    yield WarningsFixer, "catch_warnings", _no_context
+    if not any(event._registered.values()):  # without a listener
+        yield event, "install_timer", _no_context
+        yield event, "trigger_event", _no_context
+        yield event, "start_event", _nothing
+        yield event, "end_event", _nothing
+
+
+@contextlib.contextmanager
+def _replaced(target: Any, name: str, value: Any) -> Iterator[None]:
+    """While it lasts, an attribute of its own for an object, a class or a module."""
+    before = vars(target).get(name, _MISSING)
+    setattr(target, name, value)
+    try:
+        yield
+    finally:
+        if before is _MISSING:
+            delattr(target, name)
+        else:
+            setattr(target, name, before)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Do nothing."""
+
+
+def _no_context(*_: Any, **__: Any) -> contextlib.AbstractContextManager[None]:
+    """Do nothing before and after."""
+    return contextlib.nullcontext()
+
+
+def _processed(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """The end of a pass over a function: how long its variables live is found where it is asked for."""
+    function = processor.func_ir
+    if emit_dels or function.is_generator:
+        _process(processor, emit_dels, extend_lifetimes)
+        return
+    function.blocks = canonicalize_cfg(function.blocks)
+    function.variable_lifetime, function.generator_info = VariableLifetime(function.blocks), None
 
 
 def _set_env(codegen: Any, name: str, env: Any) -> None:
