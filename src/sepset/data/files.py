@@ -104,7 +104,7 @@ def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str
     if kind == ".parquet":
         _write_parquet(data, file)
     else:
-        _write_text(data, file, separator(kind, delimiter))
+        _write_text(data, file, separator(file, delimiter))
 
 
 @contextmanager

@@ -54,16 +54,35 @@ def scanned(file: Path, *, delimiter: str | None = None, missing: Sequence[str] 
     ...     scan.columns, scan.relation.fetchall()
     ({'coin': 'c0'}, [('head',)])
     """
+    kind = require_file(file)
+    with connected(file) as connection:
+        if kind == ".parquet":
+            yield _parquet(connection, file)
+        else:
+            yield _text(connection, file, separator(file, delimiter), list(missing))
+
+
+def require_file(file: Path) -> str:
+    """The suffix that tells the format of a file that is there; anything else raises."""
     kind = file_format(file)
     if not file.is_file():
         found = "not a regular file" if file.exists() else "no such file"
         several = " Give several files as duckdb.read_parquet([...])." if file.is_dir() or "*" in file.name else ""
         raise FileFormatError(f"{found}.{several}", file=str(file))
-    with connected(file) as connection:
-        if kind == ".parquet":
-            yield _parquet(connection, file)
-        else:
-            yield _text(connection, file, separator(kind, delimiter), list(missing))
+    return kind
+
+
+def separator(file: Path, delimiter: str | None = None) -> str:
+    """The character between cells of a text file: the given one, or that of its format.
+
+    >>> separator(Path("rows.tsv"))
+    '\\t'
+    """
+    if delimiter is None:
+        return DELIMITERS[file_format(file)]
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ArgumentError(f"delimiter= is one character, no quote and no end of a line; found {delimiter!r}.")
+    return delimiter
 
 
 def file_format(file: Path) -> str:
@@ -121,7 +140,7 @@ def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
 
 
 def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, missing: list[str]) -> Scan:
-    header = _header(file, delimiter)
+    header = first_line(file, delimiter)
     query = """
         FROM read_csv(?, columns=?, delim=?, nullstr=?, compression=?, auto_detect=false, header=true,
                       quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true,
@@ -133,22 +152,14 @@ def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, mis
     return Scan(relation, dict(zip(header, places, strict=True)), is_text=True)
 
 
-def separator(kind: str, delimiter: str | None) -> str:
-    """The character between cells of a format, unless another is given."""
-    if delimiter is None:
-        return DELIMITERS[kind]
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ArgumentError(f"delimiter= is one character, no quote and no end of a line; found {delimiter!r}.")
-    return delimiter
-
-
 def compression(file: Path) -> str:
     """Said outright, since DuckDB takes what follows a question mark in a path for no part of the name."""
     return "gzip" if file.suffix.lower() == ".gz" else "none"
 
 
-def _header(file: Path, delimiter: str) -> list[str]:
+def first_line(file: Path, delimiter: str | None = None) -> list[str]:
     """The names in the first line of a text file."""
+    delimiter = separator(file, delimiter)
     try:
         with _lines(file) as lines:
             names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])

@@ -275,3 +275,15 @@ def test_long_chains_and_large_log_values():
     assert found.is_best(best.assignment)
     assert not found.is_best(best.assignments[1])
     assert min(found.margins.values()) == pytest.approx(best.log_values[0] - best.log_values[1], abs=1e-7)
+
+
+def test_singles_of_a_wide_clique_are_the_maxima_over_all_others():
+    """Read in any order, from halves of the scope that others have in common."""
+    rng = np.random.default_rng(9)
+    scope = [ss.Discrete(f"v{i}", 2 + i % 3) for i in range(7)]
+    values = rng.random([v.num_states for v in scope])
+    found = ss.max_marginals(ss.MarkovNet(ss.Table(scope, values)))
+    for i in rng.permutation(7).tolist():
+        expected = values.max(axis=tuple(j for j in range(7) if j != i))
+        np.testing.assert_allclose(found[scope[i]].values, expected, rtol=1e-12)
+    np.testing.assert_allclose(found["v2", "v5"].values, values.max(axis=(0, 1, 3, 4, 6)), rtol=1e-12)

@@ -182,4 +182,7 @@ def prepared_tree(problem: Problem, method: EliminationMethod) -> PreparedTree:
         discrete = None if part.problem is None else method.prepare(part.problem)
         return RegressionTree(problem, method, part, HybridRows(coordinates, part.positions, discrete))
     is_mixed = bool((problem.variables.cards > 0).any())
-    return PreparedTree(problem, method, calibrate) if is_mixed else RowTree(problem, method, _of_joint)
+    covered = {v for number in range(problem.num_factors) for v in problem.scope(number)}
+    if is_mixed or len(covered) < len(problem.variables):  # no joint of all variables is normal
+        return PreparedTree(problem, method, calibrate)
+    return RowTree(problem, method, _of_joint)

@@ -25,7 +25,7 @@ class LogRun(TensorRun):
         self.question = question
         self._workspace = workspace
         self._evidence = evidence
-        self.log_partition = float(sum(self._log_total(int(t)) for t in question.contraction.roots))
+        self.log_partition = self._log_product()
 
     def __exit__(self, *_: object) -> None:
         """Nothing to return: the workspace belongs to the run."""
@@ -44,6 +44,13 @@ class LogRun(TensorRun):
     def joint(self) -> Floats:
         """The normalized joint over the kept variables, flat in rank order."""
         return self._normalized(int(self.question.contraction.roots[0]))[0]
+
+    def _log_product(self) -> float:
+        """The logarithm of the product of the totals of all roots; those with one entry are read together."""
+        contraction = self.question.contraction
+        is_single = contraction.sizes[contraction.roots] == 1
+        singles = self._workspace[self.question.program.offsets[contraction.roots[is_single]]]
+        return float(singles.sum() + sum(self._log_total(int(t)) for t in contraction.roots[~is_single]))
 
     def _log_total(self, tensor: int) -> float:
         """The logarithm of a tensor's total, without a copy of it."""
