@@ -71,10 +71,10 @@ def test_a_fit_is_the_same_whether_the_rows_are_in_memory_or_in_a_file(network, 
 
 
 def test_a_file_that_is_too_large_to_be_read_whole_stays_where_it_is(network, folder, monkeypatch):
-    from sepset.data import filerows
+    from sepset.data import filecolumns
 
     expected = ss.fit(network.dag, folder / "rows.csv", ss.Bayes(ss.BDeu(1))).model
-    monkeypatch.setattr(filerows, "LARGEST", 1000)
+    monkeypatch.setattr(filecolumns, "LARGEST", 1000)
     found = ss.fit(network.dag, folder / "rows.csv", ss.Bayes(ss.BDeu(1))).model
     for cpd in expected.cpds:
         assert abs(found.cpd(cpd.child.name).values - cpd.values).max() < 1e-12

@@ -179,3 +179,19 @@ def test_a_hidden_kernel_node_with_any_number_of_discrete_parents_is_a_mixture(p
     weights = [np.prod([0.7 if code else 0.3 for code in cell]) for cell in cells]
     means = np.mean(np.reshape(rows["x"], (len(cells), 2)), axis=1)
     assert float(ss.query(net, "x").mean()) == pytest.approx(float(np.dot(weights, means)), abs=1e-9)
+
+
+def test_missing_cells_below_an_observed_number_are_imputed():
+    """The mode of a mixture of kernels, weighed by how near each is to the parent, by a fine grid."""
+    rng = np.random.default_rng(3)
+    x, y, z = ss.Real("x"), ss.Real("y"), ss.Real("z")
+    centers, values = rng.normal(size=30), rng.normal(size=30)
+    below = ss.KernelCPD(y, {x: centers, y: values}, width=[0.3, 0.4], given=x)
+    line = ss.LinearGaussian(z, 0.0, coefficients={y: 2.0}, covariance=0.5, given=y)
+    net = ss.BayesNet(ss.LinearGaussian(x, 0.0, covariance=1.0), below, line)
+    filled = ss.impute(net, {"x": [0.1, 0.2], "y": [0.3, None]}).dataset
+    grid = np.linspace(-4.0, 4.0, 400_001)
+    weights = np.exp(-0.5 * ((0.2 - centers) / 0.3) ** 2)
+    density = sum(w * np.exp(-0.5 * ((grid - v) / 0.4) ** 2) for w, v in zip(weights, values, strict=True))
+    assert filled.values("y")[0] == 0.3
+    assert filled.values("y")[1] == pytest.approx(grid[np.argmax(density)], abs=1e-4)

@@ -5,12 +5,14 @@ The network is a -> b with P(a) = (0.2, 0.8), P(b | a) = ((0.3, 0.7), (0.6, 0.4)
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
 import pytest
 
 import sepset as ss
+from support.everything import EVERYTHING, made
 from support.tolerances import EXACT
 
 JOINT = np.array([[0.06, 0.14], [0.48, 0.32]])
@@ -89,3 +91,39 @@ def test_a_pickled_model_is_equal(name):
 def test_models_with_other_numbers_differ():
     a = ss.Discrete("a", 2)
     assert ss.BayesNet(ss.TableCPD(a, [0.2, 0.8])) != ss.BayesNet(ss.TableCPD(a, [0.3, 0.7]))
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_copies_show_the_same(name):
+    original = made(name)
+    for copied_value in (copied(original), copy.deepcopy(original)):
+        assert type(copied_value) is type(original)
+        assert str(copied_value) == str(original)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_everything_can_be_compared(name):
+    """Arrays have no truth value, and so results that hold some are compared by their contents."""
+    original = made(name)
+    assert original == original  # that is the question
+    assert isinstance(original == copied(original), bool)
+    assert original != "something else"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "query", "real query", "hybrid query", "best assignments", "max marginals", "pairs", "prediction", "fit", "EM",
+        "learned structure", "validation", "discretization", "structural EM",
+    ],
+)  # fmt: skip
+def test_a_copy_of_a_result_is_equal(name):
+    assert copied(made(name)) == made(name)
+
+
+def test_best_assignments_of_vectors_tell_what_differs():
+    c, v = ss.Discrete("c"), ss.Vector("v", 2)
+    line = ss.LinearGaussian(v, [[0.0, 1.0], [0.0, 2.0]], covariance=np.eye(2), by=c)
+    found = ss.map_assignment(ss.BayesNet(ss.TableCPD(c, [0.6, 0.4]), line), k=2)
+    assert "c=1, v=[0. 2.]" in str(found)
+    assert found == copied(found)

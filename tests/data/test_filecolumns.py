@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.data import filecolumns
 from sepset.data.columns import Cells, Levels
 from sepset.data.dataset import Dataset
-from sepset.data.filecolumns import file_columns, matched, naming, state_text, typed
-from sepset.errors import DataError
+from sepset.data.filecolumns import file_columns, file_rows, matched, naming, state_text, typed
+from sepset.errors import DataError, FileFormatError
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 
@@ -40,7 +41,11 @@ def test_columns_of_a_file(tmp_path):
     file.write_text("coin,tries,other\nhead,3,x\n,5,y\n")
     assert list(file_columns(file)) == ["coin", "tries", "other"]
     scope = Universe([Discrete("coin", ("tail", "head")), Real("tries")])
-    assert list(file_columns(file, scope)) == ["coin", "tries"]
+    found = file_columns(file, scope)
+    assert list(found) == ["coin", "tries", "other"]
+    assert list(found.columns) == ["coin", "tries"]  # no other is read
+    with pytest.raises(DataError, match=r"No column for variable 'con'; columns are 'coin', .*Did you mean 'coin'"):
+        Dataset(file, [Discrete("con", ("tail", "head")), Real("tries")])
     nothing = file_columns(file, Universe([Real("absent")]))
     assert list(nothing) == ["coin", "tries", "other"]  # they say how many rows there are, and what was meant
 
@@ -60,3 +65,35 @@ def test_files_with_weights(tmp_path, weights):
 def test_errors_name_their_file(tmp_path):
     with pytest.raises(DataError, match=r"^rows\.csv: no"), naming("rows.csv"):
         raise DataError("no")
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "rows.csv").write_text("n,word,x,w\n1,a,0.5,2\n2,b,,1\n,a,2.5,0.5\n")
+    return tmp_path / "rows.csv"
+
+
+def test_columns_look_as_in_a_dataset(path):
+    rows = file_rows(path, ["x", "n", "word", "w"])
+    assert Dataset(rows).equals(Dataset(path).select(["x", "n", "word", "w"]))
+    scope = Universe([Discrete("n", ("1", "2")), Real("x")])
+    assert Dataset(rows, scope, weights="w").equals(Dataset(path, scope, weights="w"))
+    assert list(rows) == ["x", "n", "word", "w"]
+
+
+def test_what_is_not_there_or_too_large_is_not_read(path, monkeypatch):
+    assert file_rows(path, ["n", "hidden"]) is None
+    assert file_rows(path, []) is None
+    monkeypatch.setattr(filecolumns, "LARGEST", 3)
+    assert file_rows(path, ["n"]) is None
+    with pytest.raises(FileFormatError, match="no such file"):
+        file_rows(path.with_name("none.csv"), ["n"])
+
+
+def test_errors_name_the_file_and_the_way_out(path, monkeypatch):
+    rows = file_rows(path, ["word", "n"])
+    with pytest.raises(DataError, match=r"rows\.csv: Column 'word', row 1: unknown state 'b'"):
+        Dataset(rows, [Discrete("word", ("a", "c"))])
+    monkeypatch.setattr(filecolumns, "MOST", 1)
+    with pytest.raises(DataError, match=r"Column 'word' has more than 1 distinct values.*Real\('word'\)"):
+        rows["word"]

@@ -119,7 +119,7 @@ def test_mixed_networks_are_fitted_where_the_rows_are(tmp_path, monkeypatch, wei
     rows = columns()
     template = template_of(MIXED, rows)
     expected = fit(template, Dataset(rows, weights=rows["w"] if weights else None))
-    monkeypatch.setattr("sepset.data.filerows.LARGEST", 0)  # as for a file that is too large to be read as a whole
+    monkeypatch.setattr("sepset.data.filecolumns.LARGEST", 0)  # as for a file that is too large to be read as a whole
     monkeypatch.setattr(Task, "dataset", property(lambda self: pytest.fail("the rows were loaded")))
     for name, source in sources(rows, tmp_path).items():
         found = fit(template, source, weights=weights)

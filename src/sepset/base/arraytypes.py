@@ -22,6 +22,9 @@ Bools: TypeAlias = NDArray[np.bool_]
 Bytes: TypeAlias = NDArray[np.uint8]
 """Flags that kernels read and write."""
 
+Int16s: TypeAlias = NDArray[np.int16]
+"""Codes of columns with few distinct values."""
+
 Int32s: TypeAlias = NDArray[np.int32]
 """Compact codes and graph nodes."""
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray
+from sepset.base.equality import PLAIN, same_value
 from sepset.base.foreign import TakesNames
 from sepset.errors import ScopeError, StateError
 
@@ -59,7 +60,7 @@ K = TypeVar("K")
 V = TypeVar("V", covariant=True)
 
 
-class Answers(TakesNames, Mapping[K, V]):
+class Answers(TakesNames, Mapping[K, V]):  # noqa: PLW1641  # mappings have no hash
     """A mapping whose error for a missing key names the nearest ones; `in` and `get` treat it as absence.
 
     >>> class Weather(Answers[str, int]):
@@ -89,9 +90,20 @@ class Answers(TakesNames, Mapping[K, V]):
         except ScopeError:
             return default
 
+    def __eq__(self, other: object) -> bool:
+        """Whether two mappings have equal answers; arrays and tables are equal by their contents."""
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return self.keys() == other.keys() and all(_is_same(self[key], other[key]) for key in self)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """The answers in order: an array of one axis, or of one row per answer, with NaN behind the shorter ones."""
         return stacked([self[key] for key in self], dtype)
+
+
+def _is_same(first: object, second: object) -> bool:
+    """Whether two answers are equal: numbers and words as usual, other things by their contents."""
+    return bool(first == second) if isinstance(first, PLAIN) else same_value(first, second)
 
 
 def stacked(values: Sequence[Any], dtype: Any = None) -> AnyArray:

@@ -23,8 +23,7 @@ from sepset.data.codes import checked_cells, matrix_columns, named_columns, posi
 from sepset.data.columns import WIDE_ROWS, Cells, Levels, absent, absent_cells, counts_absent, has_absent
 from sepset.data.duplicates import group_rows
 from sepset.data.export import EXPORTS, state_objects
-from sepset.data.filecolumns import file_columns, naming
-from sepset.data.filerows import FileRows
+from sepset.data.filecolumns import FileRows, file_columns, naming
 from sepset.data.frames import open_frame
 from sepset.data.partition import dealt, fold_numbers, in_first_part
 from sepset.errors import DataError, ScopeError

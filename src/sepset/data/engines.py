@@ -137,7 +137,7 @@ class LazyRows:
         return np.where(num_rows > 0, total, 0.0)
 
     def _codes(self, variable: Discrete, column: Column, num_rows: Ints) -> Ints:
-        found = matched(levels_of(column), variable) if self.is_text else as_texts(variable, column)
+        found = levels_of(matched(levels_of(column), variable)) if self.is_text else as_texts(variable, column)
         codes = [variable.domain.find(value) for value in found.values]
         for place, code in enumerate(codes):
             count = int(num_rows[found.codes == place].sum()) if code is None else 0

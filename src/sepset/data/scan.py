@@ -10,13 +10,16 @@ import glob
 import gzip
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from sepset.base.text import listing
+from sepset.base.threads import abandonable
 from sepset.errors import ArgumentError, FileFormatError
 
 if TYPE_CHECKING:
@@ -51,16 +54,35 @@ def scanned(file: Path, *, delimiter: str | None = None, missing: Sequence[str] 
     ...     scan.columns, scan.relation.fetchall()
     ({'coin': 'c0'}, [('head',)])
     """
+    kind = require_file(file)
+    with connected(file) as connection:
+        if kind == ".parquet":
+            yield _parquet(connection, file)
+        else:
+            yield _text(connection, file, separator(file, delimiter), list(missing))
+
+
+def require_file(file: Path) -> str:
+    """The suffix that tells the format of a file that is there; anything else raises."""
     kind = file_format(file)
     if not file.is_file():
         found = "not a regular file" if file.exists() else "no such file"
         several = " Give several files as duckdb.read_parquet([...])." if file.is_dir() or "*" in file.name else ""
         raise FileFormatError(f"{found}.{several}", file=str(file))
-    with connected(file) as connection:
-        if kind == ".parquet":
-            yield _parquet(connection, file)
-        else:
-            yield _text(connection, file, delimiter or DELIMITERS[kind], list(missing))
+    return kind
+
+
+def separator(file: Path, delimiter: str | None = None) -> str:
+    """The character between cells of a text file: the given one, or that of its format.
+
+    >>> separator(Path("rows.tsv"))
+    '\\t'
+    """
+    if delimiter is None:
+        return DELIMITERS[file_format(file)]
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ArgumentError(f"delimiter= is one character, no quote and no end of a line; found {delimiter!r}.")
+    return delimiter
 
 
 def file_format(file: Path) -> str:
@@ -85,11 +107,18 @@ def connected(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
+    connection = duckdb.connect(":memory:", config=settings)
     try:
-        with duckdb.connect(":memory:", config=settings) as connection:
-            yield connection
+        yield connection
     except duckdb.Error as error:
+        connection.close()
         raise _file_error(error, file) from error
+    except Exception:
+        connection.close()
+        raise
+    else:
+        connection.close()
+    # after Ctrl-C it is not closed here: the call that it ended may still go on, in another thread
 
 
 def _file_error(error: Exception, file: Path) -> FileFormatError:
@@ -102,15 +131,16 @@ def _file_error(error: Exception, file: Path) -> FileFormatError:
 
 def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
     pattern = [glob.escape(str(file))]
-    relation = connection.sql("FROM read_parquet(?)", params=pattern)
-    leaves = connection.execute("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", pattern).fetchall()
+    leaf_names = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
+    relation = abandonable(partial(connection.sql, "FROM read_parquet(?)", params=pattern), stop=connection.interrupt)
+    leaves = abandonable(lambda: connection.execute(leaf_names, pattern).fetchall(), stop=connection.interrupt)
     found = list(relation.columns)
     names = [name for (name,) in leaves] if len(leaves) == len(found) else found
     return Scan(relation, dict(zip(names, found, strict=True)), is_text=False)
 
 
 def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, missing: list[str]) -> Scan:
-    header = _header(file, delimiter)
+    header = first_line(file, delimiter)
     query = """
         FROM read_csv(?, columns=?, delim=?, nullstr=?, compression=?, auto_detect=false, header=true,
                       quote='"', escape='"', comment='', allow_quoted_nulls=false, strict_mode=true,
@@ -118,7 +148,8 @@ def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, mis
     """
     places = {f"c{place}": "VARCHAR" for place in range(len(header))}
     settings = [glob.escape(str(file)), places, delimiter, missing, compression(file)]
-    return Scan(connection.sql(query, params=settings), dict(zip(header, places, strict=True)), is_text=True)
+    relation = abandonable(partial(connection.sql, query, params=settings), stop=connection.interrupt)
+    return Scan(relation, dict(zip(header, places, strict=True)), is_text=True)
 
 
 def compression(file: Path) -> str:
@@ -126,10 +157,9 @@ def compression(file: Path) -> str:
     return "gzip" if file.suffix.lower() == ".gz" else "none"
 
 
-def _header(file: Path, delimiter: str) -> list[str]:
+def first_line(file: Path, delimiter: str | None = None) -> list[str]:
     """The names in the first line of a text file."""
-    if len(delimiter) != 1:
-        raise ArgumentError(f"delimiter= is one character; found {delimiter!r}.")
+    delimiter = separator(file, delimiter)
     try:
         with _lines(file) as lines:
             names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])
@@ -137,7 +167,8 @@ def _header(file: Path, delimiter: str) -> list[str]:
     except (OSError, EOFError, zlib.error, UnicodeEncodeError, csv.Error) as error:
         why = "it is not UTF-8 text" if isinstance(error, UnicodeEncodeError) else str(error)
         raise FileFormatError(f"the first line cannot be read: {why}.", file=str(file), line=1, column=1) from error
-    bad = [name for place, name in enumerate(names) if not name or name in names[:place]]
+    several = {name for name, count in Counter(names).items() if count > 1}
+    bad = [name for place, name in enumerate(names) if not name or (name in several and name in names[:place])]
     if bad or not names:
         found = f"empty or repeated names {listing(bad)}" if bad else "no names"
         raise FileFormatError(f"the first line names the columns; found {found}.", file=str(file), line=1, column=1)

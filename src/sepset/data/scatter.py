@@ -183,7 +183,7 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
     Traceback (most recent call last):
     sepset.errors.DataError: Column 'x' holds numbers up to 1e+200, whose squares are not floats. Rescale it so that ...
     """
-    top = np.abs(rows).max(axis=0, initial=0.0)
+    top = _largest(rows)
     bad = ~((top < LARGEST) & ((top > SMALLEST) | (top == 0.0) | (start is not None)))
     if not bad.any():
         return
@@ -195,6 +195,13 @@ def check_range(rows: Floats, names: Sequence[str], need: str, start: int | None
         )
     row = int((~np.isfinite(rows[:, place])).argmax())
     raise DataError(f"{need}. Column {names[place]!r}, row {(start or 0) + row}: {rows[row, place]}.")
+
+
+def _largest(rows: Floats) -> Floats:
+    """The largest size of a number in each column; NaN where one is NaN. Long columns are looked at one by one."""
+    if len(rows) < 64 * rows.shape[1]:
+        return np.asarray(np.abs(rows).max(axis=0, initial=0.0))
+    return np.array([np.maximum(column.max(initial=0.0), -column.min(initial=0.0)) for column in rows.T])
 
 
 def _add_by_context(places: Ints, block: Floats, weights: Floats, parts: Parts) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.display import Report, Shown
 from sepset.base.entries import Answers
+from sepset.base.equality import same_value
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
@@ -260,6 +261,6 @@ class MapResult(Report, Result, Answers[str, Any]):
     def _difference(self, rank: int) -> str:
         """The states of an assignment that differ from the best one; of the best one, all."""
         found, best = self.assignments[rank], self.assignment
-        told = [f"{name}={s}" for name, s in found.items() if rank == 0 or s != best[name]]
+        told = [f"{name}={s}" for name, s in found.items() if rank == 0 or not same_value(s, best[name])]
         more = [f"... {len(told)} variables"] if len(told) > MOST_TOLD else []
         return ", ".join([*told[:MOST_TOLD], *more])

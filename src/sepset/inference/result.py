@@ -17,6 +17,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.axes import BELOW, axes_of, entitle, named_rows
 from sepset.base.display import Plain, Report, Shown, Tabulated, Worded
 from sepset.base.entries import Answers, Entries
+from sepset.base.equality import same_value
 from sepset.base.frames import FrameKind, frame
 from sepset.base.frozen import read_only
 from sepset.base.lazy import lazy
@@ -129,7 +130,7 @@ class Told(Mapping[str, object]):
 
 
 @dataclass(frozen=True)
-class Result:
+class Result:  # noqa: PLW1641  # dataclasses make the hash
     """The base of all results.
 
     Attributes:
@@ -143,6 +144,15 @@ class Result:
     guarantees: Guarantees = field(kw_only=True, repr=False)
     status: Status = field(default=Status.COMPLETED, kw_only=True, repr=False)
     info: Mapping[str, object] = field(default_factory=dict, kw_only=True, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__eq__" not in vars(cls):  # a dataclass would make one by which arrays have no truth value
+            cls.__eq__ = Result.__eq__  # type: ignore[method-assign]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two results are of one class and have equal contents, whatever was computed on first access."""
+        return NotImplemented if type(self) is not type(other) else same_value(self, other)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -104,7 +103,7 @@ def discretize(
     names = _chosen(frame, columns, target)
     classes = _classes(frame, method, target)
     cuts = {name: _cuts(frame.numbers(name), name, method, bins, classes) for name in names}
-    return Discretization(MappingProxyType(cuts), _transformed(native, cuts))
+    return Discretization(cuts, _transformed(native, cuts))
 
 
 def labels(cuts: Sequence[float]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from sepset.base.display import Report, Shown
 from sepset.base.frozen import fill
 from sepset.base.text import described, facts_of, listing, nearest
 from sepset.data.counts import Counts
-from sepset.data.filerows import file_rows
+from sepset.data.filecolumns import file_rows
 from sepset.data.frames import replayable
 from sepset.data.sources import Weights
 from sepset.errors import ArgumentError, DataError, ScopeError
@@ -181,8 +181,8 @@ def fit(
     """
     if not callable(getattr(method, "fit", None)) or isinstance(method, type):
         raise ArgumentError(f"A learning method is a value such as MLE() or Bayes(BDeu(10)); found {method!r}.")
-    data = _read_once(data, structure, weights) if isinstance(data, str | os.PathLike) else replayable(data)
     given = None if variables is None else tuple(variables)
+    data = _read_once(data, structure, weights, given) if isinstance(data, str | os.PathLike) else replayable(data)
     if isinstance(structure, DAG) and isinstance(method, ChecksGraphs):
         method.check_graph(structure, data, [v.name for v in given or () if isinstance(v, Discrete | Vector)])
     template = Template.of(structure, data, _known(structure, data, given, weights))
@@ -218,12 +218,16 @@ def _noted(found: Any, task: Task) -> Any:
     return replace(found, model=noted)
 
 
-def _read_once(file: str | os.PathLike[str], structure: object, weights: Weights) -> object:
+def _read_once(
+    file: str | os.PathLike[str], structure: object, weights: Weights, given: Iterable[object] | None
+) -> object:
     """The rows of a file over the columns that a fit needs, where the structure tells them; else the file."""
     if not isinstance(structure, DAG | BayesNet):
         return file
     names = structure.nodes if isinstance(structure, DAG) else structure.variables.names
-    return file_rows(file, [*names, weights] if isinstance(weights, str) else list(names)) or file
+    known = (given or ()) if isinstance(structure, DAG) else structure.variables
+    variables = [v for v in known if isinstance(v, Discrete | Vector)]
+    return file_rows(file, [*names, weights] if isinstance(weights, str) else list(names), variables) or file
 
 
 def _known(

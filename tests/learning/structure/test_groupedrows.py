@@ -15,7 +15,7 @@ FRAME = ss.datasets.load("asia").sample(3_000, seed=5).to_frame("polars")
 
 
 def sources(tmp_path, monkeypatch):
-    monkeypatch.setattr("sepset.data.filerows.LARGEST", 100)
+    monkeypatch.setattr("sepset.data.filecolumns.LARGEST", 100)
     FRAME.write_csv(tmp_path / "rows.csv")
     FRAME.write_parquet(tmp_path / "rows.parquet")
     relation = duckdb.connect().read_parquet(str(tmp_path / "rows.parquet"))

@@ -16,8 +16,7 @@ from sepset.data.binding import infer_variable, inference_note
 from sepset.data.columns import Levels
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows, collected
-from sepset.data.filecolumns import typed
-from sepset.data.filerows import is_large
+from sepset.data.filecolumns import is_large, typed
 from sepset.data.frames import is_lazy
 from sepset.data.sources import Weights, rows_of
 from sepset.factors.algebra import AnyVariable

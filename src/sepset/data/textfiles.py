@@ -1,0 +1,356 @@
+"""Large CSV and TSV files read by a kernel: cells are coded, or read as numbers, as they are found.
+
+DuckDB reads what is small or not plain. Both give the same columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.threads import num_processors, together
+from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
+from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five, powers_of_ten, powers_of_two
+from sepset.kernels.data.textcells import (
+    LARGE,
+    NEWLINE,
+    NUMBER,
+    OVERFLOW,
+    QUOTE,
+    RETURN,
+    SPACED,
+    TEXT,
+    Found,
+    Layout,
+    Missing,
+    Powers,
+    Tables,
+    read_cells,
+)
+from sepset.kernels.kernel import is_at_hand, load
+
+SMALL, SMALL_TO_COMPILE = 1 << 20, 1 << 24
+"""Bytes of a file below which DuckDB reads it: loading the kernel takes longer, or compiling it the first time."""
+
+LARGEST = 1 << 30
+"""The largest file, in bytes, that is read as a whole; rows of a larger one stay where they are."""
+
+SAMPLE_ROWS, SAMPLE_DISTINCT = 2048, 256
+"""A column of numbers is read as numbers if so many first rows have more distinct texts than these."""
+
+MOST_DISTINCT = np.iinfo(np.int16).max
+"""The most distinct texts of a column."""
+
+_LEAST_SHARE = _BLOCK = 1 << 20
+_WINDOW = 1 << 10
+_MOST_HARD = 1 << 12
+_TABLE_ENTRIES = 1 << 23
+_SPECIAL = b'\0\n\r"'
+_MOST_IN_KEY = 7
+_EITHER = 0
+_KINDS = {True: TEXT, False: NUMBER, None: _EITHER}
+_UNFIT = BAD | PADDED | SPACED
+
+
+def large_columns(
+    file: Path, header: Sequence[str], wanted: Mapping[str, bool | None], *, delimiter: str, missing: Sequence[str]
+) -> dict[str, Column] | None:
+    """Some columns of a large plain text file; None where DuckDB has to read it.
+
+    Where it is not said what a column is, one of very many distinct numbers comes as numbers, or as levels of whole
+    numbers; all others come as levels of texts.
+
+    Args:
+        file: which exists.
+        header: the names in its first line.
+        wanted: some of them, each with whether it is text, or a number, or None where that is not known.
+        delimiter: between cells.
+        missing: texts that mean a missing cell.
+    """
+    tokens = tuple(token.encode() for token in missing)
+    is_plain = b"" in tokens and max(map(len, tokens)) <= _MOST_IN_KEY and len(delimiter.encode()) == 1
+    text = _bytes(file) if is_plain and wanted else None
+    start = None if text is None else _after_names(text, header, delimiter)
+    if text is None or start is None or start >= len(text):
+        return None
+    source = Source(text, start, len(header), ord(delimiter), tokens)
+    if source.has_quotes and len(tokens) > 1:
+        return None
+    places = {name: place for place, name in enumerate(header)}
+    asked = {places[name]: _KINDS[kind] for name, kind in wanted.items()}
+    found = _columns(source, asked)
+    return None if found is None else {name: found[places[name]] for name in wanted}
+
+
+def _bytes(file: Path) -> Bytes | None:
+    """The whole file, unless it is small or too large; a compressed one as what was compressed."""
+    size, is_packed = file.stat().st_size, file.suffix.lower() == ".gz"
+    if not (SMALL >> 2 * is_packed) <= size <= LARGEST:
+        return None
+    load("data")
+    least = SMALL if is_at_hand(read_cells) else SMALL_TO_COMPILE
+    if size < least >> 2 * is_packed:
+        return None
+    found = _unpacked(file) if is_packed else _read_all(file, size)
+    return found if found is not None and least <= len(found) <= LARGEST else None
+
+
+def _read_all(file: Path, size: int) -> Bytes:
+    """The first bytes of a file, in memory that the system gives in large pages."""
+    found, count = np.empty(size, np.uint8), 0
+    with file.open("rb", buffering=0) as rows:
+        while more := rows.readinto(found[count : count + _BLOCK].data):
+            count += more
+    return found[:count]
+
+
+def _unpacked(file: Path) -> Bytes | None:
+    try:
+        with gzip.open(file) as rows:
+            return np.frombuffer(rows.read(LARGEST + 1), np.uint8).copy()
+    except (OSError, EOFError, zlib.error):  # DuckDB says what is wrong with it
+        return None
+
+
+def _after_names(text: Bytes, header: Sequence[str], delimiter: str) -> int | None:
+    """Where the second line begins; None if the names take more than one line, or less."""
+    end = _line_end(text, 0)
+    try:
+        line = text[:end].tobytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return end if [*csv.reader([line], delimiter=delimiter)] == [list(header)] else None
+
+
+def _line_end(text: Bytes, at: int) -> int:
+    """Where the line ends that this byte is in."""
+    while at < len(text):
+        if (found := text[at : at + _WINDOW].tobytes().find(b"\n")) >= 0:
+            return at + found + 1
+        at += _WINDOW
+    return len(text)
+
+
+def _count(text: Bytes, byte: int) -> int:
+    """How often a byte occurs."""
+    return sum(int(np.count_nonzero(text[at : at + _BLOCK] == byte)) for at in range(0, len(text), _BLOCK))
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The bytes of a file, where its second line starts, and how its cells are told apart."""
+
+    text: Bytes
+    start: int
+    num_columns: int
+    delimiter: int
+    missing: tuple[bytes, ...]
+
+    @cached_property
+    def has_quotes(self) -> bool:
+        """Whether a quote stands anywhere."""
+        return _count(self.text, QUOTE) > 0
+
+    def layout(self, kinds: Mapping[int, int]) -> Layout:
+        """The columns at these places are read as text or as numbers, in the order of the mapping."""
+        special = np.zeros(256, np.uint8)
+        special[[*_SPECIAL, self.delimiter]] = 1
+        kind, place = np.zeros(self.num_columns, np.uint8), np.zeros(self.num_columns, np.int64)
+        for column, chosen in kinds.items():
+            kind[column] = chosen
+        for chosen in (TEXT, NUMBER):
+            mine = [column for column, own in kinds.items() if own == chosen]
+            place[mine] = np.arange(len(mine))
+        has_returns = self.start > 1 and self.text[self.start - 2] == RETURN
+        return Layout(special, kind, place, self.delimiter, bool(has_returns))
+
+    def absent(self) -> Missing:
+        """The texts that mean a missing cell."""
+        texts = np.frombuffer(b"".join(self.missing) + b"\0", np.uint8)
+        return Missing(texts, np.cumsum([len(token) for token in self.missing]), self.missing == (b"",))
+
+    def sample(self) -> Share:
+        """The first lines."""
+        stop, num_rows = self.start, 0
+        while num_rows < SAMPLE_ROWS and stop < len(self.text):
+            stop = _line_end(self.text, stop)
+            num_rows += 1
+        return Share(self.start, stop, 0, num_rows)
+
+    def shares(self) -> list[Share]:
+        """All lines, some for each thread; those of a file with quotes stay together, since a cell may hold lines."""
+        size = len(self.text) - self.start
+        count = 1 if self.has_quotes else max(1, min(num_processors(), size // _LEAST_SHARE))
+        cuts = [self.start, *(_line_end(self.text, self.start + size * k // count) for k in range(1, count))]
+        found, row = [], 0
+        for start, stop in itertools.pairwise([*cuts, len(self.text)]):
+            num_rows = _count(self.text[start:stop], NEWLINE) + bool(start < stop and self.text[stop - 1] != NEWLINE)
+            found.append(Share(start, stop, row, num_rows))
+            row += num_rows
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """Lines that one thread reads, as bytes from `start` to `stop`, into rows from `row` on."""
+
+    start: int
+    stop: int
+    row: int
+    num_rows: int
+
+
+def _columns(source: Source, asked: Mapping[int, int]) -> dict[int, Column] | None:
+    """The columns at these places, each as TEXT, as NUMBER, or as what it is; None where that cannot be done."""
+    sample = read_rows(source, dict.fromkeys(asked, TEXT), [source.sample()])
+    if sample is None:
+        return None
+    kinds = {place: sample.kind(place) if kind == _EITHER else kind for place, kind in asked.items()}
+    found: dict[int, Column] = {}
+    for _ in range(2):
+        rows = read_rows(source, kinds, source.shares(), sample)
+        if rows is None:
+            return None
+        part = {place: rows.column(place, is_real=asked[place] == NUMBER) for place in kinds}
+        found |= {place: column for place, column in part.items() if column is not None}
+        kinds = {place: TEXT + NUMBER - kind for place, kind in kinds.items() if place not in found}
+        if not kinds:
+            return {place: found[place] for place in asked}
+        if any(asked[place] != _EITHER for place in kinds):
+            return None
+    return None
+
+
+def read_rows(
+    source: Source, kinds: Mapping[int, int], shares: Sequence[Share], sample: ReadRows | None = None
+) -> ReadRows | None:
+    """The cells of these lines, by threads; None if a line is not plain. Codes of the sample are kept."""
+    num_rows = sum(share.num_rows for share in shares)
+    num_texts = sum(kind == TEXT for kind in kinds.values())
+    codes = np.empty((num_texts, num_rows), np.int16)
+    numbers = np.empty((len(kinds) - num_texts, num_rows))
+    layout = source.layout(kinds)
+    powers = Powers(powers_of_five(), powers_of_two(), powers_of_ten())
+    tables = [_tables(kinds, min(num_rows, MOST_DISTINCT), sample) for _ in shares]
+    found = [Found(codes, numbers, *_notes(source.num_columns)) for _ in shares]
+    tasks = [
+        partial(_task, source.text, share.start, share.stop, share.row, layout, source.absent(), table, own, powers)
+        for share, table, own in zip(shares, tables, found, strict=True)
+    ]
+    last = together(tasks, len(shares))
+    if min(last) < 0 or (len(shares) > 1 and any(e != s.row + s.num_rows for e, s in zip(last, shares, strict=True))):
+        return None
+    return ReadRows(source, layout, shares, tables, found, last[-1])
+
+
+def _notes(num_columns: int) -> tuple[Ints, Ints, Ints]:
+    """Empty flags of columns, and an empty list of numbers that are left open."""
+    return np.zeros(num_columns, np.int64), np.zeros((_MOST_HARD, 4), np.int64), np.zeros(1, np.int64)
+
+
+def _task(*args: object) -> int:
+    """The kernel, whose flag comes last."""
+    return int(read_cells(*args))  # type: ignore[arg-type]  # as `read_rows` made them
+
+
+def _tables(kinds: Mapping[int, int], most: int, sample: ReadRows | None) -> Tables:
+    """Tables for the columns that are read as text, with what the sample held."""
+    texts = [place for place, kind in kinds.items() if kind == TEXT]
+    most = min(most, max(SAMPLE_ROWS, _TABLE_ENTRIES // max(1, len(texts))))
+    width = 1 << max(5, (2 * (most + 8) - 1).bit_length())
+    shape = (len(texts), width)
+    tables = Tables(
+        np.zeros(shape, np.uint64),
+        np.zeros(shape, np.int32),
+        np.full(len(texts), 5),
+        np.zeros(len(texts), np.int64),
+        np.zeros((len(texts), most), np.int64),
+        np.zeros((len(texts), most), np.int64),
+    )
+    if sample is not None:
+        own = sample.layout.places[texts]
+        mine: AnyArray
+        other: AnyArray
+        for mine, other in zip(tables, sample.tables[0], strict=True):  # type: ignore[assignment]  # arrays all
+            if mine.ndim == 1:
+                mine[:] = other[own]
+            else:
+                mine[:, : other.shape[1]] = other[own, : mine.shape[1]]
+    return tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadRows:
+    """The cells of lines that threads have read."""
+
+    source: Source
+    layout: Layout
+    shares: Sequence[Share]
+    tables: Sequence[Tables]
+    found: Sequence[Found]
+    num_rows: int
+
+    def kind(self, place: int) -> int:
+        """NUMBER if these are very many distinct numbers, else TEXT."""
+        texts = self._texts(self.tables[0], place)
+        if len(texts) <= SAMPLE_DISTINCT:
+            return TEXT
+        try:
+            [float(text) for text in texts]
+        except ValueError:
+            return TEXT
+        return NUMBER
+
+    def column(self, place: int, *, is_real: bool) -> Column | None:
+        """A column, unless it cannot be read as its kind."""
+        flags = int(np.bitwise_or.reduce([own.flags[place] for own in self.found]))
+        if self.layout.kinds[place] == TEXT:
+            return None if flags & OVERFLOW else self._levels(place)
+        if flags & (BAD if is_real else _UNFIT):
+            return None
+        if is_real or flags & FRACTION:
+            return Cells(self._numbers(place))
+        return None if flags & LARGE else _whole(self._numbers(place))
+
+    def _texts(self, tables: Tables, place: int, first: int = 0) -> list[bytes]:
+        row = int(self.layout.places[place])
+        count = int(tables.counts[row])
+        spans = zip(tables.starts[row, first:count].tolist(), tables.lengths[row, first:count].tolist(), strict=True)
+        return [self.source.text[start : start + length].tobytes() for start, length in spans]
+
+    def _levels(self, place: int) -> Levels | None:
+        codes = self.found[0].codes[int(self.layout.places[place]), : self.num_rows]
+        known: dict[bytes, int] = {}
+        for share, tables in zip(self.shares, self.tables, strict=True):
+            texts = self._texts(tables, place)
+            recode = [known.setdefault(text, len(known)) for text in texts]
+            if recode != list(range(len(recode))):
+                part = codes[share.row : share.row + share.num_rows]
+                part[:] = np.array([*recode, MISSING], np.int64)[part]
+        try:
+            return Levels(codes, tuple(text.decode() for text in known))
+        except UnicodeDecodeError:
+            return None
+
+    def _numbers(self, place: int) -> Floats:
+        row = int(self.layout.places[place])
+        numbers = self.found[0].numbers[row, : self.num_rows]
+        for own in self.found:
+            for place_, at, start, stop in own.hard[: own.num_hard[0]].tolist():
+                if place_ == row:
+                    numbers[at] = float(self.source.text[start:stop].tobytes())
+        return numbers
+
+
+def _whole(numbers: Floats) -> Levels:
+    absent = np.isnan(numbers)
+    return levels_of(Cells(np.where(absent, 0, numbers).astype(np.int64), absent if absent.any() else None))
