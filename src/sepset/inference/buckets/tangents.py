@@ -39,7 +39,10 @@ MOST_MAXIMA = 1000
 """The largest number of maximizations of bounds."""
 
 MOST_AFTER_SEARCH = 100
-"""The same if another search has found a good assignment, but no proof."""
+"""The same for many functions, if another search has found a good assignment, but no proof."""
+
+MOST_SURE = 8
+"""The most functions for which the larger number is tried after that."""
 
 MOST_POINTS = 40
 """The most assignments in the mixture of one part of the search."""
