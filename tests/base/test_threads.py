@@ -23,6 +23,7 @@ from sepset.base.threads import (
     OutOfTime,
     ThreadPool,
     Turns,
+    abandonable,
     ending_at,
     in_order,
     interruptible,
@@ -140,6 +141,40 @@ def test_interrupting_the_caller_ends_all(is_short):
     with pytest.raises(KeyboardInterrupt):
         list(in_order([interrupts, long, long], 2, is_short=lambda task: is_short(task) and task is interrupts))
     assert len(ended) == len(begun) > 0
+
+
+def test_a_call_that_does_not_listen_is_left_behind():
+    begun, asked, over = threading.Event(), [], threading.Event()
+
+    def deaf():
+        begun.set()
+        over.wait()
+
+    def interrupt():
+        begun.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        abandonable(deaf, stop=lambda: asked.append(not over.is_set()))
+    over.set()
+    assert asked == [True]
+
+
+def test_a_call_in_another_thread_has_its_result_or_error():
+    where = [abandonable(threading.current_thread) for _ in range(2)]
+    assert threading.main_thread() not in where
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(lambda: abandonable(threading.current_thread) is threading.current_thread()).result()
+    with pytest.raises(ZeroDivisionError):
+        abandonable(lambda: 1 / 0)
+
+
+def test_a_call_is_left_behind_when_the_time_is_over():
+    over = threading.Event()
+    with pytest.raises(OutOfTime), ending_at(deadline(ss.Until(seconds=0.05))):
+        abandonable(over.wait)
+    over.set()
 
 
 def test_tasks_are_made_only_a_little_ahead():

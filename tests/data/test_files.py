@@ -1,3 +1,4 @@
+import csv
 import gzip
 import os
 import sys
@@ -10,8 +11,8 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sepset.data import Dataset, read_dataset, write_dataset
-from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError
+from sepset.data import Dataset, files, read_dataset, write_dataset
+from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError, TooLarge
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.random_rows import NAMES, datasets, one_type
@@ -215,6 +216,76 @@ def test_writing_is_all_or_nothing(tmp_path):
     assert (file.read_text(), os.listdir(tmp_path)) == ("old", ["rows.csv"])
     with pytest.raises(FileFormatError, match="cannot be written"):
         write_dataset(Dataset({"x": [1]}), tmp_path / "absent" / "rows.csv")
+
+
+def test_an_interrupted_file_stays_as_it_was(tmp_path, monkeypatch):
+    file = put(tmp_path, "old")
+    rows = Dataset({"x": ["a", "b"] * 1000})
+    monkeypatch.setattr(files, "CELLS", 1)
+    parts: list[int] = []
+
+    def interrupted(*columns, strict):
+        parts.append(1)
+        if len(parts) == 3:
+            raise KeyboardInterrupt
+        return zip(*columns, strict=strict)
+
+    monkeypatch.setattr(files, "zip", interrupted, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        write_dataset(rows, file)
+    assert (file.read_text(), os.listdir(tmp_path)) == ("old", ["rows.csv"])
+
+
+def test_what_the_disk_refuses_is_said_of_the_file(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "TextIOWrapper", full)
+    with pytest.raises(FileFormatError, match=r"rows\.csv: cannot be written: No space left on device"):
+        write_dataset(Dataset({"x": [1.5]}), tmp_path / "rows.csv")
+    monkeypatch.undo()
+    with pytest.raises(FileFormatError, match=r"rows\.csv: cannot be written as UTF-8"):
+        write_dataset(Dataset({"x": ["a\ud800"]}), tmp_path / "rows.csv")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz"])
+def test_text_is_as_other_readers_expect_it(tmp_path, suffix):
+    texts = ["plain", "", "a,b", "a\tb", 'say "no"', "two\nlines", "\r", "#note", " padded ", "é"]
+    numbers = [0.1, -1e-300, 1e22, 123456789012.0, float("inf"), 2.0, -0.0, 5e-324, 1 / 3, 1e16]
+    file = tmp_path / f"rows{suffix}"
+    write_dataset(Dataset({"a,b": texts, "n": numbers, "flag": [True, False] * 5}), file)
+    with (gzip.open if suffix.endswith("gz") else open)(file, "rt", encoding="utf-8", newline="") as lines:
+        found = list(csv.reader(lines, delimiter="\t" if suffix == ".tsv" else ","))
+    assert found[0] == ["a,b", "n", "flag"]
+    assert found[1:] == [[t, repr(n), str(i % 2 == 0)] for i, (t, n) in enumerate(zip(texts, numbers, strict=True))]
+
+
+def test_many_numbers_are_written_as_python_prints_them(tmp_path):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=files.MANY) * 10.0 ** rng.integers(-300, 300, files.MANY)
+    y = np.where(rng.random(files.MANY) < 0.2, np.nan, rng.integers(0, 50, files.MANY) / 4)
+    file = tmp_path / "rows.csv"
+    write_dataset(Dataset({"x": x, "y": y}, [Real("x"), Real("y")]), file)
+    lines = [f"{a!r},{'' if b != b else repr(b)}" for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    assert file.read_text().splitlines() == ["x,y", *lines]
+
+
+def test_many_columns_are_written_without_planning_each(tmp_path, monkeypatch):
+    rows = Dataset({f"v{i}": ["a", None, "b"] for i in range(20_000)})
+    with pytest.raises(TooLarge, match=r"at most 10,000 columns; found 20,000\. Use CSV"):
+        write_dataset(rows, tmp_path / "rows.parquet")
+    monkeypatch.setattr(files, "connected", None)
+    write_dataset(rows, tmp_path / "rows.csv")
+    names, *cells = (tmp_path / "rows.csv").read_text().splitlines()
+    assert names.split(",") == list(rows.variables.names)
+    assert [set(line.split(",")) for line in cells] == [{"a"}, {""}, {"b"}]
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab", '"', "\n"])
+def test_delimiters_are_one_character(tmp_path, delimiter):
+    with pytest.raises(ArgumentError, match="delimiter= is one character"):
+        write_dataset(Dataset({"x": ["a"]}), tmp_path / "rows.csv", delimiter=delimiter)
 
 
 def test_rows_keep_their_order_in_large_files(tmp_path):

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from sepset.data.counts import Counts
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
 from sepset.data.sources import finder, rows_of
@@ -63,3 +64,21 @@ def test_a_dataset_brings_its_weights():
 def test_what_is_no_data():
     with pytest.raises(DataError, match="A frame was expected"), rows_of(3, [A]):
         pass
+
+
+def test_many_names_are_looked_up_not_compared_with_each_other():
+    compared = []
+
+    class Name(str):
+        __slots__ = ()
+
+        def __eq__(self, other):
+            compared.append(1)
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    rows = {Name(f"v{i}"): ["a", "b"] for i in range(2000)}
+    counts = Counts.of(rows, [[f"v{i}", f"v{i + 1}"] for i in range(0, 2000, 2)])
+    assert len(counts.tables) == 1000
+    assert len(compared) < 20 * 2000

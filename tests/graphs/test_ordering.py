@@ -8,6 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import sparse
 
 from sepset.errors import ArgumentError, ModelError, ScopeError, TooLarge
 from sepset.graphs import costs
@@ -24,6 +25,7 @@ from sepset.graphs.ordering import (
     Portfolio,
     WeightedMinFill,
     elimination_order,
+    refuse_matrices,
 )
 from sepset.graphs.symbolic import symbolic_elimination
 from sepset.kernels.graphs import ordering as kernels
@@ -294,6 +296,40 @@ def test_a_hopeless_order_without_a_limit_is_given_up_after_much_work():
     with pytest.raises(TooLarge, match=r"more than 2\^64 entries \(128.0 EiB at 8 bytes each\); no machine has these"):
         MinFill().arrange(wide)
     assert len(MinFill().arrange(replace(wide, patience=0))) == 70 * 70
+
+
+def random_task(size):
+    """A graph in which each node has three random neighbors on average."""
+    ends = np.random.default_rng(0).integers(0, size, (3 * size // 2, 2))
+    graph = sparse.coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(size, size)).tocsr()
+    graph = (graph + graph.T).tolil()
+    graph.setdiag(0)
+    rows = graph.tocsr()
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    start, near = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+    return OrderingTask(range(size), start, near, np.ones(size), np.zeros(size, np.int64))
+
+
+def test_hopeless_matrices_are_refused_by_a_part_of_the_graph(monkeypatch):
+    """Real variables have no states, so that tables say nothing of how large their matrices are."""
+    passes = []
+
+    def counted(*arguments):
+        found = greedy_order(*arguments)
+        passes.append((len(arguments[0]) - 1, found[2]))
+        return found
+
+    greedy_order = kernels.greedy_order
+    monkeypatch.setattr(kernels, "greedy_order", counted)
+    nothing = np.zeros(0, np.int64)
+    with pytest.raises(TooLarge, match="elimination of 66,000 real variables that depend on each other needs matrices"):
+        refuse_matrices(random_task(66_000), nothing)
+    assert [size for size, _ in passes] == [2**12, 2**14]
+    assert sum(reads for _, reads in passes) < 10**8
+    refuse_matrices(replace(grid_task(130, math.inf), cards=np.ones(130**2)), nothing)
+    refuse_matrices(random_task(66_000), np.arange(60_000))
+    assert passes[-1][0] == 6_000
 
 
 def test_the_hub_of_a_star_first_is_refused_without_its_clique():

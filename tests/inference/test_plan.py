@@ -12,6 +12,7 @@ import pytest
 
 import sepset as ss
 from sepset.base.text import readable
+from sepset.graphs import costs
 from sepset.inference.compiled.store import FactorStore
 from sepset.inference.plan import interaction_graph
 from support.terminal import printed
@@ -171,3 +172,24 @@ def test_a_plan_a_little_beyond_the_limit_is_shown_and_then_refused():
 def test_plans_can_be_saved():
     found = pickle.loads(pickle.dumps(ss.plan(chain(4), "x1")))
     assert found.order[-1] == "x1"
+
+
+def test_real_variables_with_hopeless_matrices_are_refused_unless_an_order_is_stated(monkeypatch):
+    monkeypatch.setattr(costs, "SWEPT_REALS", 10)
+    monkeypatch.setattr(costs, "MOST_OF_MATRICES", 100)
+    rng = np.random.default_rng(0)
+    x = [ss.Real(f"x{i}") for i in range(20)]
+    pairs = [tuple(rng.choice(20, 2, replace=False).tolist()) for _ in range(50)]
+    own = [ss.factors.CanonicalGaussian([v], [[9.0]], h=[1.0]) for v in x]
+    both = [ss.factors.CanonicalGaussian([x[a], x[b]], [[1, 0.5], [0.5, 1]], h=[0, 0]) for a, b in pairs]
+    net = ss.MarkovNet(*own, *both)
+    for ask in (ss.plan, ss.marginals, ss.log_partition, lambda net: ss.query(net, "x3")):
+        with pytest.raises(ss.TooLarge, match="of 20 real variables that depend on each other"):
+            ask(net)
+    stated = ss.CliqueTree(order=ss.graphs.GivenOrder([v.name for v in x]))
+    found = ss.marginals(net, method=stated)["x3"]
+    K = np.zeros((20, 20))
+    for a, b in pairs:
+        K[[a, b, a, b], [a, b, b, a]] += [1, 1, 0.5, 0.5]
+    K += 9 * np.eye(20)
+    np.testing.assert_allclose(found.mean(), np.linalg.solve(K, np.ones(20))[3], rtol=1e-9)

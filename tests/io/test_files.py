@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -91,6 +92,22 @@ def test_normalize_reaches_the_reader(tmp_path):
         kept = read(path, normalize=False)
         assert kept.notes == ()
         assert kept.cpds[0].values.tolist() == [0.3333333, 0.6666666]
+
+
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "net.json"
+    ss.write(ss.datasets.load("asia"), path)
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: nothing was written: .*net\.json") as found:
+        ss.write(ss.datasets.load("student"), path)
+    assert (found.value.errno, found.value.filename) == (errno.ENOSPC, str(path))
+    assert [p.name for p in tmp_path.iterdir()] == ["net.json"]
+    assert path.read_bytes() == before
 
 
 def test_writing_is_atomic(tmp_path, monkeypatch):

@@ -220,6 +220,44 @@ def interruptible(task: Callable[[Bytes], T], *, is_partial: bool = False) -> T:
     return next(_collected(_Team(iter([task]), 1, _is_never_short, is_partial=is_partial)))
 
 
+def abandonable(work: Callable[[], T], *, stop: Callable[[], None] | None = None) -> T:
+    """The result of a call into another library that may not see Ctrl-C for long: in another thread, left behind then.
+
+    It is left behind as well when the time of `ending_at` is over. Outside the main thread, it is simply made.
+
+    Args:
+        stop: asks the library to end the call, at an interrupt; it need not do so soon.
+
+    >>> abandonable(lambda: 3)
+    3
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    done: SimpleQueue[tuple[T] | BaseException] = SimpleQueue()
+    POOL.start(partial(_report, work, done))
+    try:
+        while True:
+            try:
+                found = done.get(timeout=LISTEN)
+                break
+            except Empty:
+                require_time()
+    except BaseException:
+        if stop is not None:
+            stop()
+        raise
+    if isinstance(found, BaseException):
+        raise found
+    return found[0]
+
+
+def _report(work: Callable[[], T], done: SimpleQueue[tuple[T] | BaseException]) -> None:
+    try:
+        done.put((work(),))
+    except BaseException as error:
+        done.put(error)
+
+
 def together(tasks: Sequence[Callable[[Bytes], T]], threads: int) -> list[T]:
     """The results of tasks that do not wait for each other, some at a time; a part of another task runs them in turn.
 

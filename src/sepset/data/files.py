@@ -1,24 +1,47 @@
-"""Datasets from and to CSV, TSV and Parquet files, through DuckDB."""
+"""Datasets from and to CSV, TSV and Parquet files.
+
+Text is written here, some rows at a time, since DuckDB plans every column for longer than its cells take; it reads
+text, and reads and writes Parquet.
+"""
 
 from __future__ import annotations
 
+import gzip
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Literal
+from typing import IO, Any, Literal
+
+import numpy as np
 
 from sepset.base.foreign import translated
 from sepset.base.text import listing
+from sepset.base.threads import abandonable
 from sepset.data.dataset import Dataset
 from sepset.data.export import is_text, numeric_states
 from sepset.data.filecolumns import file_columns, naming, state_text
-from sepset.data.scan import DELIMITERS, compression, connected, file_format
-from sepset.errors import DataError, FileFormatError
+from sepset.data.scan import connected, file_format, separator
+from sepset.errors import DataError, FileFormatError, TooLarge
 from sepset.variables.array import VariableArray
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Vector
+
+CELLS = 1 << 17
+"""About how many cells of a text file are written at a time."""
+
+LEAST_ROWS = 64
+"""The fewest rows that are written at a time."""
+
+MANY = 50_000
+"""Numbers of real variables that are worth loading DuckDB for."""
+
+PARQUET_COLUMNS = 10_000
+"""The most columns of a Parquet file: how long DuckDB plans one grows with the square of their number."""
 
 
 @translated
@@ -78,17 +101,10 @@ def write_dataset(data: Dataset, path: str | os.PathLike[str], *, delimiter: str
     kind = file_format(file)
     if not len(data.variables):
         raise DataError(f"{file}: a dataset without variables has nothing to write.")
-    with _replacing(file) as partial, connected(file) as connection:
-        codes = {f"c{place}": column for place, column in enumerate(map(data.column, data.variables))}
-        connection.register("codes", codes)
-        if kind == ".parquet":
-            query, states = _parquet_query(data, file)
-            connection.sql(query, params=states).write_parquet(str(partial))
-        else:
-            query, states = _text_query(data, file)
-            separator = delimiter or DELIMITERS[kind]
-            rows = connection.sql(query, params=states)
-            rows.write_csv(str(partial), sep=separator, header=False, compression=compression(file))
+    if kind == ".parquet":
+        _write_parquet(data, file)
+    else:
+        _write_text(data, file, separator(file, delimiter))
 
 
 @contextmanager
@@ -104,27 +120,93 @@ def _replacing(file: Path) -> Iterator[Path]:
         os.replace(partial, file)
 
 
-def _text_query(dataset: Dataset, file: Path) -> tuple[str, list[object]]:
-    """The header and the rows as text; the header is a row, since DuckDB renames columns that differ by case alone."""
-    cells: list[str] = []
-    states: list[object] = []
-    for place, variable in enumerate(dataset.variables):
-        if isinstance(variable, Discrete):
-            texts = [state_text(state) for state in variable.states]
-            if len(set(texts)) < len(texts):
-                raise DataError(f"{file}: states of {variable.name} print alike: {listing(variable.states)}.")
-            cells.append(f"list_extract(?::VARCHAR[], c{place}::BIGINT + 1)")
-            states.append(texts)
-        else:
-            cells.append(f"CASE WHEN isnan(c{place}) THEN NULL ELSE c{place}::VARCHAR END")
-    names = ", ".join("?::VARCHAR" for _ in cells)
-    return f"SELECT {names} UNION ALL SELECT {', '.join(cells)} FROM codes", [*dataset.variables.names, *states]
+def _write_text(data: Dataset, file: Path, between: str) -> None:
+    """Write a line of names and one for each row, some rows at a time."""
+    quoted = partial(_quoted, between=between)
+    texts = [_texts(variable, file, quoted) for variable in data.variables]
+    columns = list(map(data.column, data.variables))
+    step = max(LEAST_ROWS, CELLS // len(columns))
+    with _replacing(file) as written, _opened(written, file) as lines, _numbers(data, file) as numbers:
+        lines.write(between.join(map(quoted, data.variables.names)) + "\n")
+        for first in range(0, data.num_rows, step):
+            parts = [column[first : first + step] for column in columns]
+            cells = [
+                numbers(part) if known is None else known[part].tolist()
+                for known, part in zip(texts, parts, strict=True)
+            ]
+            lines.write("\n".join(map(between.join, zip(*cells, strict=True))) + "\n")
+
+
+def _texts(variable: Discrete | Vector, file: Path, quoted: Callable[[str], str]) -> Any:
+    """How the states of a variable are written, and nothing last, for missing cells; None for a real variable."""
+    if not isinstance(variable, Discrete):
+        return None
+    texts = [state_text(state) for state in variable.states]
+    if len(set(texts)) < len(texts):
+        raise DataError(f"{file}: states of {variable.name} print alike: {listing(variable.states)}.")
+    found = np.empty(len(texts) + 1, object)
+    found[:-1], found[-1] = [quoted(text) for text in texts], ""
+    return found
+
+
+def _quoted(text: str, between: str) -> str:
+    """A text as a cell: in quotes where it would otherwise end early, or mean a missing cell or a comment."""
+    if text and not any(mark in text for mark in (between, '"', "\n", "\r", "#")):
+        return text
+    return '"{}"'.format(text.replace('"', '""'))
+
+
+@contextmanager
+def _opened(written: Path, file: Path) -> Iterator[IO[str]]:
+    """A text file to write to; what goes wrong with it is our error, about the file that it will be."""
+    is_packed = written.suffix.lower() == ".gz"
+    try:
+        with (
+            gzip.open(written, "wb", 6) if is_packed else written.open("wb") as binary,
+            TextIOWrapper(binary, "utf-8", newline="") as lines,
+        ):
+            yield lines
+    except OSError as error:
+        raise FileFormatError(f"cannot be written: {error.strerror or error}.", file=str(file)) from error
+    except UnicodeEncodeError as error:
+        raise FileFormatError(f"cannot be written as UTF-8: {error}.", file=str(file)) from error
+
+
+@contextmanager
+def _numbers(data: Dataset, file: Path) -> Iterator[Callable[[Any], list[str]]]:
+    """How columns of numbers become the shortest texts that are read as the same numbers; many are left to DuckDB."""
+    num_real = sum(not isinstance(variable, Discrete) for variable in data.variables)
+    if num_real * data.num_rows < MANY:
+        yield lambda part: ["" if x != x else repr(x) for x in part.tolist()]
+        return
+    with connected(file) as connection:
+
+        def printed(part: Any) -> list[str]:
+            connection.register("numbers", {"x": part})
+            query = "SELECT CASE WHEN x IS NULL OR isnan(x) THEN '' ELSE x::VARCHAR END AS x FROM numbers"
+            return np.ma.getdata(connection.sql(query).fetchnumpy()["x"]).tolist()  # type: ignore[no-any-return]
+
+        yield printed
+
+
+def _write_parquet(data: Dataset, file: Path) -> None:
+    """Write all columns in one query of DuckDB."""
+    if len(data.variables) > PARQUET_COLUMNS:
+        raise TooLarge(
+            f"{file}: Parquet is written with at most {PARQUET_COLUMNS:,} columns; found {len(data.variables):,}. "
+            "Use CSV, or write some variables: data.select([...])."
+        )
+    query, states = _parquet_query(data, file)
+    codes = {f"c{place}": column for place, column in enumerate(map(data.column, data.variables))}
+    with _replacing(file) as written, connected(file) as connection:
+        connection.register("codes", codes)
+        abandonable(lambda: connection.sql(query, params=states).write_parquet(str(written)), stop=connection.interrupt)
 
 
 def _parquet_query(dataset: Dataset, file: Path) -> tuple[str, list[object]]:
     names = dataset.variables.names
-    folded = [name.casefold() for name in names]
-    alike = [name for name in names if folded.count(name.casefold()) > 1]
+    folded = Counter(name.casefold() for name in names)
+    alike = [name for name in names if folded[name.casefold()] > 1]
     if alike:
         raise DataError(f"{file}: names that differ by case alone cannot go to Parquet: {listing(alike)}. Use CSV.")
     cells: list[str] = []

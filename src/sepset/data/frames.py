@@ -12,6 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.base.text import listing, nearest
+from sepset.base.threads import abandonable
 from sepset.data.columns import Cells, Column, Levels, as_state, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
 from sepset.errors import DataError
@@ -141,12 +142,12 @@ def _narrowed(lazy: Any, wanted: Iterable[str] | None) -> Any:
 def _collected(lazy: Any) -> Any:
     """The lazy frame in memory; DuckDB goes through Arrow where it is installed, else through NumPy."""
     if not lazy.implementation.is_duckdb():
-        return lazy.collect()
+        return abandonable(lazy.collect)
     try:
         import pyarrow  # noqa: F401  # only asked whether it is there
     except ImportError:
-        return lazy.to_native().fetchnumpy()
-    return lazy.collect()
+        return abandonable(lazy.to_native().fetchnumpy)
+    return abandonable(lazy.collect)
 
 
 def _names(names: Iterable[object]) -> tuple[str, ...]:

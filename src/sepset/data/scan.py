@@ -14,10 +14,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from sepset.base.text import listing
+from sepset.base.threads import abandonable
 from sepset.errors import ArgumentError, FileFormatError
 
 if TYPE_CHECKING:
@@ -76,7 +78,11 @@ def separator(file: Path, delimiter: str | None = None) -> str:
     >>> separator(Path("rows.tsv"))
     '\\t'
     """
-    return delimiter or DELIMITERS[file_format(file)]
+    if delimiter is None:
+        return DELIMITERS[file_format(file)]
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ArgumentError(f"delimiter= is one character, no quote and no end of a line; found {delimiter!r}.")
+    return delimiter
 
 
 def file_format(file: Path) -> str:
@@ -101,11 +107,18 @@ def connected(file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
+    connection = duckdb.connect(":memory:", config=settings)
     try:
-        with duckdb.connect(":memory:", config=settings) as connection:
-            yield connection
+        yield connection
     except duckdb.Error as error:
+        connection.close()
         raise _file_error(error, file) from error
+    except Exception:
+        connection.close()
+        raise
+    else:
+        connection.close()
+    # after Ctrl-C it is not closed here: the call that it ended may still go on, in another thread
 
 
 def _file_error(error: Exception, file: Path) -> FileFormatError:
@@ -118,8 +131,9 @@ def _file_error(error: Exception, file: Path) -> FileFormatError:
 
 def _parquet(connection: duckdb.DuckDBPyConnection, file: Path) -> Scan:
     pattern = [glob.escape(str(file))]
-    relation = connection.sql("FROM read_parquet(?)", params=pattern)
-    leaves = connection.execute("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", pattern).fetchall()
+    leaf_names = "SELECT name FROM parquet_schema(?) WHERE num_children IS NULL"
+    relation = abandonable(partial(connection.sql, "FROM read_parquet(?)", params=pattern), stop=connection.interrupt)
+    leaves = abandonable(lambda: connection.execute(leaf_names, pattern).fetchall(), stop=connection.interrupt)
     found = list(relation.columns)
     names = [name for (name,) in leaves] if len(leaves) == len(found) else found
     return Scan(relation, dict(zip(names, found, strict=True)), is_text=False)
@@ -134,7 +148,8 @@ def _text(connection: duckdb.DuckDBPyConnection, file: Path, delimiter: str, mis
     """
     places = {f"c{place}": "VARCHAR" for place in range(len(header))}
     settings = [glob.escape(str(file)), places, delimiter, missing, compression(file)]
-    return Scan(connection.sql(query, params=settings), dict(zip(header, places, strict=True)), is_text=True)
+    relation = abandonable(partial(connection.sql, query, params=settings), stop=connection.interrupt)
+    return Scan(relation, dict(zip(header, places, strict=True)), is_text=True)
 
 
 def compression(file: Path) -> str:
@@ -145,8 +160,6 @@ def compression(file: Path) -> str:
 def first_line(file: Path, delimiter: str | None = None) -> list[str]:
     """The names in the first line of a text file."""
     delimiter = separator(file, delimiter)
-    if len(delimiter) != 1:
-        raise ArgumentError(f"delimiter= is one character; found {delimiter!r}.")
     try:
         with _lines(file) as lines:
             names = next(csv.reader(lines, delimiter=delimiter, strict=True), [])

@@ -120,7 +120,8 @@ def _bound(frame: object, variables: list[VariableLike], weights: Weights) -> Da
     if not names:
         return Dataset(frame, variables, weights=weights)  # type: ignore[arg-type]  # variables all
     opened = open_frame(frame)
-    absent = [name for name in names if name not in opened.names]
+    found = set(opened.names)
+    absent = [name for name in names if name not in found]
     if absent:
         raise DataError(absent_message(absent, opened.names))
     inferred = Dataset({name: opened.read(name) for name in names})

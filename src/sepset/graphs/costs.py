@@ -48,6 +48,17 @@ takes more than a second."""
 PARTS_OF_LARGE_GRAPH = (2**12, 2**14)
 """Nodes of the parts of a large graph that are tried first, the smaller before the larger."""
 
+READS_OF_MATRICES = (30_000_000, 60_000_000)
+"""The array reads of a greedy pass from which these parts of a graph of real variables are hopeless. It reads about as
+many places as the matrices of its cliques have entries: of a square grid 1.5 and 14 million, of random graphs with
+three neighbors each, if they have 16,000 nodes, more than that."""
+
+MOST_OF_MATRICES = 2_000_000_000
+"""The same for a whole graph: ten seconds, and gigabytes of matrices. A grid of 316 x 316 takes 0.28 billion."""
+
+SWEPT_REALS = 4096
+"""Real variables up to which no graph is hopeless: at the worst a matrix of 130 megabytes."""
+
 TIMES_OF_PART = 4
 """How many times as many nodes as a part a graph has at least if the part is tried: then it takes little time."""
 

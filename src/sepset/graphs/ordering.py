@@ -44,6 +44,7 @@ __all__ = [
     "WeightedMinFill",
     "elimination_order",
     "refuse_hopeless",
+    "refuse_matrices",
 ]
 
 
@@ -299,9 +300,8 @@ class Portfolio:
         return [*first.tolist(), *rest[self._search(core)].tolist()]
 
     def _search(self, task: OrderingTask) -> Ints:
-        search = _Search(task, generator(self.seed))
+        search, step = _Search(task, generator(self.seed)), 0
         end = None if self.seconds is None else time.monotonic() + self.seconds
-        step = 0
         while step == 0 or self._goes_on(step, search, end):
             search.try_one(step)
             step += 1
@@ -489,9 +489,8 @@ def _run(
 
 def _simplicial(task: OrderingTask) -> Ints:
     """The nodes that can be eliminated first, one after the other, without adding a fill edge."""
-    n = len(task)
-    blank = np.zeros(n)
-    return _run(task, np.ones(n), task.logs, _BLENDS[0].mix, blank, blank, -np.inf)[0]
+    blank = np.zeros(len(task))
+    return _run(task, np.ones(len(task)), task.logs, _BLENDS[0].mix, blank, blank, -np.inf)[0]
 
 
 def _greedy(task: OrderingTask, weight: Floats, logs: Floats, mix: tuple[float, float]) -> Sequence[int]:
@@ -549,6 +548,22 @@ def _refuse_parts(task: OrderingTask) -> None:
         if len(task) >= costs.TIMES_OF_PART * size:
             part = replace(_ball(task, size), patience=1)
             _greedy(part, part.cards, part.logs, (1.0, 0.0))
+
+
+def refuse_matrices(task: OrderingTask, discrete: Ints) -> None:
+    """Raise if real variables, whose cliques are matrices, have hopeless ones: in a part of a large graph, or all."""
+    if len(task) - len(discrete) <= costs.SWEPT_REALS:
+        return
+    task = _without(task, discrete)[0]
+    limits = zip(costs.PARTS_OF_LARGE_GRAPH, costs.READS_OF_MATRICES, strict=True)
+    parts = [(_ball(task, size), reads) for size, reads in limits if len(task) >= costs.TIMES_OF_PART * size]
+    for part, reads in (*parts, (task, costs.MOST_OF_MATRICES)):
+        greedy = np.array([1.0, 0.0]), np.zeros(len(part)), _index(part)
+        if len(_run(part, part.cards, part.logs, *greedy, limit=-1.0, patience=reads)[0]) < len(part):  # so many read
+            raise TooLarge(
+                f"The elimination of {len(task):,} real variables that depend on each other needs matrices of more "
+                f"than {costs.MOST_OF_MATRICES:,} entries in all. Observe more, ask for fewer, or state an order."
+            )
 
 
 def _ball(task: OrderingTask, size: int) -> OrderingTask:

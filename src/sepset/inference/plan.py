@@ -10,14 +10,14 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from sepset.base.arraytypes import Ints
+from sepset.base.arraytypes import Bools, Ints
 from sepset.base.display import Report, Shown
 from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.graphs.elimination import GraphElimination
 from sepset.graphs.graph import UndirectedGraph
-from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod
+from sepset.graphs.ordering import GivenOrder, Names, OrderingMethod, OrderingTask, refuse_matrices
 from sepset.graphs.symbolic import SymbolicElimination, symbolic_elimination
 from sepset.problem import Problem, Relevant
 from sepset.variables.universe import Universe
@@ -230,6 +230,8 @@ def make_plan(
     nodes = Names(name, kept)
     if isinstance(method, GivenOrder):
         method = _within(method, problem, nodes, group)
+    elif not problem.variables.all_discrete:
+        _refuse_matrices(nodes, (graph[0], graph[1]), cards[kept] == 0)
     entries = math.inf if limit is None else math.log2(max(limit, 1) / ENTRY_BYTES)
     # A table over them then has its axes in the order asked.
     ends = place[list(last)] if joint and last and problem.variables.all_discrete else None
@@ -242,6 +244,13 @@ def make_plan(
         targets=tuple([problem.variables[v].name for v in targets]),
         observed=tuple([problem.variables[v].name for v in observed]),
     )
+
+
+def _refuse_matrices(nodes: Names, rows: tuple[Ints, Ints], is_real: Bools) -> None:
+    """Raise if the real variables, which are eliminated before the discrete ones, are hopeless."""
+    blank = np.zeros(len(nodes), np.int64)
+    task = OrderingTask(nodes, rows[0], rows[1].astype(np.int32), np.ones(len(nodes)), blank)
+    refuse_matrices(task, np.flatnonzero(~is_real))
 
 
 def _name(variables: Universe, position: int) -> str:

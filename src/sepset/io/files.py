@@ -387,6 +387,8 @@ def write_bytes(name: str, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.errno is not None:  # a full disk does not say which file it was
+            raise type(error)(error.errno, f"{error.strerror}: nothing was written", name) from None
         raise

@@ -20,6 +20,7 @@ from sepset.inference.exact.tree import PreparedTree
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.moments import RegressionMoments
+from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.rows import HybridRows
 from sepset.inference.method import ContextMoments, EliminationMethod
 from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
@@ -112,7 +113,11 @@ class RegressionTree(RowTree):
 
     def __init__(self, problem: Problem, method: EliminationMethod, part: DiscretePart, rows: HybridRows) -> None:
         super().__init__(problem, method, lambda tree: rows)
-        self._part = part
+        self._part, self._coordinates = part, rows.coordinates
+
+    @lazy
+    def _regressions(self) -> RegressionQuestions:
+        return RegressionQuestions(self.problem, self.method, self._coordinates, discrete_part(self.problem))
 
     def with_values(self, values: Values) -> RegressionTree:
         """The same plans with new values: an array for each table, a regression for each regression."""

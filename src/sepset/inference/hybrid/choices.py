@@ -81,14 +81,15 @@ class Choices:
         kinds = found[first]
         if self.is_wanted:
             return kinds, ~kinds, which
-        return kinds, (kinds @ self.coordinates.is_above) & ~kinds, which
+        return kinds, self.coordinates.ancestors(kinds) & ~kinds, which
 
     @lazy
     def _needed(self) -> Bools:
         """Which contexts each pattern needs."""
         found, missing, _ = self._patterns
-        always = np.array([c in self.targets for c in self.coordinates.contexts], np.bool_)
-        return np.asarray(((found | missing) @ self.coordinates.depends) | always)
+        targets = set(self.targets)
+        always = np.array([c in targets for c in self.coordinates.contexts], np.bool_)
+        return np.asarray(self.coordinates.needed(found | missing) | always)
 
     @lazy
     def _codes(self) -> Int32s:

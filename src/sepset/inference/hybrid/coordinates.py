@@ -23,6 +23,7 @@ from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import carry_over, lazy
 from sepset.factors.moments import Gaussian
 from sepset.factors.regression import Regression
+from sepset.inference import costs
 from sepset.inference.hybrid.vectors import Parameters, sequential
 from sepset.problem import Problem
 
@@ -103,15 +104,16 @@ class Coordinates:
         real = np.flatnonzero(variables.cards == 0).tolist()
         if not real or set(known) != set(real) or sum(0 in shape for shape in problem.shapes) != len(real):
             return None
-        above = {v: variables.ids(known[v].given).tolist() for v in real}
+        above = {v: variables.places(known[v].given) for v in real}
         order = tuple(TopologicalSorter(above).static_order())
         ends = dict(zip(order, np.cumsum([known[v].child.size for v in order]).tolist(), strict=True))
         spans = {v: np.arange(end - known[v].child.size, end) for v, end in ends.items()}
-        states = {v: variables.ids(known[v].by).tolist() for v in real}
+        states = {v: variables.places(known[v].by) for v in real}
         contexts = tuple(sorted({d for by in states.values() for d in by}))
+        place = {d: i for i, d in enumerate(contexts)}
         families = {
             v: Family(np.concatenate([NOTHING, *(spans[u] for u in above[v])]), spans[v],
-                      tuple(contexts.index(d) for d in states[v]))
+                      tuple(place[d] for d in states[v]))
             for v in order
         }  # fmt: skip
         empty = cls(contexts, variables.cards[list(contexts)].astype(np.int64), families, ())
@@ -201,21 +203,42 @@ class Coordinates:
             found[v] = np.where(_is_lower(side), lower, lower.transpose(0, 2, 1))
         return found
 
+    def ancestors(self, chosen: Bools) -> Bools:
+        """The chosen coordinates (columns) and all that these depend on, for each row."""
+        if len(self) <= costs.NUMBERS_SWEPT:
+            return np.asarray(chosen @ self._is_above)
+        found = chosen.T.copy()
+        for i in reversed(range(len(self))):
+            parents = self.all[i].parents
+            if len(parents):
+                found[parents] |= found[i]
+        return found.T
+
     @lazy
     def has_vectors(self) -> bool:
         """Whether parameters of coordinates were rounded to floats."""
         return any(part.vector is not None for part in self.all)
 
     @lazy
-    def is_above(self) -> Bools:
+    def _is_above(self) -> Bools:
         """For each coordinate (rows) its ancestors, itself included (columns)."""
         above = np.eye(len(self), dtype=np.bool_)
         for i, part in enumerate(self.all):
             above[i] |= above[part.parents].any(axis=0)
         return above
 
+    def needed(self, chosen: Bools) -> Bools:
+        """The contexts (columns) that the chosen coordinates depend on directly, for each row."""
+        if len(self) <= costs.NUMBERS_SWEPT:
+            return np.asarray(chosen @ self._depends)
+        found = np.zeros((len(chosen), len(self.contexts)), np.bool_)
+        for i, part in enumerate(self.all):
+            if part.by:
+                found[:, list(part.by)] |= chosen[:, i, None]
+        return found
+
     @lazy
-    def depends(self) -> Bools:
+    def _depends(self) -> Bools:
         """For each coordinate (rows) the contexts it depends on directly (columns)."""
         found = np.zeros((len(self), len(self.contexts)), np.bool_)
         for i, part in enumerate(self.all):
