@@ -31,7 +31,7 @@ from sepset.factors.decomposition import Decomposition
 from sepset.factors.table import Table
 from sepset.inference import capabilities, completion
 from sepset.inference.buckets.bounded import Bounded, Maximum
-from sepset.inference.buckets.tangents import MOST_BRANCHES, TangentSearch, branches
+from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_BRANCHES, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
 from sepset.inference.maxima import Frontiers, bounded
@@ -307,7 +307,9 @@ class PreparedForms:
             found = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
             return Maximum(*found.with_parts(whole).best(told, over))
 
-        searched = TangentSearch(self._bounded(evidence, over), maximizer, evidence)
+        searched = TangentSearch(
+            self._bounded(evidence, over), maximizer, evidence, most=MOST_AFTER_SEARCH if found else None
+        )
         return max(best, Best(*searched.run(max(above, best.log_value))), key=lambda one: one.log_value)
 
     def _bounded(self, evidence: Evidence, over: Sequence[int]) -> list[Bounded]:

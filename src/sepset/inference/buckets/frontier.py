@@ -31,8 +31,11 @@ from sepset.variables.variable import Discrete
 NUM_POINTS = 32
 """The number of contacts of tangents with each function."""
 
-MOST_TURNED = 8
+MOST_TURNED = 40
 """The most functions whose tangents are turned one by one."""
+
+FEW = 8
+"""The most functions whose tangents are turned by all of these steps."""
 
 STEPS = (-8, -3, 3, 8)
 """How far the tangents of one function are turned while the others stay."""
@@ -52,8 +55,8 @@ AT_ONCE = 2**22
 MOST_KEYS = 2**62
 """The most joint states of variables that one integer tells apart."""
 
-BEAM = 64
-"""The number of partial assignments of the first pass, which finds a good assignment."""
+BEAMS = (64, 1024, 8192)
+"""The numbers of partial assignments of passes that find good ones; a wider one if there is no proof after a pass."""
 
 
 class Ranked(NamedTuple):
@@ -121,10 +124,17 @@ class FrontierSearch:
 
     def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
         """Up to k assignments, best first, and only those above a value; the best ones found if there is no proof."""
-        walk = self._bounded(self._contacts())
-        found = walk.best(k, above, width=max(BEAM, 2 * k))
-        worst = max(above, found.log_values[k - 1]) if len(found.log_values) >= k else above
-        return _merged(found, walk.best(k, worst), k)
+        walk, found = self._bounded(self._contacts()), Ranked([], [], False)
+        for width in BEAMS:
+            found = _merged(found, walk.best(k, self._worst(found, k, above), width=max(width, 2 * k)), k)
+            last = _merged(found, walk.best(k, self._worst(found, k, above)), k)
+            if last.is_proved:
+                return last
+        return found._replace(is_proved=False)
+
+    def _worst(self, found: Ranked, k: int, above: float) -> float:
+        """The value that further assignments have to exceed."""
+        return max(above, found.log_values[k - 1]) if len(found.log_values) >= k else above
 
     def _bounded(self, contacts: Sequence[Floats]) -> Walk:
         """The variables in the order of their assignment, with bounds under several tangents."""
@@ -153,7 +163,8 @@ class FrontierSearch:
         for _ in range(2):
             for i in range(num):
                 best = self._lowest(points, _turned(best, i, np.arange(NUM_POINTS)))
-        near = [_turned(best, i, best[i] + np.array(STEPS)) for i in range(num)]
+        steps = STEPS if num <= FEW else STEPS[1:3]
+        near = [_turned(best, i, best[i] + np.array(steps)) for i in range(num)]
         rows = np.unique(np.clip(np.vstack([best, *near, together[::2]]), 0, NUM_POINTS - 1), axis=0)
         return [each[column] for each, column in zip(points, rows.T, strict=True)]
 

@@ -38,6 +38,9 @@ from sepset.variables.variable import Discrete
 MOST_MAXIMA = 1000
 """The largest number of maximizations of bounds."""
 
+MOST_AFTER_SEARCH = 100
+"""The same if another search has found a good assignment, but no proof."""
+
 MOST_POINTS = 40
 """The most assignments in the mixture of one part of the search."""
 
@@ -78,6 +81,7 @@ class TangentSearch:
         bounded: the functions.
         maximizer: the best assignment given evidence, with these factors for each function.
         evidence: the findings.
+        most: the largest number of maximizations; `MOST_MAXIMA` by default.
 
     Guarantee: exact, or refused after `MOST_MAXIMA` bounds.
     Tested by: inference/buckets/test_tangents.py::test_noisy_or_with_coupled_causes_is_enumeration
@@ -88,10 +92,11 @@ class TangentSearch:
         bounded: Sequence[Bounded],
         maximizer: Callable[[Sequence[Decomposition], Evidence], Maximum],
         evidence: Evidence,
+        most: int | None = None,
     ) -> None:
         self._bounded, self._maximizer = tuple(bounded), maximizer
         self._evidence = evidence
-        self._left = MOST_MAXIMA
+        self._left = self._most = MOST_MAXIMA if most is None else most
         self._numbers = itertools.count()
         self.found = Maximum({}, -math.inf)
 
@@ -137,7 +142,7 @@ class TangentSearch:
         """The best assignment under the tangents, and the value of this bound."""
         if not self._left:
             raise TooLarge(
-                f"The best states of the variables of {self._names} are not certain after {MOST_MAXIMA:,} bounds: the "
+                f"The best states of the variables of {self._names} are not certain after {self._most:,} bounds: the "
                 f"best found has the logarithm {self.found.log_value:.6g}. Observe more of them, or ask for fewer."
             )
         self._left -= 1
