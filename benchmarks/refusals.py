@@ -380,6 +380,29 @@ def structure(method: str) -> Callable[[int], Callable[[], Any]]:
     return make
 
 
+def augmented(size: int) -> Callable[[], Any]:
+    """The tree of features below a class, of a mapping of many columns."""
+    import sepset as ss
+
+    rows = {f"v{i}": ["a", "b", "a", "b"] for i in range(size)}
+    return lambda: ss.classify.tree_augmented(rows, "v0")
+
+
+def gaussian(size: int) -> Callable[[], Any]:
+    """The plan of a random Gaussian network with up to three parents for each variable."""
+    import numpy as np
+
+    import sepset as ss
+
+    rng, x = np.random.default_rng(0), [ss.Real(f"x{i}") for i in range(size)]
+    parents = [[], *(sorted(set(rng.integers(0, i, 3).tolist())) for i in range(1, size))]
+    net = ss.BayesNet(
+        ss.LinearGaussian(x[i], coefficients=[0.3] * len(above), covariance=1.0, given=[x[p] for p in above])
+        for i, above in enumerate(parents)
+    )
+    return lambda: ss.plan(net)
+
+
 OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "divergence of random networks, 100,000 variables": (divergence, 100_000),
     "EM of a random network, 100,000 variables": (estimate, 100_000),
@@ -414,6 +437,8 @@ OTHERS: Mapping[str, tuple[Callable[[int], Callable[[], Any]], int]] = {
     "chain graph of a random graph, 100,000 variables": (component, 100_000),
     "independences of a random graph, 100,000 nodes": (statements, 100_000),
     "intervention distance of random graphs, 100,000 nodes": (effects, 100_000),
+    "plan of a random Gaussian network, 100,000 variables": (gaussian, 100_000),
+    "tree of features below a class, 100,000 columns": (augmented, 100_000),
     "exact search over 100,000 columns": (structure("ExactSearch"), 100_000),
     "best tree over 100,000 columns": (structure("ChowLiu"), 100_000),
     "structural EM over 100,000 columns": (structure("StructuralEM"), 100_000),
@@ -518,11 +543,27 @@ def writing(suffix: str) -> Callable[[int], Callable[[], Any]]:
     return make
 
 
+def exporting(size: int) -> Callable[[], Any]:
+    """Many columns written to a CSV file."""
+    import tempfile
+    from pathlib import Path
+
+    import numpy as np
+
+    import sepset as ss
+
+    variables = [ss.Discrete(f"v{i}") for i in range(size)]
+    rows = ss.Dataset.from_codes(variables, {v.name: np.arange(64) % 2 for v in variables})
+    path = Path(tempfile.mkdtemp()) / "rows.csv"
+    return lambda: ss.data.write_dataset(rows, path)
+
+
 WORK: Mapping[str, Callable[[int], Callable[[], Any]]] = {
     "comparison of random graphs, 100,000 nodes": comparing,
     "chain graph of a random network, 100,000 variables": converting,
     "writing a random network to .json, 100,000 variables": writing("json"),
     "writing a random network to .bif, 100,000 variables": writing("bif"),
+    "writing 100,000 columns to .csv": exporting,
 }
 """Work that is not refused, and takes seconds."""
 

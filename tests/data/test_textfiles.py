@@ -173,3 +173,22 @@ def test_small_files_wait_for_no_compiler(tmp_path, sizes, monkeypatch):
     monkeypatch.setattr(textfiles, "is_at_hand", lambda kernel: False)
     monkeypatch.setattr(textfiles, "read_cells", lambda *_: pytest.fail("it was compiled"))
     assert file_columns(path)["a"].values == (1,)
+
+
+@pytest.mark.parametrize("delimiter", ["e", ".", "1", "-", " ", "\u00a7"])
+def test_delimiters_that_could_be_parts_of_numbers(tmp_path, sizes, delimiter):
+    path = tmp_path / "rows.csv"
+    path.write_text(delimiter.join("ab") + "\n" + "".join(f"2{delimiter}{k}\n" for k in (33, 44, 55) * 200))
+    sizes(SAMPLE_DISTINCT=1)
+    found = read(path, Universe([Real("a"), Real("b")]), delimiter=delimiter)
+    sizes(SMALL=NEVER)
+    assert found == read(path, Universe([Real("a"), Real("b")]), delimiter=delimiter)
+
+
+def test_many_texts_may_mean_missing(tmp_path, sizes):
+    path = tmp_path / "rows.csv"
+    missing = ["", *(f"m{k}" for k in range(50))]
+    path.write_text("a\n" + "\n".join([*missing[1:], "x", "y", *missing[1:]]) + "\n")
+    found = file_columns(path, missing=missing)["a"]
+    assert found.values == ("x", "y")
+    assert np.count_nonzero(np.asarray(found.codes) < 0) == 100

@@ -40,6 +40,9 @@ LEAST_ROWS = 64
 MANY = 50_000
 """Numbers of real variables that are worth loading DuckDB for."""
 
+MANY_TOGETHER = 2_000
+"""Numbers of one column, written at a time, that are worth a query."""
+
 PARQUET_COLUMNS = 10_000
 """The most columns of a Parquet file: how long DuckDB plans one grows with the square of their number."""
 
@@ -176,7 +179,8 @@ def _opened(written: Path, file: Path) -> Iterator[IO[str]]:
 def _numbers(data: Dataset, file: Path) -> Iterator[Callable[[Any], list[str]]]:
     """How columns of numbers become the shortest texts that are read as the same numbers; many are left to DuckDB."""
     num_real = sum(not isinstance(variable, Discrete) for variable in data.variables)
-    if num_real * data.num_rows < MANY:
+    step = max(LEAST_ROWS, CELLS // len(data.variables))
+    if num_real * data.num_rows < MANY or min(step, data.num_rows) < MANY_TOGETHER:
         yield lambda part: ["" if x != x else repr(x) for x in part.tolist()]
         return
     with connected(file) as connection:

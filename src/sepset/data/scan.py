@@ -167,8 +167,7 @@ def first_line(file: Path, delimiter: str | None = None) -> list[str]:
     except (OSError, EOFError, zlib.error, UnicodeEncodeError, csv.Error) as error:
         why = "it is not UTF-8 text" if isinstance(error, UnicodeEncodeError) else str(error)
         raise FileFormatError(f"the first line cannot be read: {why}.", file=str(file), line=1, column=1) from error
-    several = {name for name, count in Counter(names).items() if count > 1}
-    bad = [name for place, name in enumerate(names) if not name or (name in several and name in names[:place])]
+    bad = [name for name, count in Counter(names).items() if not name or count > 1]
     if bad or not names:
         found = f"empty or repeated names {listing(bad)}" if bad else "no names"
         raise FileFormatError(f"the first line names the columns; found {found}.", file=str(file), line=1, column=1)

@@ -28,6 +28,7 @@ from sepset.kernels.data.textcells import (
     QUOTE,
     RETURN,
     SPACED,
+    SPARE_SLOTS,
     TEXT,
     Found,
     Layout,
@@ -55,6 +56,7 @@ _WINDOW = 1 << 10
 _MOST_HARD = 1 << 12
 _TABLE_ENTRIES = 1 << 23
 _SPECIAL = b'\0\n\r"'
+_DELIMITERS = {",", ";", "\t", "|", ":"}
 _MOST_IN_KEY = 7
 _EITHER = 0
 _KINDS = {True: TEXT, False: NUMBER, None: _EITHER}
@@ -77,7 +79,8 @@ def large_columns(
         missing: texts that mean a missing cell.
     """
     tokens = tuple(token.encode() for token in missing)
-    is_plain = b"" in tokens and max(map(len, tokens)) <= _MOST_IN_KEY and len(delimiter.encode()) == 1
+    is_plain = delimiter in _DELIMITERS and b"" in tokens and len(tokens) <= SPARE_SLOTS
+    is_plain = is_plain and max(map(len, tokens)) <= _MOST_IN_KEY
     text = _bytes(file) if is_plain and wanted else None
     start = None if text is None else _after_names(text, header, delimiter)
     if text is None or start is None or start >= len(text):
@@ -266,7 +269,7 @@ def _tables(kinds: Mapping[int, int], most: int, sample: ReadRows | None) -> Tab
     """Tables for the columns that are read as text, with what the sample held."""
     texts = [place for place, kind in kinds.items() if kind == TEXT]
     most = min(most, max(SAMPLE_ROWS, _TABLE_ENTRIES // max(1, len(texts))))
-    width = 1 << max(5, (2 * (most + 8) - 1).bit_length())
+    width = 1 << max(5, (2 * (most + SPARE_SLOTS) - 1).bit_length())
     shape = (len(texts), width)
     tables = Tables(
         np.zeros(shape, np.uint64),

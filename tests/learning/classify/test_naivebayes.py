@@ -8,7 +8,7 @@ import pytest
 from sepset.api.learning import fit
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
-from sepset.errors import DataError, ScopeError
+from sepset.errors import DataError, ScopeError, TooLarge
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.naivebayes import naive_bayes, tree_augmented
 from sepset.models.bayesnet import BayesNet
@@ -113,3 +113,15 @@ def test_fitted_naive_bayes_keeps_the_counts():
     model = fit(naive_bayes("c", ["x"]), frame).model
     assert isinstance(model.cpd("x"), TableCPD)
     np.testing.assert_allclose(model.cpd("x").values, [[1 / 2, 1 / 2], [2 / 3, 1 / 3]])
+
+
+def test_trees_of_too_many_columns_are_refused_before_they_are_read():
+    class Unread(list):
+        def __iter__(self):
+            raise AssertionError("it was read")
+
+    rows = {f"v{i}": Unread(["a", "b"]) for i in range(20_000)}
+    with pytest.raises(TooLarge, match="20,000 columns"):
+        tree_augmented(rows, "v0")
+    with pytest.raises(TooLarge, match="19,000 columns"):
+        tree_augmented(rows, "v0", features=[f"v{i}" for i in range(1000, 20_000)])

@@ -26,6 +26,9 @@ that no double holds."""
 LARGEST_WHOLE = 9007199254740991.0
 """All whole numbers up to this one are doubles."""
 
+SPARE_SLOTS = 8
+"""Slots for texts that mean missing, which are not counted."""
+
 LISTEN = 4095
 """A bit mask: rows between looks at the flag that cancels."""
 
@@ -172,7 +175,7 @@ def added(tables: Tables, column: int, key: np.uint64, start: int, length: int, 
     if not is_missing and count == tables.starts.shape[1]:
         return -2
     used = tables.slots.shape[1] >> 1
-    if 1 << tables.bits[column] <= used and 4 * (count + 8) > 3 << tables.bits[column]:
+    if 1 << tables.bits[column] <= used and 4 * (count + SPARE_SLOTS) > 3 << tables.bits[column]:
         doubled(tables, column)
     mask = (1 << tables.bits[column]) - 1
     at = np.int64((key * MULTIPLIER) >> np.uint64(64 - tables.bits[column]))

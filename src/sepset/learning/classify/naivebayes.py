@@ -22,9 +22,11 @@ from sepset.base.text import listing
 from sepset.data.dataset import Dataset
 from sepset.data.files import read_dataset
 from sepset.data.scatter import check_range
+from sepset.data.sources import num_columns
 from sepset.errors import DataError, ScopeError
 from sepset.graphs.graph import DAG
 from sepset.learning.classify.dependence import conditional_information
+from sepset.learning.structure.constraints import check_pairs
 from sepset.learning.structure.exact.spanning import spanning_tree
 from sepset.variables.variable import Discrete, VariableLike, Vector
 
@@ -81,6 +83,8 @@ def tree_augmented(
     >>> tree_augmented(copy, "class").parents("b")
     ('class', 'a')
     """
+    features = None if features is None else list(features)
+    check_pairs(num_columns(data) if features is None else len(features))
     rows = _rows(data)
     root = rows.variables.named(target)
     if not isinstance(root, Discrete):
