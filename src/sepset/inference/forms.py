@@ -307,12 +307,8 @@ class PreparedForms:
             found = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
             return Maximum(*found.with_parts(whole).best(told, over))
 
-        searched = TangentSearch(
-            self._bounded(evidence, over),
-            maximizer,
-            evidence,
-            most=MOST_AFTER_SEARCH if found and len(wide) > MOST_SURE else None,
-        )
+        most = MOST_AFTER_SEARCH if found and len(wide) > MOST_SURE else None
+        searched = TangentSearch(self._bounded(evidence, over), maximizer, evidence, most)
         return max(best, Best(*searched.run(max(above, best.log_value))), key=lambda one: one.log_value)
 
     def _bounded(self, evidence: Evidence, over: Sequence[int]) -> list[Bounded]:
