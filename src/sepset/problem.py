@@ -269,8 +269,20 @@ class Problem:
 
     def factor(self, number: int) -> Factor:
         """The factor with this number, as a single factor."""
+        block, place = self._home(number)
+        return self.blocks[block].factor(place, self.variables)
+
+    def _home(self, number: int) -> tuple[int, int]:
+        """The block of a factor, and its place there."""
+        if self._is_one_each and number >= 0:
+            return number, 0
         block = int(np.searchsorted(self.offsets, number, "right")) - 1
-        return self.blocks[block].factor(number - int(self.offsets[block]), self.variables)
+        return block, number - int(self.offsets[block])
+
+    @lazy
+    def _is_one_each(self) -> bool:
+        """Whether every block has one factor."""
+        return bool((np.diff(self.offsets) == 1).all())
 
     def factors(self, numbers: Iterable[int] | None = None) -> Iterator[Factor]:
         """The factors with these numbers, or all."""
@@ -290,7 +302,8 @@ class Problem:
         """
         from sepset.factors.regression import Regression
 
-        single = [g for g in self.conditionals if len(g.factors) == 1 and not self.variables[g.child].is_discrete]
+        is_real = (self.variables.cards == 0).tolist()
+        single = [g for g in self.conditionals if len(g.factors) == 1 and is_real[g.child]]
         stated = [(group.child, self.factor(group.factors[0])) for group in single]
         return {child: factor for child, factor in stated if isinstance(factor, Regression)}
 
@@ -311,8 +324,8 @@ class Problem:
     @lazy
     def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
-        lengths = [np.full(len(b), b.scopes.shape[1], np.int64) for b in self.blocks]
-        start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
+        shapes = np.array([b.scopes.shape for b in self.blocks], np.int64).reshape(-1, 2)
+        start = np.concatenate([[0], np.repeat(shapes[:, 1], shapes[:, 0])]).cumsum().astype(np.int64)
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
 
@@ -333,8 +346,8 @@ class Problem:
 
     def scope(self, number: int) -> tuple[int, ...]:
         """The variable positions of one factor."""
-        block = int(np.searchsorted(self.offsets, number, "right")) - 1
-        return tuple(self.blocks[block].scopes[number - int(self.offsets[block])].tolist())
+        block, place = self._home(number)
+        return tuple(self.blocks[block].scopes[place].tolist())
 
     def relevant(
         self,

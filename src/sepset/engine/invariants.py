@@ -25,7 +25,7 @@ from sepset.inference.conflict import impossible
 from sepset.inference.exact.beliefupdate import BeliefUpdate
 from sepset.inference.exact.messages import project, tree_factors
 from sepset.inference.exact.tree import PreparedTree
-from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.widths import all_regressions
 from sepset.inference.method import Calibrated, MeasuresResiduals, Rewrites, can, dense, elimination_settings
 from sepset.problem import Problem
 from sepset.semiring import SUM
@@ -89,7 +89,7 @@ class CheckReport(Report):
 def check(engine: Engine, given: Given, seed: int, num_points: int) -> CheckReport:
     """The report, or `BrokenInvariant` naming the first invariant that fails."""
     evidence = engine.evidence(given)
-    made = _moment_checks if Coordinates.of(engine.prepared.problem) is not None else _tree_checks
+    made = _moment_checks if all_regressions(engine.prepared.problem) else _tree_checks
     check_rows_fit(whole("num_points", num_points), 8 * len(engine.model.variables))
     checks = made(_built(engine, evidence), evidence, seed, num_points)
     for one in checks:

@@ -260,8 +260,9 @@ class Single(Frozen):
         if i not in (0, -1):
             raise IndexError(f"The block has 1 factor; there is no factor {i}.")
         for variable, place in zip(self.value.scope, self.scopes[0].tolist(), strict=True):
-            if variables[place] != variable:
-                raise ScopeError(f"Position {place} holds {variables[place]!r}, not {variable!r}.")
+            found = variables[place]
+            if found is not variable and found != variable:
+                raise ScopeError(f"Position {place} holds {found!r}, not {variable!r}.")
         return self.value
 
     def log_values(self, codes: AnyInts) -> Floats:

@@ -14,6 +14,7 @@ import oracle
 import sepset as ss
 from sepset.inference import costs
 from sepset.inference.hybrid.questions import RegressionQuestions
+from sepset.inference.hybrid.widths import Widths
 from sepset.inference.result import Guarantee
 from sepset.variables.evidence import Evidence
 from support.blocks import in_blocks
@@ -401,9 +402,8 @@ def test_only_what_a_question_needs_is_swept():
         for parent, child in itertools.pairwise(chain)
     ]
     problem = ss.BayesNet(*cpds).problem()
-    questions = RegressionQuestions.of(problem, ss.CliqueTree())
-    assert questions is not None
-    assert questions.covers([5], Evidence())
-    assert not questions.covers([len(chain) - 1], Evidence())
-    assert questions.covers([len(chain) - 1], Evidence(reals={500: np.zeros(1)}))
+    widths = Widths(problem)
+    assert widths.covers([5], Evidence())
+    assert not widths.covers([len(chain) - 1], Evidence())
+    assert widths.covers([len(chain) - 1], Evidence(reals={500: np.zeros(1)}))
     assert RegressionQuestions.of(ss.datasets.load("asia").problem(), ss.CliqueTree()) is None

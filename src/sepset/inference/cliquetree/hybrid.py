@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.lazy import lazy
+from sepset.base.lazy import carry_over, lazy
 from sepset.errors import NotApplicable
 from sepset.inference import costs
 from sepset.inference.capabilities import row_by_row
@@ -22,6 +22,7 @@ from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.moments import RegressionMoments
 from sepset.inference.hybrid.questions import RegressionQuestions
 from sepset.inference.hybrid.rows import HybridRows
+from sepset.inference.hybrid.widths import all_regressions
 from sepset.inference.method import ContextMoments, EliminationMethod
 from sepset.inference.values import Values, checked_regressions, checked_values, named_values, replaced
 from sepset.problem import Problem
@@ -111,13 +112,19 @@ class RowTree(PreparedTree):
 class RegressionTree(RowTree):
     """Inference about discrete variables and regressions, whose values may change."""
 
-    def __init__(self, problem: Problem, method: EliminationMethod, part: DiscretePart, rows: HybridRows) -> None:
-        super().__init__(problem, method, lambda tree: rows)
-        self._part, self._coordinates = part, rows.coordinates
+    @lazy
+    def discrete(self) -> DiscretePart:
+        """The discrete part, with its values."""
+        return discrete_part(self.problem)
+
+    @lazy
+    def _part(self) -> DiscretePart:
+        """The same, or that of a tree with other values: where its variables and factors are is the same."""
+        return self.discrete
 
     @lazy
     def _regressions(self) -> RegressionQuestions:
-        return RegressionQuestions(self.problem, self.method, self._coordinates, discrete_part(self.problem))
+        return RegressionQuestions(self.problem, self.method, self.rows.coordinates, self.discrete)
 
     def with_values(self, values: Values) -> RegressionTree:
         """The same plans with new values: an array for each table, a regression for each regression."""
@@ -132,7 +139,10 @@ class RegressionTree(RowTree):
             for g in problem.conditionals
             if g.child in problem.regressions
         }
-        return RegressionTree(made, self.method, part, self.rows.with_values(tables, own))
+        rows = self.rows.with_values(tables, own)
+        tree = RegressionTree(made, self.method, lambda tree: rows)
+        carry_over(self, tree, "_part")
+        return tree
 
     def list_rows(self, rows: EvidenceRows, most: int, workers: Workers) -> ListedRows:
         """All completions of missing states, with their probabilities and the moments of missing numbers."""
@@ -174,15 +184,23 @@ def _of_joint(tree: PreparedTree) -> HybridRows:
     return HybridRows(Coordinates.of_gaussian(joint, positions), log_total=log_total)
 
 
+def _of_regressions(tree: PreparedTree) -> HybridRows:
+    """The regressions of a problem, with its discrete part prepared."""
+    coordinates = Coordinates.of(tree.problem)
+    assert coordinates is not None  # as checked before
+    assert isinstance(tree, RegressionTree)
+    part = tree.discrete
+    discrete = None if part.problem is None else tree.method.prepare(part.problem)
+    return HybridRows(coordinates, part.positions, discrete)
+
+
 def prepared_tree(problem: Problem, method: EliminationMethod) -> PreparedTree:
     """Inference about a problem with real variables, also in batches of rows if these are normal in each context."""
-    coordinates = Coordinates.of(problem)
-    if coordinates is not None:
-        part = discrete_part(problem)
-        discrete = None if part.problem is None else method.prepare(part.problem)
-        return RegressionTree(problem, method, part, HybridRows(coordinates, part.positions, discrete))
+    if all_regressions(problem):
+        return RegressionTree(problem, method, _of_regressions)
     is_mixed = bool((problem.variables.cards > 0).any())
-    covered = {v for number in range(problem.num_factors) for v in problem.scope(number)}
-    if is_mixed or len(covered) < len(problem.variables):  # no joint of all variables is normal
+    is_covered = np.zeros(len(problem.variables), np.bool_)
+    is_covered[problem.scopes[1]] = True
+    if is_mixed or not is_covered.all():  # no joint of all variables is normal
         return PreparedTree(problem, method, calibrate)
     return RowTree(problem, method, _of_joint)

@@ -28,6 +28,7 @@ from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.hybrid.questions import RegressionQuestions
+from sepset.inference.hybrid.widths import Widths, all_regressions
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -170,10 +171,15 @@ class PreparedElimination:
     def _regressions(self) -> RegressionQuestions | None:
         return RegressionQuestions.of(self.problem, self.method, prune=self.method.prune)
 
+    @lazy
+    def widths(self) -> Widths | None:
+        """The sizes of the parts of a question, if all real variables have regressions."""
+        return Widths(self.problem, self.method.prune) if all_regressions(self.problem) else None
+
     def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
         """The questions in moment form, if all real variables have regressions and the question is not too wide."""
-        found = self._regressions
-        return found if found is not None and found.covers(targets, evidence) else None
+        widths = self.widths
+        return self._regressions if widths is not None and widths.covers(targets, evidence) else None
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""
@@ -233,11 +239,15 @@ class PreparedElimination:
 
         They are reached from the targets through continuous variables, which are integrated out first.
         """
+        variables = self.problem.variables
+        if not variables.cards.any():  # no variable is discrete
+            return []
         relevant = self.problem.relevant(
             targets, evidence.observed, touched=[*evidence.weights], constants=True, prune=self.method.prune
         )
-        variables, inside = self.problem.variables, set(relevant.variables)
-        scopes = [[v for v in self.problem.scope(i) if v in inside] for i in relevant.factors]
+        inside = set(relevant.variables)
+        start, members = (part.tolist() for part in self.problem.scopes)
+        scopes = [[v for v in members[start[i] : start[i + 1]] if v in inside] for i in relevant.factors]
         touching: dict[int, list[int]] = {}
         for i, scope in enumerate(scopes):
             for v in scope:

@@ -68,8 +68,8 @@ class PreparedTree:
 
     def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
         """The questions in moment form, if all real variables have regressions and the question is not too wide."""
-        found = self._regressions
-        return found if found is not None and found.covers(targets, evidence) else None
+        widths = self._elimination.widths
+        return self._regressions if widths is not None and widths.covers(targets, evidence) else None
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""

@@ -25,6 +25,7 @@ from sepset.factors.moments import Gaussian
 from sepset.factors.regression import Regression
 from sepset.inference import costs
 from sepset.inference.hybrid.vectors import Parameters, sequential
+from sepset.inference.hybrid.widths import all_regressions
 from sepset.problem import Problem
 
 NOTHING = np.zeros(0, np.int64)
@@ -101,9 +102,9 @@ class Coordinates:
         [4.0]
         """
         variables, known = problem.variables, problem.regressions
-        real = np.flatnonzero(variables.cards == 0).tolist()
-        if not real or set(known) != set(real) or sum(0 in shape for shape in problem.shapes) != len(real):
+        if not all_regressions(problem):
             return None
+        real = np.flatnonzero(variables.cards == 0).tolist()
         above = {v: variables.places(known[v].given) for v in real}
         order = tuple(TopologicalSorter(above).static_order())
         ends = dict(zip(order, np.cumsum([known[v].child.size for v in order]).tolist(), strict=True))

@@ -40,7 +40,8 @@ def discrete_part(problem: Problem) -> DiscretePart:
     if not positions:
         return DiscretePart(None, (), factors)
     place, number = ({old: new for new, old in enumerate(kept)} for kept in (positions, factors))
-    scopes = [[place[v] for v in problem.scope(i)] for i in factors]
+    start, members = (part.tolist() for part in problem.scopes)
+    scopes = [[place[v] for v in members[start[i] : start[i + 1]]] for i in factors]
     groups = tuple(
         ConditionalGroup(
             place[g.child],

@@ -131,11 +131,6 @@ class RegressionQuestions:
     def _base(self) -> Prepared | None:
         return None if self.part.problem is None else self.method.prepare(self.part.problem)
 
-    def covers(self, targets: Sequence[int], evidence: Evidence) -> bool:
-        """Whether the parts that a question needs are small enough for a sweep over each."""
-        layout = self._layout(self._reals(targets), evidence)
-        return all(len(part.hidden) <= costs.NUMBERS_SWEPT for part in layout)
-
     def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions:
         """Itself: all its questions are in moment form."""
         return self
