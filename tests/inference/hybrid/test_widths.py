@@ -7,7 +7,7 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
-from sepset.inference.hybrid import components as parts, coordinates as regressions
+from sepset.inference.hybrid.components import components
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.widths import Widths, all_regressions
 
@@ -36,7 +36,7 @@ def test_sizes_are_those_of_the_parts(seed):
     for _ in range(10):
         wanted, found = np.array_split(rng.permutation(real)[: rng.integers(1, len(real))], [rng.integers(0, 4)])
         own = [[int(i) for v in chosen for i in coordinates.families[v].own] for chosen in (wanted, found)]
-        made = parts.components(coordinates, *own, {})
+        made = components(coordinates, *own, {})
         expected = sorted(len(part.hidden) for part in made if len(part.hidden))
         assert sorted(widths.part_sizes(wanted, found).tolist()) == expected
 
@@ -68,6 +68,6 @@ def test_a_refusal_reads_no_regression(ask, monkeypatch):
     def refuse(*_):
         raise AssertionError("a regression was read")
 
-    monkeypatch.setattr(regressions, "_scalars", refuse)
+    monkeypatch.setattr(Coordinates, "with_values", refuse)
     with pytest.raises(ss.TooLarge, match="real variables that depend on each other"):
         ask(net)
