@@ -13,6 +13,7 @@ from sepset.cpds import discrete
 from sepset.cpds.influences import Influences
 from sepset.inference.forms import PreparedForms
 from sepset.inference.method import Prepared, prepare
+from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 METHODS = [
@@ -95,6 +96,17 @@ def marginal_map(net, grid, weight, given, over):
     inside = consistent(net, grid, given)
     _, which = np.unique(grid[inside][:, [net.variables.id(v) for v in over]], axis=0, return_inverse=True)
     return np.bincount(which.reshape(-1), weight[inside])
+
+
+@pytest.mark.parametrize("most", [8, 2**16])
+def test_the_best_values_are_of_the_variables_asked_for(threshold, monkeypatch, most):
+    """Not of auxiliaries, whose positions are those of another problem."""
+    monkeypatch.setattr("sepset.inference.rewriting.MOST_TABLED", most)
+    net = network(1)
+    prepared = ss.prepare(net).prepared
+    for size in range(1, 5):
+        for over in itertools.combinations(range(len(net.variables)), size):
+            assert set(prepared.best(Evidence({}), over).values) == set(over)
 
 
 @pytest.mark.parametrize("method", [*METHODS[:2], METHODS[4]], ids=lambda m: type(m).__name__)

@@ -11,6 +11,7 @@ Reference: Koller & Friedman, sections 5.3, 5.4 and 9.6.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from sepset.inference.buckets.bounded import Bounded, Maximum
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_BRANCHES, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.maxima import Frontiers, bounded
+from sepset.inference.maxima import Found, Frontiers, bounded
 from sepset.inference.method import (
     Answer,
     Best,
@@ -183,7 +184,13 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        if (found := self.k_best(evidence, over, 1)) is not None:
+        found = self._best(evidence, over)
+        return Best({v: found.values[v] for v in over if v in found.values}, found.log_value)
+
+    def _best(self, evidence: Evidence, over: Sequence[int]) -> Best:
+        """The same; its values may include those of auxiliaries of a rewritten problem, which has its own positions."""
+        searched: list[Found] = []
+        if (found := self.k_best(evidence, over, 1, searched)) is not None:
             return found[0]
         key, entries = (tuple(over), evidence.observed), self._joint_entries(evidence, over)
         is_bounded = self._is_bounded(evidence, over)
@@ -197,7 +204,7 @@ class PreparedForms:
         if summed := self._summed(evidence, over):
             return best_by_cases(self, summed, evidence, over)
         if is_bounded:
-            return self.best_by_tangents(evidence, over)
+            return self.best_by_tangents(evidence, over, searched)
         if entries > MAX_ENTRIES:
             self._refuse(evidence, over)
         return self.for_best(evidence, over).best(evidence, over)
@@ -245,18 +252,28 @@ class PreparedForms:
             return False
         return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in wide.values())
 
-    def best_by_tangents(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The best assignment in each joint state of the hidden children of forms without factors for maxima."""
+    def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
+        """The best assignment in each joint state of the hidden children of forms without factors for maxima.
+
+        Args:
+            searched: what the frontiers of the first joint states gave, if they were searched before.
+        """
         found = Best({}, -np.inf)
-        for told, known, log_weight in self._in_branches(evidence, over):
+        cells = itertools.zip_longest(self._in_branches(evidence, over), searched)
+        for (told, known, log_weight), before in cells:
             rest = [v for v in over if v not in known]
-            best = self._best_in(told, rest, found.log_value - log_weight)
+            best = self._best_in(told, rest, found.log_value - log_weight, before)
             if best.log_value + log_weight > found.log_value:
                 found = Best({**best.values, **known}, best.log_value + log_weight)
         return found
 
-    def k_best(self, evidence: Evidence, over: Sequence[int], k: int) -> list[Best] | None:
-        """Up to k assignments, best first, if forms without factors for maxima are concave; None without a proof."""
+    def k_best(
+        self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None = None
+    ) -> list[Best] | None:
+        """Up to k assignments, best first, if forms without factors for maxima are concave; None without a proof.
+
+        What each frontier gave, up to the first without a proof, is appended to `searched`.
+        """
         found: list[Best] = []
         try:
             cells = list(self._in_branches(evidence, over)) if self._is_bounded(evidence, over) else []
@@ -266,6 +283,8 @@ class PreparedForms:
             rest = [v for v in over if v not in known]
             above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
             more, is_proved = self._frontiers(told, rest).best(k, above)
+            if searched is not None:
+                searched.append((more, is_proved))
             if not is_proved:
                 return None
             found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more]
@@ -290,12 +309,12 @@ class PreparedForms:
                 f"these children; at most {MOST_IN_BRANCHES:.3g} are filled. Observe some of them."
             )
 
-    def _best_in(self, evidence: Evidence, over: Sequence[int], above: float) -> Best:
+    def _best_in(self, evidence: Evidence, over: Sequence[int], above: float, searched: Found | None = None) -> Best:
         """The best assignment given the children of all forms without factors for maxima, if it is above a value."""
         wide = self._wide(evidence, over)
         if not wide:
             return self.for_best(evidence, over).best(evidence, over)
-        found, is_proved = self._frontiers(evidence, over).best(1, above)
+        found, is_proved = searched or self._frontiers(evidence, over).best(1, above)
         best = found[0] if found else Best({}, -np.inf)
         if is_proved:
             return best

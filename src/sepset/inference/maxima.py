@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable
@@ -19,6 +19,9 @@ from sepset.inference.rewriting import codes_of
 from sepset.problem import Form, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
+
+Found: TypeAlias = tuple[list[Best], bool]
+"""Assignments, best first, and whether they are proved to be the best."""
 
 
 class Frontiers:
@@ -38,7 +41,7 @@ class Frontiers:
         self._problem, self._method, self._bounded = problem, method, bounded
         self._evidence, self._over = evidence, over
 
-    def best(self, k: int, above: float = -math.inf) -> tuple[list[Best], bool]:
+    def best(self, k: int, above: float = -math.inf) -> Found:
         """Up to k assignments above a value, best first, and whether they are proved to be the best."""
         search = self._search()
         if search is None:
