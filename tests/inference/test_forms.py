@@ -13,7 +13,6 @@ from sepset.cpds import discrete
 from sepset.cpds.influences import Influences
 from sepset.inference.forms import PreparedForms
 from sepset.inference.method import Prepared, prepare
-from sepset.variables.evidence import Evidence
 from support.tolerances import CLOSE, STANDARD_ERRORS
 
 METHODS = [
@@ -98,15 +97,21 @@ def marginal_map(net, grid, weight, given, over):
     return np.bincount(which.reshape(-1), weight[inside])
 
 
-@pytest.mark.parametrize("most", [8, 2**16])
-def test_the_best_values_are_of_the_variables_asked_for(threshold, monkeypatch, most):
-    """Not of auxiliaries, whose positions are those of another problem."""
-    monkeypatch.setattr("sepset.inference.rewriting.MOST_TABLED", most)
-    net = network(1)
-    prepared = ss.prepare(net).prepared
-    for size in range(1, 5):
-        for over in itertools.combinations(range(len(net.variables)), size):
-            assert set(prepared.best(Evidence({}), over).values) == set(over)
+def test_equal_causes_next_to_a_parent_that_is_summed_out(monkeypatch):
+    for name in ("cpds.discrete.MOST_TABLED", "cpds.discrete.MOST_ENTRIES", "inference.rewriting.MOST_TABLED"):
+        monkeypatch.setattr(f"sepset.{name}", 64)
+    rng = np.random.default_rng(0)
+    causes, other = [ss.Discrete(f"p{i}") for i in range(8)], ss.Discrete("q")
+    net = ss.BayesNet(
+        *(ss.TableCPD(v, [0.7, 0.3]) for v in (*causes, other)),
+        ss.NoisyOr(ss.Discrete("w"), dict.fromkeys(causes, 0.5)),
+        ss.LogisticCPD(ss.Discrete("y"), {v: rng.normal() for v in (*causes, other)}),
+    )
+    grid, weight = cells(net)
+    given = {"w": 1, "y": 1}
+    sums = marginal_map(net, grid, weight, given, [v.name for v in causes])
+    engine = ss.prepare(net)
+    assert engine.map_assignment(given=given, over=causes).log_value == pytest.approx(np.log(sums.max()), abs=CLOSE)
 
 
 @pytest.mark.parametrize("method", [*METHODS[:2], METHODS[4]], ids=lambda m: type(m).__name__)
