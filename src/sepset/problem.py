@@ -311,8 +311,8 @@ class Problem:
     @lazy
     def scopes(self) -> tuple[Ints, Ints]:
         """The scopes of all factors as compressed rows: where each starts, and variable positions in axis order."""
-        lengths = [np.full(len(b), b.scopes.shape[1], np.int64) for b in self.blocks]
-        start = np.concatenate([[0], *lengths]).cumsum().astype(np.int64)
+        counts = np.array([b.scopes.shape for b in self.blocks], np.int64).reshape(-1, 2)
+        start = np.append(0, np.repeat(counts[:, 1], counts[:, 0])).cumsum()
         members = [b.scopes.reshape(-1) for b in self.blocks]
         return start, np.concatenate(members).astype(np.int64) if members else np.zeros(0, np.int64)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -32,6 +34,30 @@ def test_the_score_of_a_graph() -> None:
     assert f"{found.total:.7g}" in repr(found)
     with pytest.raises(ss.SepsetError, match="DAG"):
         ss.structure.score(ss.UndirectedGraph("ab", [("a", "b")]), data, weights="w")
+
+
+def test_graphs_over_very_many_columns_are_scored_without_tables_of_all_pairs() -> None:
+    n = 2**14 + 3
+    rows = {f"v{i}": [0, 0, 1, 1] if i % 2 else [0, 1, 1, 1] for i in range(n)}
+    graph = ss.DAG(list(rows), [("v0", "v1"), ("v1", "v2")])
+    found = ss.structure.score(graph, rows)
+    bits = math.log(4) / 2  # BIC of a column alone: its log-likelihood less half the logarithm of the rows
+    alone = {0: math.log(0.25) + 3 * math.log(0.75) - bits, 1: 4 * math.log(0.5) - bits}
+    assert [found[f"v{n - 1}"], found[f"v{n - 2}"]] == pytest.approx([alone[0], alone[1]])
+    small = ss.structure.score(ss.DAG.parse("v0 -> v1 -> v2"), rows)
+    rest = sum(alone[i % 2] for i in range(3, n))
+    assert found.total == pytest.approx(small.total + rest)
+
+
+def test_scores_by_pairs_of_very_many_columns_are_refused_before_they_are_read() -> None:
+    class Unread(list):
+        def __iter__(self):
+            raise AssertionError("it was read")
+
+    rows = {f"v{i}": Unread([0, 1]) for i in range(20_000)}
+    for choice in ({"structure_prior": ss.structure.EdgePenalty(0.5)}, {"score": ss.structure.BGe()}):
+        with pytest.raises(ss.errors.TooLarge, match="20,000 columns"):
+            ss.structure.score(ss.DAG(list(rows)), rows, **choice)
 
 
 def test_weights_are_copies_of_rows() -> None:

@@ -56,6 +56,8 @@ def to_bayes_net(model: Model, *, order: Sequence[VariableLike] | None = None) -
 
 def _without(graph: UndirectedGraph, hidden: Sequence[str]) -> UndirectedGraph:
     """The graph after summing `hidden` out: their neighbors are joined."""
+    if not hidden:
+        return graph
     visible = without(graph, hidden)
     fill = eliminate_graph(graph, hidden, keep=visible).fill_edges
     return UndirectedGraph(graph.nodes, [*graph.edges, *fill]).subgraph(visible)

@@ -32,6 +32,7 @@ from sepset.learning.structure.learned import (
     takes_collinear,
     takes_missing,
 )
+from sepset.learning.structure.scores.gaussian import BGe
 from sepset.learning.structure.scores.likelihood import BIC
 from sepset.learning.structure.search.boss import BOSS
 from sepset.learning.structure.structureprior import StructurePrior
@@ -220,6 +221,8 @@ def score(
     """
     if not isinstance(graph, DAG):
         raise ArgumentError(f"A score belongs to a DAG; found {graph!r}. Use consistent_extension for a class.")
+    if structure_prior is not None or isinstance(score, BGe):  # these keep a number for each pair
+        check_pairs(len(graph))
     columns = Columns.of(
         data, variables=variables, weights=weights, interventions=interventions, missing=missing, only=graph.nodes
     )

@@ -11,12 +11,13 @@ import itertools
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bytes, Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.base.threads import num_processors, together
 from sepset.data.columns import MISSING, Cells, Column, Levels, levels_of
 from sepset.kernels.data.decimals import BAD, FRACTION, PADDED, powers_of_five, powers_of_ten, powers_of_two
@@ -158,7 +159,7 @@ class Source:
     delimiter: int
     missing: tuple[bytes, ...]
 
-    @cached_property
+    @lazy
     def has_quotes(self) -> bool:
         """Whether a quote stands anywhere."""
         return _count(self.text, QUOTE) > 0

@@ -180,7 +180,8 @@ def interaction_graph(problem: Problem, relevant: Relevant, extra: Iterable[Sequ
     """The graph that joins the unobserved variables of each relevant factor, and of each `extra` scope."""
     place = {v: i for i, v in enumerate(relevant.variables)}
     pairs: set[tuple[int, int]] = set()
-    for scope in (*map(problem.scope, relevant.factors), *extra):
+    start, members = (part.tolist() for part in problem.scopes)
+    for scope in (*(members[start[f] : start[f + 1]] for f in relevant.factors), *extra):
         ids = sorted(place[v] for v in scope if v in place)
         pairs.update((a, b) for i, a in enumerate(ids) for b in ids[i + 1 :])
     ends = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)

@@ -233,6 +233,29 @@ def test_losses_are_values_and_keys():
     assert len({Hamming("a"), Hamming(["a"]), Hamming("a", predictor="joint")}) == 2
 
 
+def test_a_brier_score_has_one_target_in_any_form():
+    net = small_net()
+    rows = net.sample(20, seed=0)
+    expected = evaluate(net, rows, Brier("b"))[Brier("b")].rows
+    for target in (["b"], ("b",), iter(["b"]), [B], B):
+        np.testing.assert_array_equal(losses_of(net, rows, Brier(target)), expected)
+    assert Brier(["b"], given=["a"]) == Brier("b", given="a")
+    for targets in (["a", "b"], []):
+        with pytest.raises(ArgumentError, match=f"one target; found {len(targets)}"):
+            Brier(targets)
+
+
+def test_losses_take_names_from_any_iterable():
+    net = small_net()
+    rows = net.sample(20, seed=0)
+    for kind in (ConditionalLogLoss, ZeroOne, Hamming):
+        loss = kind(iter(["a", "b"]), given=iter(["c"]))
+        assert loss == kind(("a", "b"), given=["c"])
+        np.testing.assert_array_equal(losses_of(net, rows, loss), losses_of(net, rows, kind(["a", "b"], given=["c"])))
+    suite = QuerySuite(iter([(iter(["a"]), ["b"])]), weights=iter([2.0]))
+    assert suite == QuerySuite([("a", "b")], weights=[2.0])
+
+
 def test_losses_that_are_no_keys_are_refused():
     class Listed:
         name = "listed"

@@ -57,8 +57,8 @@ class Parameters(NamedTuple):
 
         >>> whole = Parameters(np.zeros((1, 2)), np.zeros((1, 2, 0)), np.array([[[4.0, 1.0], [1.0, 2.0]]]),
         ...                    np.ones((1, 2), np.bool_))
-        >>> whole.decimal(0, 10).before, whole.decimal(0, 10).variances
-        ([[], [Decimal('0.25')]], [Decimal('4'), Decimal('1.75')])
+        >>> whole.decimal(0, 10).before[1], [float(variance) for variance in whole.decimal(0, 10).variances]
+        ([Decimal('0.25')], [4.0, 1.75])
         """
         with localcontext(Context(prec=digits + GUARD, Emax=MAX_EMAX, Emin=MIN_EMIN)):
             L, D = self._factored(entry)

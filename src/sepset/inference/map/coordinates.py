@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sepset.base.arraytypes import Floats, Ints
+from sepset.base.arraytypes import Bytes, Floats, Ints
 from sepset.base.checks import whole
 from sepset.base.threads import OutOfTime, interruptible
 from sepset.inference.assignment import AssignmentTask, Found
@@ -89,7 +89,7 @@ class ICM:
         """One sweep; the next start after one without changes."""
         wiring, codes = task.wiring, state.codes.copy()
         order, room = np.arange(wiring.num_variables), np.empty(wiring.plugs.cards.max(initial=1))
-        goes_on = swept(wiring, codes, order, room, count=state.sweeps)
+        goes_on = swept(wiring, codes, order, np.ones(len(codes), np.uint8), room, count=state.sweeps)
         value, rest = wiring.log_value(codes), 1.0 - state.starts / (self.restarts + 1) if self.restarts else None
         if goes_on:
             return Ascent(codes, state.best, state.starts, state.sweeps + 1), Info(value, np.inf, rest=rest)
@@ -113,24 +113,25 @@ def improved(wiring: Wiring, codes: Ints, order: Ints | None = None) -> Ints:
     """
     found, room = np.array(codes, np.int64), np.empty(wiring.plugs.cards.max(initial=1))
     order = np.arange(len(found)) if order is None else order
-    count = 0
+    due, count = np.ones(len(found), np.uint8), 0
     with suppress(OutOfTime):  # no change makes it worse
-        while swept(wiring, found, order, room, count=count):
+        while swept(wiring, found, order, due, room, count=count):
             count += 1
     return found
 
 
-def swept(wiring: Wiring, codes: Ints, order: Ints, room: Floats, *, count: int) -> bool:
-    """One sweep, which changes the codes; whether another one may improve them.
+def swept(wiring: Wiring, codes: Ints, order: Ints, due: Bytes, room: Floats, *, count: int) -> bool:
+    """One sweep over the variables that are due, which changes the codes; whether another one may improve them.
 
     Sums of states that tie differ in rounding, so that changes alone could go on forever: the value must rise, too.
 
     Args:
+        due: the variables of which a neighbor has changed since their turn; all of them at first.
         count: the number of sweeps before this one.
     """
     before = wiring.log_value(codes)
     model = wiring.wires, wiring.unary, wiring.factors
-    changes = interruptible(lambda cancel: sweep(*model, order, codes, room, cancel))
+    changes = interruptible(lambda cancel: sweep(*model, order, codes, due, room, cancel))
     after = wiring.log_value(codes) if changes else before
     return bool(changes) and (after > before or (after == -np.inf and count < MOST_IMPOSSIBLE))
 

@@ -154,7 +154,7 @@ def _power_at(text: Bytes, at: int, stop: int) -> tuple[int, int]:
 def _digits_at(text: Bytes, at: int, stop: int, digits: np.uint64) -> tuple[np.uint64, int]:
     """The digits so far with those that start there, and where they end."""
     while at < stop and ZERO <= text[at] <= NINE:
-        digits = digits * np.uint64(10) + np.uint64(text[at] - ZERO)
+        digits = digits * np.uint64(10) + np.uint64(int(text[at]) - ZERO)
         at += 1
     return digits, at
 

@@ -216,6 +216,13 @@ class Brier:
     given: Names | None = None
 
     def __post_init__(self) -> None:
+        targets = listed(self.target)
+        if len(targets) != 1:
+            raise ArgumentError(
+                f"A Brier score is of one target; found {len(targets)}. Evaluate several, such as "
+                "*(Brier(t) for t in targets)."
+            )
+        fill(self, target=targets[0])
         hold_names(self)
 
     @property
@@ -263,13 +270,12 @@ class QuerySuite:
     weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        weights = self.weights
-        if not self.queries or (weights is not None and len(weights) != len(self.queries)):
+        queries, weights = tuple(self.queries), None if self.weights is None else tuple(self.weights)
+        if not queries or (weights is not None and len(weights) != len(queries)):
             raise ArgumentError("A suite needs at least one query, and one weight per query where weights are given.")
         if weights is not None and not (min(weights) >= 0 and sum(weights) > 0):
             raise ArgumentError(f"Weights of queries are non-negative and not all zero; found {list(weights)!r}.")
-        queries = tuple((held(targets), held(given)) for targets, given in self.queries)
-        fill(self, queries=queries, weights=None if weights is None else tuple(weights))
+        fill(self, queries=tuple((held(targets), held(given)) for targets, given in queries), weights=weights)
 
     @property
     def name(self) -> str:

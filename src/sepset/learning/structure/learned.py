@@ -85,6 +85,11 @@ class StructureTask:
         """The constraints by the numbers of columns."""
         return self.constraints.bind(self.columns.names)
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether there are no constraints, so that a graph is scored without their tables of all pairs of columns."""
+        return self.constraints == Constraints()
+
     @lazy
     def scorer(self) -> Scorer:
         """The scores of families."""
@@ -96,7 +101,7 @@ class StructureTask:
 
     def _require_observed(self, scorer: Scorer) -> None:
         """Raise where no row observes a family of required edges."""
-        if self.columns.missing != "available":
+        if self.columns.missing != "available" or self._is_free:
             return
         for child, name in enumerate(self.columns.names):
             parents = np.flatnonzero(self.allowed.required[:, child]).tolist()
@@ -119,7 +124,7 @@ class StructureTask:
             raise ScopeError(f"start= needs one node per column; only one of the two has {listing(differing)}.")
         place = {name: k for k, name in enumerate(names)}
         parents = [sorted(place[p] for p in dag.parents(name)) for name in names]
-        if not self.allowed.permits(parents):
+        if not (self._is_free or self.allowed.permits(parents)):
             raise ModelError(
                 "start= breaks the constraints. Give a graph that has all required and no forbidden edges."
             )
