@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import reduce
+from operator import mul
 
 import numpy as np
 import pytest
@@ -68,6 +70,27 @@ def test_tiny_probabilities_keep_their_digits():
     influences = Influences(np.array([1.0, 1e-22]), (tiny, tiny), (0, 1))
     found = influences.probabilities([np.array([0, 1, 1]), np.array([0, 0, 1])], 3)[:, 1]
     np.testing.assert_allclose(found, [1e-22, 1.01e-20, 2.01e-20], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-13, 1e-17, 1e-40])
+def test_tiny_contributions_keep_their_digits_in_forms_for_maxima(size):
+    """A maximum of three levels: the chain of products and the concave function, against first powers of the size."""
+    child, parents = Discrete("y", 3), [Discrete(f"p{i}") for i in range(8)]
+    effect = np.array([[1.0, 0.0, 0.0], [1.0 - 3.0 * size, 2.0 * size, size]])
+    influences = Influences(np.array([1.0, 0.0, 0.0]), (effect,) * 8, (0, 1, 2))
+    made = influences.products(child, parents)
+    total = reduce(mul, made.filled).marginalize(list(made.auxiliaries)).align((*parents, child)).to_table().values
+    for cell in itertools.product(range(2), repeat=8):
+        num = sum(cell)
+        exact = [(1 - 3 * size) ** num, -math.expm1(num * (math.log1p(-3 * size) - math.log1p(-size))), 0.0]
+        exact[1] *= (1 - size) ** num
+        exact[2] = -math.expm1(num * math.log1p(-size))
+        np.testing.assert_allclose(total[cell], exact, rtol=1e-10)
+        for code in (1, 2):
+            f = influences.concave(tuple(parents), code)
+            sums = f.start + sum(t[c] for t, c in zip(f.terms, cell, strict=True))
+            fixed = np.prod([row[c] for row, c in zip(f.fixed, cell, strict=True)])
+            np.testing.assert_allclose(fixed * np.exp(f.value(sums)), exact[code], rtol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(3))

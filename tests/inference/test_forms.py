@@ -97,6 +97,23 @@ def marginal_map(net, grid, weight, given, over):
     return np.bincount(which.reshape(-1), weight[inside])
 
 
+def test_equal_causes_next_to_a_parent_that_is_summed_out(monkeypatch):
+    for name in ("cpds.discrete.MOST_TABLED", "cpds.discrete.MOST_ENTRIES", "inference.rewriting.MOST_TABLED"):
+        monkeypatch.setattr(f"sepset.{name}", 64)
+    rng = np.random.default_rng(0)
+    causes, other = [ss.Discrete(f"p{i}") for i in range(8)], ss.Discrete("q")
+    net = ss.BayesNet(
+        *(ss.TableCPD(v, [0.7, 0.3]) for v in (*causes, other)),
+        ss.NoisyOr(ss.Discrete("w"), dict.fromkeys(causes, 0.5)),
+        ss.LogisticCPD(ss.Discrete("y"), {v: rng.normal() for v in (*causes, other)}),
+    )
+    grid, weight = cells(net)
+    given = {"w": 1, "y": 1}
+    sums = marginal_map(net, grid, weight, given, [v.name for v in causes])
+    engine = ss.prepare(net)
+    assert engine.map_assignment(given=given, over=causes).log_value == pytest.approx(np.log(sums.max()), abs=CLOSE)
+
+
 @pytest.mark.parametrize("method", [*METHODS[:2], METHODS[4]], ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("over", [("a", "c"), ("y",), ("d", "z"), ("a", "b", "d", "y")], ids="".join)
 def test_the_best_of_some_variables(threshold, method, over):

@@ -46,3 +46,14 @@ def test_wide_tables_are_left_to_bounds(monkeypatch):
     expected = ss.map_assignment(net, given={"y": 1}).log_value
     monkeypatch.setattr(maxima, "MOST_ENTRIES", 1)
     assert ss.map_assignment(net, given={"y": 1}).log_value == pytest.approx(expected, rel=CLOSE)
+
+
+def test_a_frontier_without_proof_is_searched_once(monkeypatch):
+    _, net = network(30)
+    monkeypatch.setattr("sepset.inference.buckets.frontier.MOST_WORK", 0)
+    expected = ss.map_assignment(net, given={"y": 1}).log_value
+    calls = []
+    search = maxima.Frontiers.best
+    monkeypatch.setattr(maxima.Frontiers, "best", lambda *args: calls.append(1) or search(*args))
+    assert ss.map_assignment(net, given={"y": 1}).log_value == pytest.approx(expected, rel=CLOSE)
+    assert len(calls) == 1

@@ -129,13 +129,21 @@ class Influences:
         return Decomposition((Table((child,), here), *factors))
 
     def products(self, child: Discrete, parents: tuple[Discrete, ...]) -> Decomposition | None:
-        r"""A chain of the distinct products $\prod_{j \le i} P(Z_j \le x \mid u_j)$; None if the table is smaller."""
+        r"""A chain of the distinct products $\prod_{j \le i} P(Z_j \le x \mid u_j)$; None if the table is smaller.
+
+        They are those of the ratios $P(Z_j < y \mid u_j) / P(Z_j \le y \mid u_j)$ at the levels $y$ above $x$. Their
+        logarithms are at most zero, so that small ones stay accurate in sums.
+        """
         if len(parents) < 2:
             return None
-        with np.errstate(divide="ignore"):
-            start, *terms = [np.log(np.cumsum(rows, axis=-1)[..., :-1]) for rows in (self.leak, *self.effects)]
+        levels = range(1, len(self.leak))
+        start, *terms = [
+            np.stack([_log_ratios(rows, level) for level in levels], axis=1)
+            for rows in (self.leak[None], *self.effects)
+        ]
         table = num_entries((*parents, child))
-        sums = RunningSums.of(start, terms, most=min(MAX_PRODUCTS, math.isqrt(table)))
+        most = min(MAX_PRODUCTS, math.isqrt(table))
+        sums = RunningSums.of(start[0], terms, most=most, is_relative=True)
         if sums is None or sums.entries(parents) >= table:
             return None
         return sums.chain(child, parents, lambda levels: self._levels(levels[:, None, :] + terms[-1][None]))
@@ -149,22 +157,20 @@ class Influences:
         $e^{-37}$ make no difference to it.
         """
         level = int(self.level_of[code])
-        upto, under = zip(*(_around(rows, level) for rows in (self.leak[None], *self.effects)), strict=True)
-        ratios = [np.divide(a, b, out=np.ones_like(a), where=b > 0) for a, b in zip(under, upto, strict=True)]
-        with np.errstate(divide="ignore"):
-            start, *terms = [np.maximum(np.log(ratio), -NOTHING)[:, None] for ratio in ratios]
+        tables = (self.leak[None], *self.effects)
+        upto = [_around(rows, level)[0] for rows in tables]
+        start, *terms = [np.maximum(_log_ratios(rows, level), -NOTHING)[:, None] for rows in tables]
         fixed = (upto[1] * upto[0][0], *upto[2:]) if parents else ()
         return Concave(
             parents, fixed, tuple(terms), start[0], _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
         )
 
     def _levels(self, logs: Floats) -> Floats:
-        r"""The child's probabilities from $\log P(X \le x)$ at all levels but the last."""
-        upto = np.concatenate([logs, np.zeros((*logs.shape[:-1], 1))], axis=-1)
-        under = np.concatenate([np.full((*logs.shape[:-1], 1), -np.inf), logs], axis=-1)
-        with np.errstate(invalid="ignore"):
-            values = np.where(upto == -np.inf, 0.0, np.exp(upto) * -np.expm1(under - upto))
-        return np.asarray(values[..., self.level_of])
+        r"""The child's probabilities from $\log P(X < x) / P(X \le x)$ at all levels but the first."""
+        above = np.cumsum(logs[..., ::-1], axis=-1)[..., ::-1]
+        upto = np.concatenate([above, np.zeros((*logs.shape[:-1], 1))], axis=-1)
+        here = np.concatenate([np.ones((*logs.shape[:-1], 1)), -np.expm1(logs)], axis=-1)
+        return np.asarray((np.exp(upto) * here)[..., self.level_of])
 
     def auxiliaries(self, child: Discrete, parents: tuple[Discrete, ...]) -> tuple[Discrete, ...]:
         """The running maxima between the parents."""
@@ -281,12 +287,27 @@ class Influences:
 NOTHING = 37.0
 """Minus the logarithm of a number that makes no difference when added to one."""
 
+LEAST = 1e-290
+"""The smallest distance from zero whose tangent has a slope in floats."""
+
 
 def _around(rows: Floats, level: int) -> tuple[Floats, Floats]:
     """The probabilities of each row of contributions up to a level, and below it."""
     totals = np.cumsum(rows, axis=1)
     upto = np.ones(len(rows)) if level == rows.shape[1] - 1 else totals[:, level]
     return upto, totals[:, level - 1] if level else np.zeros(len(rows))
+
+
+def _log_ratios(rows: Floats, level: int) -> Floats:
+    r"""$\log P(Z < x) / P(Z \le x)$ of each row at a level; zero if both are zero.
+
+    Where the contribution at the level is small, it is what makes the ratio differ from one.
+    """
+    upto, under = _around(rows, level)
+    share = np.divide(rows[:, level], upto, out=np.zeros_like(upto), where=upto > 0)
+    rest = np.divide(under, upto, out=np.ones_like(upto), where=upto > 0)
+    with np.errstate(divide="ignore"):
+        return np.where(share < 0.5, np.log1p(-np.minimum(share, 0.5)), np.log(np.minimum(rest, 1.0)))
 
 
 def _log_rest(sums: Floats) -> Floats:
@@ -302,7 +323,8 @@ def _log_rest_slope(sums: Floats) -> Floats:
 
 def _log_rest_points(low: Floats, high: Floats, number: int) -> Floats:
     """Arguments whose distances from zero are in proportion."""
-    far, near = (min(max(-float(end[0]), 1e-9), NOTHING) for end in (low, high))
+    far = min(max(-float(low[0]), LEAST), NOTHING)
+    near = max(-float(high[0]), min(far, 1.0) * 1e-9)
     return -np.geomspace(far, min(near, far), number)[:, None]
 
 

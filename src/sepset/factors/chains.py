@@ -47,15 +47,15 @@ class RunningSums:
     steps: tuple[Ints, ...]
 
     @classmethod
-    def of(cls, start: Floats, terms: Sequence[Floats], *, most: int) -> RunningSums | None:
+    def of(cls, start: Floats, terms: Sequence[Floats], *, most: int, is_relative: bool = False) -> RunningSums | None:
         """The partial sums of terms `[states, numbers]`; None if some place has more than `most` of them.
 
-        Sums that differ by less than 1e-12 are equal up to rounding.
+        Sums that differ by less than 1e-12 are equal up to rounding; for terms of one sign, relative to sums below one.
         """
         levels, found, steps = start[None, :], [], []
         for term in terms[:-1]:
             joint = (levels[:, None, :] + term[None]).reshape(len(levels) * len(term), -1)
-            keys = np.round(joint, 12) + 0.0
+            keys = (_rounded(joint) if is_relative else np.round(joint, 12)) + 0.0
             # Single numbers sort faster than rows.
             flat, axis = (keys[:, 0], None) if keys.shape[1] == 1 else (keys, 0)
             _, first, which = np.unique(flat, axis=axis, return_index=True, return_inverse=True)
@@ -88,6 +88,12 @@ class RunningSums:
         """The entries of the chain's tables but the last."""
         counts = [1, *map(len, self.levels)]
         return sum(a * p.num_states * b for a, p, b in zip(counts, parents, counts[1:], strict=False))
+
+
+def _rounded(sums: Floats) -> Floats:
+    """Numbers with twelve digits after the point, or as many that are not zero."""
+    mantissa, exponent = np.frexp(np.where(np.isfinite(sums), sums, 0.0))
+    return np.where(np.abs(sums) < 1.0, np.ldexp(np.round(mantissa, 12), exponent), np.round(sums, 12))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -147,5 +147,9 @@ def best_by_cases(prepared: Prepared, summed: Mapping[int, Discrete], evidence: 
         told, log_weight = evidence.with_codes(values)
         return log_weight + prepared.log_partition(told)
 
+    def best(told: Evidence) -> Best:  # its values may include auxiliaries of another problem
+        found = prepared.best(told, over)
+        return Best({v: found.values[v] for v in over if v in found.values}, found.log_value)
+
     cards = {v: int(prepared.problem.variables.cards[v]) for v in over}
-    return CaseSearch(summed, evidence, lambda told: prepared.best(told, over), log_value, cards).run()
+    return CaseSearch(summed, evidence, best, log_value, cards).run()

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from sepset.base.cache import Cache
 from sepset.base.entries import Answers
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
-from sepset.base.text import listing
 from sepset.errors import NotApplicable, TooLarge
 from sepset.factors.algebra import MAX_ENTRIES, AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition
@@ -34,7 +34,7 @@ from sepset.inference.buckets.bounded import Bounded, Maximum
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_BRANCHES, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.maxima import Frontiers, bounded
+from sepset.inference.maxima import Found, Frontiers, bounded, check_branches
 from sepset.inference.method import (
     Answer,
     Best,
@@ -60,9 +60,6 @@ MOST_PER_ROW = 2**12
 
 MOST_JOINT = 2**26
 """The most joint states of a form's variables for which a plan is made that sums its auxiliaries out."""
-
-MOST_IN_BRANCHES = 2**26
-"""The most entries of the tables that are filled for all branches of one search."""
 
 MOST_TOGETHER = 2**22
 """The most entries of the tables of rows that are answered together."""
@@ -183,7 +180,8 @@ class PreparedForms:
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
-        if (found := self.k_best(evidence, over, 1)) is not None:
+        searched: list[Found] = []
+        if (found := self.k_best(evidence, over, 1, searched)) is not None:
             return found[0]
         key, entries = (tuple(over), evidence.observed), self._joint_entries(evidence, over)
         is_bounded = self._is_bounded(evidence, over)
@@ -197,7 +195,7 @@ class PreparedForms:
         if summed := self._summed(evidence, over):
             return best_by_cases(self, summed, evidence, over)
         if is_bounded:
-            return self.best_by_tangents(evidence, over)
+            return self.best_by_tangents(evidence, over, searched)
         if entries > MAX_ENTRIES:
             self._refuse(evidence, over)
         return self.for_best(evidence, over).best(evidence, over)
@@ -245,18 +243,20 @@ class PreparedForms:
             return False
         return all(form.source.concave({form.source.scope[-1]: 0}) is not None for form in wide.values())
 
-    def best_by_tangents(self, evidence: Evidence, over: Sequence[int]) -> Best:
-        """The best assignment in each joint state of the hidden children of forms without factors for maxima."""
+    def best_by_tangents(self, evidence: Evidence, over: Sequence[int], searched: Sequence[Found] = ()) -> Best:
+        """The best assignment in each joint state of hidden children; frontiers of the first were searched before."""
         found = Best({}, -np.inf)
-        for told, known, log_weight in self._in_branches(evidence, over):
+        for (told, known, log_weight), before in zip_longest(self._in_branches(evidence, over), searched):
             rest = [v for v in over if v not in known]
-            best = self._best_in(told, rest, found.log_value - log_weight)
+            best = self._best_in(told, rest, found.log_value - log_weight, before)
             if best.log_value + log_weight > found.log_value:
                 found = Best({**best.values, **known}, best.log_value + log_weight)
         return found
 
-    def k_best(self, evidence: Evidence, over: Sequence[int], k: int) -> list[Best] | None:
-        """Up to k assignments, best first, if forms without factors for maxima are concave; None without a proof."""
+    def k_best(
+        self, evidence: Evidence, over: Sequence[int], k: int, searched: list[Found] | None = None
+    ) -> list[Best] | None:
+        """Up to k assignments, best first, if wide forms are concave; None without a proof (see `searched`)."""
         found: list[Best] = []
         try:
             cells = list(self._in_branches(evidence, over)) if self._is_bounded(evidence, over) else []
@@ -266,6 +266,8 @@ class PreparedForms:
             rest = [v for v in over if v not in known]
             above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
             more, is_proved = self._frontiers(told, rest).best(k, above)
+            if searched is not None:
+                searched.append((more, is_proved))
             if not is_proved:
                 return None
             found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more]
@@ -283,19 +285,14 @@ class PreparedForms:
         """Raise if the tables for the maxima of so many branches have too many entries."""
         wide, parts = self._wide(evidence, over), self._other_parts(evidence, over).values()
         entries = num * sum(num_entries(factor.scope) for part in parts for factor in part.factors)
-        if entries > MOST_IN_BRANCHES:
-            raise TooLarge(
-                f"The best states of the parents of {listing(form.source.scope[-1].name for form in wide.values())} "
-                f"need tables of {entries:.3g} entries in all for the other conditionals, in {num} joint states of "
-                f"these children; at most {MOST_IN_BRANCHES:.3g} are filled. Observe some of them."
-            )
+        check_branches(entries, num, (form.source.scope[-1].name for form in wide.values()))
 
-    def _best_in(self, evidence: Evidence, over: Sequence[int], above: float) -> Best:
+    def _best_in(self, evidence: Evidence, over: Sequence[int], above: float, searched: Found | None = None) -> Best:
         """The best assignment given the children of all forms without factors for maxima, if it is above a value."""
         wide = self._wide(evidence, over)
         if not wide:
             return self.for_best(evidence, over).best(evidence, over)
-        found, is_proved = self._frontiers(evidence, over).best(1, above)
+        found, is_proved = searched or self._frontiers(evidence, over).best(1, above)
         best = found[0] if found else Best({}, -np.inf)
         if is_proved:
             return best
@@ -308,8 +305,8 @@ class PreparedForms:
             return Maximum(*found.with_parts(whole).best(told, over))
 
         most = MOST_AFTER_SEARCH if found and len(wide) > MOST_SURE else None
-        searched = TangentSearch(self._bounded(evidence, over), maximizer, evidence, most)
-        return max(best, Best(*searched.run(max(above, best.log_value))), key=lambda one: one.log_value)
+        search = TangentSearch(self._bounded(evidence, over), maximizer, evidence, most)
+        return max(best, Best(*search.run(max(above, best.log_value))), key=lambda one: one.log_value)
 
     def _bounded(self, evidence: Evidence, over: Sequence[int]) -> list[Bounded]:
         """The forms without factors for maxima, whose children are observed."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
+from sepset.base.text import listing
 from sepset.errors import TooLarge
 from sepset.factors.algebra import AnyVariable
 from sepset.factors.table import Table
@@ -19,6 +20,12 @@ from sepset.inference.rewriting import codes_of
 from sepset.problem import Form, Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Discrete
+
+MOST_IN_BRANCHES = 2**26
+"""The most entries of the tables that are filled for all branches of one search."""
+
+Found: TypeAlias = tuple[list[Best], bool]
+"""Assignments, best first, and whether they are proved to be the best."""
 
 
 class Frontiers:
@@ -38,7 +45,7 @@ class Frontiers:
         self._problem, self._method, self._bounded = problem, method, bounded
         self._evidence, self._over = evidence, over
 
-    def best(self, k: int, above: float = -math.inf) -> tuple[list[Best], bool]:
+    def best(self, k: int, above: float = -math.inf) -> Found:
         """Up to k assignments above a value, best first, and whether they are proved to be the best."""
         search = self._search()
         if search is None:
@@ -81,3 +88,19 @@ def bounded(problem: Problem, form: Form, given: Mapping[AnyVariable, Any]) -> B
     assert function is not None  # as checked before
     assert isinstance(child, Discrete)
     return Bounded(child, codes[child], function, tuple(problem.variables.id(v) for v in function.variables))
+
+
+def check_branches(entries: int, num: int, names: Iterable[str]) -> None:
+    """Raise if the tables for the maxima of all branches have too many entries.
+
+    Args:
+        entries: in all of them together.
+        num: the number of branches.
+        names: of the children whose states make the branches.
+    """
+    if entries > MOST_IN_BRANCHES:
+        raise TooLarge(
+            f"The best states of the parents of {listing(names)} need tables of {entries:.3g} entries in all for the "
+            f"other conditionals, in {num} joint states of these children; at most {MOST_IN_BRANCHES:.3g} are filled. "
+            "Observe some of them."
+        )

@@ -169,6 +169,26 @@ def test_many_rare_causes(low, high, leak):
     assert found.guarantees["assignment"] is ss.Guarantee.EXACT
 
 
+@pytest.mark.parametrize(("size", "leak"), [(1e-9, 0.0), (1e-13, 0.0), (1e-17, 0.0), (1e-20, 1e-20)])
+@pytest.mark.parametrize("num", [8, 40])
+def test_causes_of_tiny_strengths(num, size, leak):
+    """One cause alone is most probable: with two, the effect is at most about twice as probable."""
+    rng = np.random.default_rng(0)
+    vs = [ss.Discrete(f"c{i}") for i in range(num)]
+    priors, strengths = rng.uniform(0.01, 0.1, num), size * rng.uniform(0.5, 1.5, num)
+    net = ss.BayesNet(
+        *(ss.TableCPD(v, [1 - p, p]) for v, p in zip(vs, priors, strict=True)),
+        ss.NoisyOr(ON, dict(zip(vs, strengths.tolist(), strict=True)), leak=leak),
+    )
+    gains, base = np.log(priors / (1 - priors)), np.log1p(-priors).sum()
+    values = [base + math.log(leak)] if leak else []
+    for count in (1, 2):
+        for chosen in itertools.combinations(range(num), count):
+            gone = math.log1p(-leak) + np.log1p(-strengths[list(chosen)]).sum()
+            values.append(base + gains[list(chosen)].sum() + math.log(-math.expm1(gone)))
+    close(ss.map_assignment(net, given={"y": 1}).log_value, max(values))
+
+
 def test_many_causes_of_one_class():
     """A hidden class makes its causes likely: the best class is found by one frontier for each."""
     rng = np.random.default_rng(5)

@@ -31,6 +31,9 @@ from sepset.variables.variable import Discrete
 NUM_POINTS = 32
 """The number of contacts of tangents with each function."""
 
+STEEPEST = 1e289
+"""The steepest gradient of a tangent."""
+
 MOST_TURNED = 40
 """The most functions whose tangents are turned one by one."""
 
@@ -180,7 +183,7 @@ class FrontierSearch:
         high = sum((row.max(axis=0) for row in rows), function.start)
         sizes = np.abs(np.concatenate([row.reshape(-1) for row in rows])) if rows else np.ones(1)
         least = sizes[sizes > 0].min(initial=1.0)
-        return function.inside(function.between(low, np.where(high == 0, -least / 8, high), NUM_POINTS))
+        return function.inside(function.between(low, np.where(high == 0, -least / 8, high), NUM_POINTS), STEEPEST)
 
 
 class Walk:
