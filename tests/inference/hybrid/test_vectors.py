@@ -7,7 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from sepset.api.questions import query
+from sepset.cpds.lineargaussian import LinearGaussian
 from sepset.inference.hybrid.vectors import sequential
+from sepset.inference.result import Guarantee
+from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Vector
 
 
 def exact(a, B, C):
@@ -75,3 +80,40 @@ def test_a_coordinate_that_follows_from_others_has_no_variance():
     found = sequential(np.array([[1e20, 3.0]]), np.zeros((1, 2, 0)), C[None])
     assert found.variance.tolist() == [[1.0, 0.0]]
     assert found.source.decimal(0, 60).intercepts[1] == 3 - 2 * 10**20
+
+
+def two_vectors(seed):
+    """$a$, $C$, $b$, $B$, $D$ of `v -> y` and a value of `y`, of sizes up to 30 powers of ten apart."""
+    rng = np.random.default_rng(seed)
+    size, spread = int(rng.integers(2, 4)), int(rng.choice([3, 10, 30]))
+
+    def covariance(size):
+        root = np.tril(rng.normal(size=(size, size)))
+        root[np.diag_indices(size)] = rng.uniform(0.3, 1, size)
+        scale = 10.0 ** rng.integers(-spread // 2, spread // 2 + 1, size)
+        made = (root @ root.T) * scale[:, None] * scale
+        return np.tril(made) + np.tril(made, -1).T
+
+    a, C = rng.normal(size=size) * 10.0 ** rng.integers(-spread, spread + 1, size), covariance(size)
+    b = rng.normal(size=2) * 10.0 ** rng.integers(-spread, spread + 1, 2)
+    B = rng.normal(size=(2, size)) * 10.0 ** rng.integers(-spread // 2, spread // 2 + 1, (2, size))
+    D = covariance(2)
+    return a, C, b, B, D, b + B @ a + rng.normal(size=2) * np.sqrt(np.diag(B @ C @ B.T + D))
+
+
+@pytest.mark.parametrize("seed", [2215, 7097, *range(20)])  # of the first two, errors of coordinates add up
+def test_means_of_a_vector_given_another_are_exact_or_said_to_be_estimates(seed):
+    a, C, b, B, D, value = two_vectors(seed)
+    v, y = Vector("v", len(a)), Vector("y", 2)
+    net = BayesNet(LinearGaussian(v, a, covariance=C), LinearGaussian(y, b, coefficients=B, covariance=D, given=v))
+    answer = query(net, "v", given={"y": value.tolist()})
+    if answer.guarantees["marginals"] is not Guarantee.EXACT:
+        return
+    a, C, b, B, D, value = (np.vectorize(Fraction, otypes=[object])(x) for x in (a, C, b, B, D, value))
+    apart = solved((B.dot(C).dot(B.T) + D).tolist(), (value - b - B.dot(a)).tolist())
+    mean = a + C.dot(B.T).dot(apart)
+    gain = [solved((B.dot(C).dot(B.T) + D).tolist(), row.tolist()) for row in C.dot(B.T)]
+    for i, found in enumerate(np.ravel(answer.mean()).tolist()):
+        variance = C[i, i] - sum(g * x for g, x in zip(gain[i], C.dot(B.T)[i], strict=True))
+        scale = max(mean[i] ** 2, variance)
+        assert (Fraction(found) - mean[i]) ** 2 <= Fraction(10) ** -12 * scale

@@ -267,6 +267,14 @@ def _row_errors(coordinates: Coordinates, rows: CompletedRows, known: Floats) ->
     return np.where(lost_groups[rows.group], np.inf, found)
 
 
+def _in_doubtful_groups(coordinates: Coordinates, rows: CompletedRows) -> Bools:
+    """Which rows are of groups that were in doubt, if there are vectors.
+
+    Errors of coordinates that depend on each other are not independent, and may be far larger than their bound.
+    """
+    return ~np.isnan(rows.spread.errors[rows.group]) & coordinates.has_vectors
+
+
 def sharp_rows(
     coordinates: Coordinates, groups: Groups, values: Floats, group: Ints, budget: Budget
 ) -> tuple[CompletedRows, Floats]:
@@ -306,7 +314,7 @@ class SharpRows:
         errors, budget = _row_errors(coordinates, rows, known), budget or Budget()
         values, exact = rows.values.copy(), rows.exact.copy()
         made = cls(values, rows.log_density.copy(), exact, rows.loss.copy(), rows.errors.copy(), errors)
-        doubtful = np.flatnonzero(errors > DOUBT)
+        doubtful = np.flatnonzero((errors > DOUBT) | _in_doubtful_groups(coordinates, rows))
         made.error[doubtful] = np.fmax(made.error[doubtful], np.minimum(errors[doubtful], 1.0))
         for row in doubtful.tolist():
             if budget.is_spent:
