@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from sepset.base.leastsquares import least_squares
+from sepset.base.leastsquares import least_squares, residual_products, semidefinite_root
 
 
 @given(st.integers(1, 20), st.integers(0, 3), st.integers(1, 2), st.integers(0, 2**32 - 1))
@@ -29,3 +29,19 @@ def test_equal_parents_share_their_effect_whatever_their_units():
     np.testing.assert_allclose(line.slope, [[1.0, 0.001, 0.0]], atol=1e-12)
     assert line.rank == 1
     assert abs(line.residual[0, 0]) < 1e-12
+
+
+def test_roots_multiply_back():
+    products = np.array([[4.0, 2.0, 2.0], [2.0, 1.0, 1.0], [2.0, 1.0, 5.0]])
+    root = semidefinite_root(products)
+    np.testing.assert_allclose(root.T @ root, products, atol=1e-12)
+    assert np.array_equal(semidefinite_root(np.zeros((2, 2))), np.zeros((2, 2)))
+    assert semidefinite_root(np.zeros((0, 0))).shape == (0, 0)
+
+
+def test_products_of_residuals_of_any_line():
+    rng = np.random.default_rng(0)
+    u, y, slope = rng.normal(size=(9, 2)), rng.normal(size=(9, 2)), rng.normal(size=(2, 2))
+    rows = np.concatenate([u, y], axis=1)
+    away = y - u @ slope.T
+    np.testing.assert_allclose(residual_products(rows.T @ rows, slope), away.T @ away, rtol=1e-12)

@@ -52,10 +52,33 @@ def least_squares(mean: Floats, products: Floats, size: int = 1) -> LinearFit:
     scale = np.divide(1.0, deviation, out=np.zeros(split), where=deviation > 0)
     inverse, rank = _pseudo_inverse(inner * scale[:, None] * scale)
     slope = (scale[:, None] * (inverse @ (scale[:, None] * cross))).T
-    # Quadratic in the slope, so that the rounding error of the slope enters squared.
-    away = np.concatenate([-slope, np.eye(size)], axis=1)
-    residual = away @ products @ away.T
-    return LinearFit(mean[split:] - slope @ mean[:split], slope, _semidefinite(residual), rank)
+    return LinearFit(mean[split:] - slope @ mean[:split], slope, residual_products(products, slope), rank)
+
+
+def residual_products(products: Floats, slope: Floats) -> Floats:
+    """The products of what a line with this slope leaves: quadratic in it, so that its rounding error enters squared.
+
+    Args:
+        products: of all coordinates, the children last.
+        slope: one row for each child.
+
+    >>> residual_products(np.array([[4.0, 2.0], [2.0, 3.0]]), np.array([[0.5]])).tolist()
+    [[2.0]]
+    """
+    away = np.concatenate([-slope, np.eye(len(slope))], axis=1)
+    return _semidefinite(away @ products @ away.T)
+
+
+def semidefinite_root(products: Floats) -> Floats:
+    r"""A matrix $A$ with $A^\top A$ the products, which may be singular.
+
+    >>> semidefinite_root(np.array([[4.0]])).tolist()
+    [[2.0]]
+    """
+    deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    values, vectors = np.linalg.eigh(products * scale * scale[:, None])
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * deviation)
 
 
 def _semidefinite(residual: Floats) -> Floats:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sepset.base.arraytypes import Floats
 from sepset.base.checks import Seed, below, check_finite, check_positive, finite_array, generator, whole
 from sepset.base.frozen import fill
-from sepset.base.leastsquares import least_squares
+from sepset.base.leastsquares import least_squares, residual_products, semidefinite_root
 from sepset.base.logarithms import LOG_2PI
 from sepset.cpds.priors.gaussian import Data, summary
 from sepset.data.scatter import Scatter
@@ -115,7 +115,9 @@ class RegressionPrior:
         r"""Coefficients, precision, root and added squares, relative to least squares: nothing large is subtracted.
 
         $$R'^\top R' = R^\top R + Z^\top Z, \quad B' = \hat B + \delta, \quad
-        \text{RSS} + (B' - \hat B)^\top Z^\top Z (B' - \hat B) + (B' - B_0)^\top R^\top R\, (B' - B_0)$$
+        (Y - ZB')^\top (Y - ZB') + (B' - B_0)^\top R^\top R\, (B' - B_0)$$
+
+        The squares are least at $B'$, so that its error, large for nearly collinear parents, enters squared.
         """
         num, size = self.lines.shape
         fit = least_squares(seen.mean, seen.products, size)
@@ -126,11 +128,12 @@ class RegressionPrior:
             prior = np.concatenate([self.root, self.root @ (self.lines - fitted)], axis=1)
         check_near(prior)
         center = np.concatenate([np.sqrt(seen.count) * np.append(1.0, seen.mean[: num - 1]), np.zeros(size)])[None]
-        whole = np.linalg.qr(np.concatenate([prior, center, inner, np.zeros((size, num + size))]))[1]
-        made = whole[:num] * np.where(np.diagonal(whole)[:num] < 0, -1.0, 1.0)[:, None]
-        root, away = made[:, :num], whole[num:, num:]
-        step = np.linalg.solve(root, made[:, num:])
-        return fitted + step, root.T @ root, root.copy(), fit.residual + away.T @ away
+        whole = np.linalg.qr(np.concatenate([prior, center, inner]))[1][:num]
+        made = whole * np.where(np.diagonal(whole) < 0, -1.0, 1.0)[:, None]
+        root, step = made[:, :num], np.linalg.solve(made[:, :num], made[:, num:])
+        lines = fitted + step
+        moved = np.concatenate([center[:, :num] @ step, self.root @ (lines - self.lines)])
+        return lines, root.T @ root, root.copy(), residual_products(seen.products, lines[1:].T) + moved.T @ moved
 
     def expected_covariance(self) -> Floats:
         r"""$\Psi / (\nu - d - 1)$, for $\nu > d + 1$."""
@@ -530,18 +533,6 @@ def root_of(owner: str, matrix: Floats) -> Floats:
     if not lowest > 0:
         raise ModelError(f"{owner} needs a positive definite matrix; as correlations its least eigenvalue is {lowest}.")
     return np.ascontiguousarray(np.linalg.cholesky(0.5 * (scaled + scaled.T)).T * deviation)
-
-
-def semidefinite_root(products: Floats) -> Floats:
-    r"""A matrix $A$ with $A^\top A$ the products, which may be singular.
-
-    >>> semidefinite_root(np.array([[4.0]])).tolist()
-    [[2.0]]
-    """
-    deviation = np.sqrt(np.maximum(np.diagonal(products), 0.0))
-    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-    values, vectors = np.linalg.eigh(products * scale * scale[:, None])
-    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * deviation)
 
 
 def log_det(root: Floats) -> float:
