@@ -1,7 +1,7 @@
 """Datasets from and to CSV, TSV and Parquet files.
 
-Text is written here, some rows at a time, since DuckDB plans every column for longer than its cells take; it reads
-text, and reads and writes Parquet.
+Text is written here, some rows at a time, since DuckDB plans every column for longer than its cells take; Parquet is
+written by DuckDB.
 """
 
 from __future__ import annotations

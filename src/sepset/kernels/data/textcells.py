@@ -12,6 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bytes, Floats, Int16s, Int32s, Ints, UInt64s
 from sepset.kernels.data.decimals import BAD, FRACTION, HARD, decimal_at, word_in
+from sepset.kernels.data.grouping import MULTIPLIER
 from sepset.kernels.kernel import kernel
 
 NEWLINE, RETURN, QUOTE, SPACE = 10, 13, 34, 32
@@ -32,7 +33,6 @@ SPARE_SLOTS = 8
 LISTEN = 4095
 """A bit mask: rows between looks at the flag that cancels."""
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _LONG = np.uint64(1 << 63)
 
 
