@@ -25,7 +25,7 @@ from sepset.factors.algebra import num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
-from sepset.kernels.buckets.relaxation import REST
+from sepset.kernels.buckets.causes import REST
 from sepset.variables.variable import Discrete, Domain
 
 MAX_PRODUCTS = 2**10

@@ -32,7 +32,7 @@ from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_si
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.labels import name_of
-from sepset.kernels.buckets.relaxation import FIRST
+from sepset.kernels.buckets.causes import FIRST
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 

@@ -81,7 +81,7 @@ class Concave:
         slope: its gradient.
         between: from two arguments and a number to so many arguments between them, at which gradients differ.
         limit: from the steepest gradient allowed to the largest argument that has it.
-        kind: the number of $g$ among the functions of `kernels.buckets.relaxation`, -1 if it is not among them.
+        kind: the number of $g$ among the functions of `kernels.buckets.causes`, -1 if it is not among them.
     """
 
     variables: tuple[Discrete, ...]

@@ -311,21 +311,19 @@ class PreparedForms:
         return self._frontiers(evidence, over, wide).best(k, above) if found is None else found
 
     def _under_functions(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
-        """The best assignment under all concave forms as functions; None if they are few, or couple what is summed."""
-        more, known = self._functions(evidence, over), {*over, *evidence.codes}
-        groups = [self.problem.conditionals[form.group] for form in more.values()]
-        if len(more) < 2 or not all(known.issuperset((*group.parents, group.child)) for group in groups):
-            return None
-        found = self._frontiers(evidence, over, more).relaxed(1, -np.inf)
+        """The best assignment under all concave forms as functions; None if other factors couple what is asked."""
+        more = self._functions(evidence, over)
+        found = self._frontiers(evidence, over, more).relaxed(1) if len(more) > 1 else None
         if found is not None:
             check_found(found, more.values())
         return None if found is None else next(iter(found.best), Best({}, -np.inf))
 
     def _functions(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
-        """The forms that can be concave functions, since their children are observed; also those with factors."""
-        given, forms = given_by_variable(self.problem, evidence), self.problem.forms
+        """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
+        given, forms, known = given_by_variable(self.problem, evidence), self.problem.forms, {*over, *evidence.codes}
         chosen = [(i, forms[i], codes_of(forms[i], given)) for i in self._chosen(over, self._relevant(over, evidence))]
-        return {i: f for i, f, codes in chosen if f.source.scope[-1] in codes and f.source.concave(codes) is not None}
+        found = {i: f for i, f, codes in chosen if f.source.scope[-1] in codes and f.source.concave(codes) is not None}
+        return {i: f for i, f in found.items() if known.issuperset(self.problem.conditionals[f.group].parents)}
 
     def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: Mapping[int, Form]) -> Frontiers:
         """The search from the frontier of partial assignments under forms whose children are observed."""

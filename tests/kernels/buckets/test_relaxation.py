@@ -7,7 +7,8 @@ import pytest
 
 from sepset.base.threads import NEVER
 from sepset.kernels.buckets import relaxation
-from sepset.kernels.buckets.relaxation import FIRST, REST, Branches, Causes, Shares, begin, branch, value_at
+from sepset.kernels.buckets.causes import FIRST, REST, Causes
+from sepset.kernels.buckets.relaxation import Branches, Shares, begin, branch
 
 
 def small(seed, kinds=(REST, FIRST, REST)):
@@ -79,13 +80,6 @@ def test_every_relaxation_is_a_bound(seed):
         relaxation.set_chords(causes, here)
         relaxation.set_sums(causes, here)
         assert relaxation.bound(causes, here) >= top
-
-
-def test_values_of_one_argument():
-    for s in (-50.0, -1.0, -1e-9):
-        assert value_at(REST, s) == pytest.approx(np.log(-np.expm1(s)), rel=1e-14)
-    for s in (-800.0, -1.0, 0.0, 3.0, 900.0):
-        assert value_at(FIRST, s) == pytest.approx(-np.logaddexp(0.0, s), rel=1e-14)
 
 
 def test_a_canceled_search_stops_at_once():

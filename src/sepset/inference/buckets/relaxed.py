@@ -19,7 +19,8 @@ from sepset.base.threads import OutOfTime, has_end, interruptible
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.regrets import Logs
-from sepset.kernels.buckets.relaxation import REST, Branches, Causes, Shares, begin, branch
+from sepset.kernels.buckets.causes import REST, Causes
+from sepset.kernels.buckets.relaxation import Branches, Shares, begin, branch
 from sepset.variables.variable import Discrete
 
 MOST_WORK = 200_000_000
@@ -153,7 +154,7 @@ def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table]) -> Floats:
 
 
 def _joint_terms(group: Sequence[Discrete], terms: Mapping[Discrete, Floats]) -> Floats | None:
-    """What each joint state adds to the arguments; None for nothing."""
+    """The terms of each joint state in the arguments; None for nothing."""
     total: Floats | None = None
     for place, v in enumerate(group):
         if v in terms:
