@@ -239,6 +239,6 @@ def test_products_beyond_the_range_of_floats_are_compared():
 @pytest.mark.parametrize("bound", [7, 4 * 50, 4 * 50 + 1, 10**15])
 def test_distinct_numbers_are_marked_or_sorted_alike(bound):
     numbers = np.random.default_rng(1).integers(0, 7, 50)
-    place, which = readback._places(numbers, bound)
+    place, which = readback.distinct_places(numbers, bound)
     assert numbers[place].tolist() == sorted(set(numbers.tolist()))
     np.testing.assert_array_equal(numbers[place][which], numbers)

@@ -109,16 +109,16 @@ def _contexts(
     place = np.zeros(num_rows, dtype=np.int64)
     for r in sepset:
         place = place * cards[r] + columns[r]
-    one, which = _places(place, math.prod(cards[r] for r in sepset))
+    one, which = distinct_places(place, math.prod(cards[r] for r in sepset))
     return {r: columns[r][one] for r in sepset}, which
 
 
-def _places(numbers: Ints, bound: int) -> tuple[Ints, Ints]:
+def distinct_places(numbers: Ints, bound: int) -> tuple[Ints, Ints]:
     """A place of each distinct number, in the order of the numbers, and which of them each place holds.
 
     Numbers below a bound that is not much larger than their count are marked instead of sorted.
 
-    >>> _places(np.array([7, 5, 7]), 8)[1].tolist()
+    >>> distinct_places(np.array([7, 5, 7]), 8)[1].tolist()
     [1, 0, 1]
     """
     if bound > 4 * len(numbers):
