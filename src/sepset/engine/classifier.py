@@ -151,7 +151,8 @@ class Classifier(Worded):
         """The posterior of the class in every row.
 
         Args:
-            data: a dataset, any data frame, or a mapping of columns; missing cells and columns are unobserved.
+            data: a dataset, any data frame, a mapping of columns, or the path of a file; missing cells and columns are
+                unobserved.
             on_impossible: "raise" names the rows of probability zero; "null" leaves them NaN.
         """
         rows = self._rows(data)
