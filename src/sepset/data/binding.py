@@ -283,14 +283,14 @@ def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats
     return np.full(frame.num_rows, np.nan)
 
 
-def refuse_respelled(absent: Iterable[str], unused: Iterable[str]) -> None:
+def refuse_respelled(absent: Iterable[str], unused: Iterable[object]) -> None:
     """Raise if an unused column has the name of a variable without one, up to case, spaces, hyphens and underscores.
 
     It would be ignored, and the variable taken as unobserved.
 
     >>> refuse_respelled(["grade"], ["letter"])
     """
-    spelled = {_letters(name): name for name in unused}
+    spelled = {_letters(name): name for name in unused if isinstance(name, str)}
     for name in absent if spelled else ():
         if (found := spelled.get(_letters(name))) is not None:
             raise DataError(

@@ -210,7 +210,7 @@ def _quantiles(values: Floats, shares: Floats, counts: Floats | None) -> Floats:
     order = np.argsort(values, kind="stable")
     known, reached = values[order], np.cumsum(counts[order])
     if (counts != np.trunc(counts)).any():
-        return known[np.minimum(np.searchsorted(reached, shares * reached[-1]), len(known) - 1)]
+        return np.asarray(known[np.minimum(np.searchsorted(reached, shares * reached[-1]), len(known) - 1)])
     places = shares * (reached[-1] - 1.0)
     low, high = (known[np.searchsorted(reached, rounded(places), side="right")] for rounded in (np.floor, np.ceil))
     part = places - np.floor(places)
