@@ -314,7 +314,7 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
 
 
 def delimiter_hint(names: Sequence[str]) -> str:
-    """What to do about an only column whose name looks like several names, with another character between them.
+    """The advice for an only column whose name looks like several names, with another character between them.
 
     >>> delimiter_hint(["a;b"])
     " The only column is 'a;b': if ';' is between cells, use read_dataset(path, delimiter=';')."
