@@ -92,6 +92,13 @@ def test_missing_texts_and_delimiters(tmp_path):
         read_dataset(file, delimiter="||")
 
 
+def test_one_text_means_missing_as_a_whole(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\nNA,N\n1,A\n")
+    rows = read_dataset(path, missing="NA")
+    assert [rows[name].tolist() for name in rows] == [[None, 1], ["N", "A"]]
+
+
 def test_unwanted_columns_are_ignored_and_absent_ones_refused(tmp_path):
     file = put(tmp_path, "grade,other\nA,junk\n")
     assert read_dataset(file, [Discrete("grade", ("A",))]).variables.names == ("grade",)

@@ -305,6 +305,16 @@ def ending_at(end: float) -> Iterator[None]:
         _HERE.end = before
 
 
+def has_end() -> bool:
+    """Whether `ending_at` limits the time of this work.
+
+    >>> with ending_at(time.monotonic() + 10):
+    ...     has_end()
+    True
+    """
+    return _HERE.end < math.inf
+
+
 def require_time() -> None:
     """Raise `OutOfTime` if the time is over, or this work was canceled: for long loops without kernels.
 

@@ -25,6 +25,7 @@ from sepset.factors.algebra import num_entries
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.table import Table
+from sepset.kernels.buckets.causes import REST
 from sepset.variables.variable import Discrete, Domain
 
 MAX_PRODUCTS = 2**10
@@ -160,10 +161,11 @@ class Influences:
         tables = (self.leak[None], *self.effects)
         upto = [_around(rows, level)[0] for rows in tables]
         start, *terms = [np.maximum(_log_ratios(rows, level), -NOTHING)[:, None] for rows in tables]
-        fixed = (upto[1] * upto[0][0], *upto[2:]) if parents else ()
-        return Concave(
-            parents, fixed, tuple(terms), start[0], _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
-        )
+        with np.errstate(divide="ignore"):
+            fixed = [np.log(row) for row in upto]
+        own = (fixed[1] + fixed[0][0], *fixed[2:]) if parents else ()
+        functions = _log_rest, _log_rest_slope, _log_rest_points, _log_rest_limit
+        return Concave(parents, own, tuple(terms), start[0], *functions, kind=REST)
 
     def _levels(self, logs: Floats) -> Floats:
         r"""The child's probabilities from $\log P(X < x) / P(X \le x)$ at all levels but the first."""

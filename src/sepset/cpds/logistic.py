@@ -32,6 +32,7 @@ from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_si
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.labels import name_of
+from sepset.kernels.buckets.causes import FIRST
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
@@ -147,9 +148,10 @@ class LogisticCPD(DiscreteCPD):
         def relative(logs: Floats) -> Floats:
             return np.delete(logs - logs[..., code, None], code, axis=-1)
 
-        ones = tuple(np.ones(p.num_states) for p in rest.parents)
+        zeros = tuple(np.zeros(p.num_states) for p in rest.parents)
         terms = tuple(relative(w) for w in rest.weights)
-        return Concave(rest.parents, ones, terms, relative(rest.bias), _log_first, _log_first_slope, _log_first_points)
+        functions = _log_first, _log_first_slope, _log_first_points
+        return Concave(rest.parents, zeros, terms, relative(rest.bias), *functions, kind=FIRST)
 
     def factors(self) -> tuple[Factor, ...]:
         r"""The table, or a chain over the distinct partial sums $s_i = s_{i-1} + w_{i,u_i}$ where that is smaller.

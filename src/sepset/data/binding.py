@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -232,6 +233,8 @@ def bind_frame(
             f"{absent_message(absent, frame.names)} "
             "Rename the column, or pass missing_columns='allow' to treat the variable as unobserved."
         )
+    if absent:
+        refuse_respelled(absent, names.difference(variables.names))
     columns, notes = [], []
     for variable in variables:
         if variable.name not in names:
@@ -278,6 +281,26 @@ def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats
         return np.full(frame.num_rows, MISSING, code_dtype(variable.num_states))
     refuse_vector(variable)
     return np.full(frame.num_rows, np.nan)
+
+
+def refuse_respelled(absent: Iterable[str], unused: Iterable[object]) -> None:
+    """Raise if an unused column has the name of a variable without one, up to case, spaces, hyphens and underscores.
+
+    It would be ignored, and the variable taken as unobserved.
+
+    >>> refuse_respelled(["grade"], ["letter"])
+    """
+    spelled = {_letters(name): name for name in unused if isinstance(name, str)}
+    for name in absent if spelled else ():
+        if (found := spelled.get(_letters(name))) is not None:
+            raise DataError(
+                f"There is no column {name!r}. Did you mean {found!r}? Rename the column; or, where {name!r} is "
+                "hidden, leave the other column out."
+            )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.casefold()).strip()
 
 
 def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:

@@ -133,7 +133,7 @@ def _exact_or_searched(
     try:
         return searched(engine, None, **question, options=options.since(begun), why=why)
     except (TooLarge, NotApplicable):
-        if refused is None or over is None:
+        if refused is None or (over is None and not can(engine.prepared, Rewrites)):
             raise
     raise refused  # the search needs a table that an exact answer does without: its reason says more
 

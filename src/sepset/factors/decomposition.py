@@ -74,13 +74,14 @@ class Concave:
 
     Attributes:
         variables: the variables.
-        fixed: $e^{a_i}$, one row of non-negative numbers per variable.
+        fixed: $a_i$, one row of numbers per variable, -inf for states that are impossible.
         terms: the part of each variable's states in the sum $\mathbf s$, `[states, numbers]`.
         start: the sum without any variable.
         value: $g$, of each row of arguments.
         slope: its gradient.
         between: from two arguments and a number to so many arguments between them, at which gradients differ.
         limit: from the steepest gradient allowed to the largest argument that has it.
+        kind: the number of $g$ among the functions of `kernels.buckets.causes`, -1 if it is not among them.
     """
 
     variables: tuple[Discrete, ...]
@@ -91,6 +92,7 @@ class Concave:
     slope: Callable[[Floats], Floats]
     between: Callable[[Floats, Floats, int], Floats]
     limit: Callable[[float], float] = lambda steepest: math.inf
+    kind: int = -1
 
     def inside(self, sums: Floats, steepest: float = 1e9) -> Floats:
         """The argument, moved to where the gradient is not too steep."""

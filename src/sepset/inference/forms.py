@@ -34,7 +34,7 @@ from sepset.inference.buckets.bounded import Bounded, Maximum
 from sepset.inference.buckets.tangents import MOST_AFTER_SEARCH, MOST_BRANCHES, MOST_SURE, TangentSearch, branches
 from sepset.inference.cases import best_by_cases
 from sepset.inference.evidencerows import EvidenceRows, JointCounts, RowAnswers, RowCounts, RowValues, Workers
-from sepset.inference.maxima import Found, Frontiers, bounded, check_branches
+from sepset.inference.maxima import Found, Frontiers, bounded, check_branches, check_found
 from sepset.inference.method import (
     Answer,
     Best,
@@ -48,7 +48,16 @@ from sepset.inference.method import (
     elimination_settings,
 )
 from sepset.inference.plan import EliminationPlan, JointPlan, make_plan
-from sepset.inference.rewriting import codes_of, given_by_variable, has_none, repeated, rewritten, silenced
+from sepset.inference.rewriting import (
+    codes_of,
+    drawn,
+    drawn_last,
+    given_by_variable,
+    has_none,
+    repeated,
+    rewritten,
+    silenced,
+)
 from sepset.inference.values import Values
 from sepset.problem import Form, Problem
 from sepset.semiring import MAX, SUM, Semiring
@@ -133,50 +142,19 @@ class PreparedForms:
 
     def sample(self, num_rows: int, evidence: Evidence, rng: np.random.Generator) -> dict[int, AnyArray]:
         """Independent draws of every unobserved variable; forms that nothing observed depends on are drawn last."""
-        last = [] if self._whole is not None else self._barren(evidence)
+        last = [] if self._whole is not None else drawn_last(self.problem, self._relevant((), evidence))
         if not last:
             return self._about(None, evidence).sample(num_rows, evidence, rng)
         children = {self.problem.conditionals[place].child for place in last}
         known = {*children, *evidence.observed}
         rest = [v for v in range(self.problem.num_visible) if v not in known]
-        drawn = self._about(rest, evidence).sample(num_rows, silenced(self.problem, evidence, children), rng)
-        columns: Columns = {self.problem.variables[v]: drawn[v] for v in rest}
+        first = self._about(rest, evidence).sample(num_rows, silenced(self.problem, evidence, children), rng)
+        columns: Columns = {self.problem.variables[v]: first[v] for v in rest}
         columns |= {self.problem.variables[v]: np.full(num_rows, code) for v, code in evidence.codes.items()}
         columns |= {self.problem.variables[v]: repeated(x, num_rows) for v, x in evidence.reals.items()}
         for place in last:
-            columns |= self._drawn(place, columns, num_rows, rng)
+            columns |= drawn(self.problem, place, columns, num_rows, rng)
         return {v: columns[self.problem.variables[v]] for v in (*rest, *children)}
-
-    def _drawn(self, place: int, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
-        """Draws of the child of one conditional, given its parents."""
-        group = self.problem.conditionals[place]
-        child = self.problem.variables[group.child]
-        form = next((form for form in self.problem.forms if form.group == place), None)
-        if form is not None:
-            return {child: form.source.sample(rows, num_rows, rng)}
-        factors = [self.problem.factor(number) for number in group.factors]
-        joint = reduce(lambda left, right: left * right, factors)
-        hidden = [self.problem.variables[v] for v in group.auxiliaries]
-        conditional, _ = (joint.marginalize(hidden) if hidden else joint).eliminate([child])
-        return conditional.sample(rows, num_rows, rng)
-
-    def _barren(self, evidence: Evidence) -> list[int]:
-        """The deferred conditionals that nothing observed depends on, and their descendants; parents first."""
-        needed = self._relevant((), evidence)
-        groups = self.problem.conditionals
-        late = {form.group for form in self.problem.forms if form.is_deferred and form.factors[0] not in needed}
-        children = {groups[place].child for place in late}
-        waiting = [place for place in range(len(groups)) if place not in late]
-        while found := [place for place in waiting if children.intersection(groups[place].parents)]:
-            late.update(found)
-            children.update(groups[place].child for place in found)
-            waiting = [place for place in waiting if place not in late]
-        order: list[int] = []
-        while late:
-            left = {groups[place].child for place in late}
-            order += [place for place in sorted(late) if not left.intersection(groups[place].parents)]
-            late.difference_update(order)
-        return order
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:
         """The most probable values of `over`, all other variables summed out."""
@@ -189,6 +167,8 @@ class PreparedForms:
             try:
                 return self.for_best(evidence, over).best(evidence, over)
             except TooLarge:
+                if not is_bounded and (best := self._under_functions(evidence, over)) is not None:
+                    return best
                 if not self._summed(evidence, over) and not is_bounded:
                     raise
                 self._too_wide.add(key)
@@ -265,12 +245,14 @@ class PreparedForms:
         for told, known, log_weight in cells:
             rest = [v for v in over if v not in known]
             above = found[k - 1].log_value - log_weight if len(found) >= k else -np.inf
-            more, is_proved = self._frontiers(told, rest).best(k, above)
+            more = self._searched(told, rest, k, above)
             if searched is not None:
-                searched.append((more, is_proved))
-            if not is_proved:
+                searched.append(more)
+            if not more.is_proved:
+                if k > 1 and self._joint_entries(evidence, over) > MOST_JOINT:  # there are no factors either
+                    check_found(more, self._wide(evidence, over).values())
                 return None
-            found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more]
+            found += [Best({**best.values, **known}, best.log_value + log_weight) for best in more.best]
             found = sorted(found, key=lambda best: -best.log_value)[:k]
         return found or ([Best({}, -np.inf)] if cells else None)
 
@@ -283,7 +265,8 @@ class PreparedForms:
 
     def _check_branches(self, num: int, evidence: Evidence, over: Sequence[int]) -> None:
         """Raise if the tables for the maxima of so many branches have too many entries."""
-        wide, parts = self._wide(evidence, over), self._other_parts(evidence, over).values()
+        wide = self._wide(evidence, over)
+        parts = self._other_parts(evidence, over, wide).values()
         entries = num * sum(num_entries(factor.scope) for part in parts for factor in part.factors)
         check_branches(entries, num, (form.source.scope[-1].name for form in wide.values()))
 
@@ -292,40 +275,62 @@ class PreparedForms:
         wide = self._wide(evidence, over)
         if not wide:
             return self.for_best(evidence, over).best(evidence, over)
-        found, is_proved = searched or self._frontiers(evidence, over).best(1, above)
-        best = found[0] if found else Best({}, -np.inf)
-        if is_proved:
+        found = searched or self._searched(evidence, over, 1, above)
+        best = found.best[0] if found.best else Best({}, -np.inf)
+        if found.is_proved:
             return best
-        numbers, parts = self._relevant(over, evidence), self._other_parts(evidence, over)
+        check_found(found, wide.values())
+        numbers, parts = self._relevant(over, evidence), self._other_parts(evidence, over, wide)
 
         def maximizer(tangents: Sequence[Decomposition], told: Evidence) -> Maximum:
             whole = {**parts, **dict(zip(wide, tangents, strict=True))}
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in whole.items())
-            found = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
-            return Maximum(*found.with_parts(whole).best(told, over))
+            made = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
+            return Maximum(*made.with_parts(whole).best(told, over))
 
-        most = MOST_AFTER_SEARCH if found and len(wide) > MOST_SURE else None
-        search = TangentSearch(self._bounded(evidence, over), maximizer, evidence, most)
+        most = MOST_AFTER_SEARCH if found.best and len(wide) > MOST_SURE else None
+        search = TangentSearch(self._bounded(evidence, wide), maximizer, evidence, most)
         return max(best, Best(*search.run(max(above, best.log_value))), key=lambda one: one.log_value)
 
-    def _bounded(self, evidence: Evidence, over: Sequence[int]) -> list[Bounded]:
-        """The forms without factors for maxima, whose children are observed."""
+    def _bounded(self, evidence: Evidence, wide: Mapping[int, Form]) -> list[Bounded]:
+        """Forms whose children are observed, as functions."""
         given = given_by_variable(self.problem, evidence)
-        return [bounded(self.problem, form, given) for form in self._wide(evidence, over).values()]
+        return [bounded(self.problem, form, given) for form in wide.values()]
 
-    def _other_parts(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Decomposition]:
-        """The factors of all forms that have some for a maximum."""
-        wide, given = self._wide(evidence, over), given_by_variable(self.problem, evidence)
+    def _other_parts(self, evidence: Evidence, over: Sequence[int], wide: Collection[int]) -> dict[int, Decomposition]:
+        """The factors of all forms but these for a maximum."""
+        given = given_by_variable(self.problem, evidence)
         chosen = self._chosen(over, self._relevant(over, evidence))
         forms = {i: self.problem.forms[i] for i in chosen if i not in wide}
         return {i: self._part(form, codes_of(form, given), chosen[i]) for i, form in forms.items()}
 
-    def _frontiers(self, evidence: Evidence, over: Sequence[int]) -> Frontiers:
-        """The search from the frontier of partial assignments, if all such children are observed."""
-        empty = dict.fromkeys(self._wide(evidence, over), Decomposition(()))
-        numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over), **empty}
+    def _searched(self, evidence: Evidence, over: Sequence[int], k: int, above: float) -> Found:
+        """The best assignments if all children of wide forms are observed, as far as a search finds and proves them."""
+        wide, more = self._wide(evidence, over), self._functions(evidence, over)
+        found = self._frontiers(evidence, over, more).relaxed(k, above) if len(more) > 1 else None
+        return self._frontiers(evidence, over, wide).best(k, above) if found is None else found
+
+    def _under_functions(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
+        """The best assignment under all concave forms as functions; None if other factors couple what is asked."""
+        more = self._functions(evidence, over)
+        found = self._frontiers(evidence, over, more).relaxed(1) if len(more) > 1 else None
+        if found is not None:
+            check_found(found, more.values())
+        return None if found is None else next(iter(found.best), Best({}, -np.inf))
+
+    def _functions(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
+        """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
+        given, forms, known = given_by_variable(self.problem, evidence), self.problem.forms, {*over, *evidence.codes}
+        chosen = [(i, forms[i], codes_of(forms[i], given)) for i in self._chosen(over, self._relevant(over, evidence))]
+        found = {i: f for i, f, codes in chosen if f.source.scope[-1] in codes and f.source.concave(codes) is not None}
+        return {i: f for i, f in found.items() if known.issuperset(self.problem.conditionals[f.group].parents)}
+
+    def _frontiers(self, evidence: Evidence, over: Sequence[int], wide: Mapping[int, Form]) -> Frontiers:
+        """The search from the frontier of partial assignments under forms whose children are observed."""
+        empty = dict.fromkeys(wide, Decomposition(()))
+        numbers, parts = self._relevant(over, evidence), {**self._other_parts(evidence, over, wide), **empty}
         problem, _, _ = rewritten(self.problem, numbers, parts)
-        return Frontiers(problem, self.method, self._bounded(evidence, over), evidence, over)
+        return Frontiers(problem, self.method, self._bounded(evidence, wide), evidence, over)
 
     def for_best(self, evidence: Evidence, over: Sequence[int]) -> Prepared:
         """The method prepared for the problem rewritten for the best values of `over`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 from sepset.base.text import listing
 from sepset.errors import TooLarge
@@ -14,6 +14,7 @@ from sepset.inference.buckets.bounded import Bounded
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.frontier import MOST_ENTRIES, FrontierSearch
 from sepset.inference.buckets.pool import summed_out
+from sepset.inference.buckets.relaxed import Ranked
 from sepset.inference.method import Best, Method, dense, elimination_settings
 from sepset.inference.plan import make_plan
 from sepset.inference.rewriting import codes_of
@@ -24,8 +25,17 @@ from sepset.variables.variable import Discrete
 MOST_IN_BRANCHES = 2**26
 """The most entries of the tables that are filled for all branches of one search."""
 
-Found: TypeAlias = tuple[list[Best], bool]
-"""Assignments, best first, and whether they are proved to be the best."""
+
+class Found(NamedTuple):
+    """Assignments, best first, and whether they are proved to be the best.
+
+    Attributes:
+        bound: without a proof, a log value that none exceeds, if no other search is worth while; infinite otherwise.
+    """
+
+    best: list[Best]
+    is_proved: bool
+    bound: float = math.inf
 
 
 class Frontiers:
@@ -48,12 +58,20 @@ class Frontiers:
     def best(self, k: int, above: float = -math.inf) -> Found:
         """Up to k assignments above a value, best first, and whether they are proved to be the best."""
         search = self._search()
-        if search is None:
-            return [], False
-        found = search.run(k, above)
+        return Found([], False) if search is None else self._read(search.run(k, above))
+
+    def relaxed(self, k: int, above: float = -math.inf) -> Found | None:
+        """The same by relaxations; None if other factors couple too many of the variables."""
+        search = self._search()
+        found = None if search is None or search.relaxed is None else search.relaxed
+        return None if found is None else self._read(found.run(k, above))
+
+    def _read(self, found: Ranked) -> Found:
+        """Assignments by position."""
         place = {self._problem.variables[v]: v for v in self._over}
         rows = [{place[v]: code for v, code in row.items() if v in place} for row in found.assignments]
-        return [Best(row, value) for row, value in zip(rows, found.log_values, strict=True)], found.is_proved
+        best = [Best(row, value) for row, value in zip(rows, found.log_values, strict=True)]
+        return Found(best, found.is_proved, found.bound)
 
     def _search(self) -> FrontierSearch | None:
         """The search; None if its tables would be too large."""
@@ -103,4 +121,16 @@ def check_branches(entries: int, num: int, names: Iterable[str]) -> None:
             f"The best states of the parents of {listing(names)} need tables of {entries:.3g} entries in all for the "
             f"other conditionals, in {num} joint states of these children; at most {MOST_IN_BRANCHES:.3g} are filled. "
             "Observe some of them."
+        )
+
+
+def check_found(found: Found, forms: Iterable[Form]) -> None:
+    """Raise if a search under some forms ended without a proof, and no other is worth while."""
+    if not found.is_proved and found.bound < math.inf:
+        best = found.best[0].log_value if found.best else -math.inf
+        names = listing(form.source.scope[-1].name for form in forms)
+        raise TooLarge(
+            f"The best states of the parents of {names} are not certain after a search: the best found have the log "
+            f"value {best:.6g}, and none have more than {found.bound:.6g}. A search takes about two seconds; give it "
+            "more time, as in map_assignment(..., until=Until(seconds=60)), or observe more variables."
         )

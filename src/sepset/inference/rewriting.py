@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats
 from sepset.errors import TooLarge
-from sepset.factors.algebra import AnyVariable, num_entries
+from sepset.factors.algebra import AnyVariable, Columns, num_entries
 from sepset.factors.decomposition import Decomposition, Unfilled
 from sepset.problem import ConditionalGroup, Form, Problem
 from sepset.semiring import MAX, Semiring
@@ -114,6 +115,37 @@ def has_none(form: Form, codes: Mapping[AnyVariable, Any], semiring: Semiring) -
         return True
     largest = max((num_entries(factor.scope) for factor in part.factors), default=1)
     return largest > MOST_TABLED and form.source.concave({**codes, form.source.scope[-1]: 0}) is not None
+
+
+def drawn_last(problem: Problem, needed: Collection[int]) -> list[int]:
+    """The deferred conditionals without needed factors, and their descendants; parents first."""
+    groups = problem.conditionals
+    late = {form.group for form in problem.forms if form.is_deferred and form.factors[0] not in needed}
+    children = {groups[place].child for place in late}
+    waiting = [place for place in range(len(groups)) if place not in late]
+    while found := [place for place in waiting if children.intersection(groups[place].parents)]:
+        late.update(found)
+        children.update(groups[place].child for place in found)
+        waiting = [place for place in waiting if place not in late]
+    order: list[int] = []
+    while late:
+        left = {groups[place].child for place in late}
+        order += [place for place in sorted(late) if not left.intersection(groups[place].parents)]
+        late.difference_update(order)
+    return order
+
+
+def drawn(problem: Problem, place: int, rows: Columns, num_rows: int, rng: np.random.Generator) -> Columns:
+    """Draws of the child of one conditional, given its parents."""
+    group = problem.conditionals[place]
+    child = problem.variables[group.child]
+    form = next((form for form in problem.forms if form.group == place), None)
+    if form is not None:
+        return {child: form.source.sample(rows, num_rows, rng)}
+    joint = reduce(lambda left, right: left * right, [problem.factor(number) for number in group.factors])
+    hidden = [problem.variables[v] for v in group.auxiliaries]
+    conditional, _ = (joint.marginalize(hidden) if hidden else joint).eliminate([child])
+    return conditional.sample(rows, num_rows, rng)
 
 
 def silenced(problem: Problem, evidence: Evidence, children: Collection[int]) -> Evidence:

@@ -65,7 +65,7 @@ class Bounded:
 
     def _allowed(self, axis: int, masks: Mapping[int, Floats]) -> Floats:
         """The terms of the states of one variable that are allowed and possible."""
-        kept = self.function.fixed[axis] > 0
+        kept = self.function.fixed[axis] > -np.inf
         mask = masks.get(self.places[axis])
         terms = self.function.terms[axis][kept if mask is None else kept & (mask > 0)]
         return terms if len(terms) else np.zeros((1, terms.shape[1]))
@@ -84,7 +84,7 @@ class Bounded:
                 )
             logs, top = self.function.terms[i] @ slope, float(allowed.max())
             scale += top
-            factors.append(Table((parent,), fixed * np.exp(np.minimum(logs - top, LONGEST))))
+            factors.append(Table.from_log((parent,), fixed + np.minimum(logs - top, LONGEST)))
         here = (np.arange(self.child.num_states) == self.code).astype(np.float64)
         return Decomposition((Table((self.child,), here), *factors)), scale
 

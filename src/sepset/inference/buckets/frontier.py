@@ -6,7 +6,8 @@ $$\max_{\mathbf x}\; \ell(\mathbf x) + \sum_f g_f(\mathbf s_f(\mathbf x)), \qqua
 Variables are assigned one after the other. Of two partial assignments that agree on all that is still to be connected,
 the one with a smaller $\ell$ and with larger sums $\mathbf s$ can be dropped, since every $g$ falls; and so can one
 whose bound under some tangent is not above the best assignment found (Lagrange bounds; `buckets.regrets`). What remains
-of independent causes is a frontier of pairs, which is short if causes are rare or alike.
+of independent causes is a frontier of pairs, which is short if causes are rare or alike. If nothing but several
+functions couples the variables, `buckets.relaxed` searches instead.
 
 Reference: Nemhauser & Ullmann (1969); Geoffrion (1974) for the bounds.
 """
@@ -17,15 +18,16 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Bools, Floats, Ints
+from sepset.base.lazy import lazy
 from sepset.factors.decomposition import Concave
 from sepset.factors.table import Table
 from sepset.inference.buckets.bounded import SLACK
 from sepset.inference.buckets.regrets import Level, Regrets, regrets
+from sepset.inference.buckets.relaxed import Ranked, RelaxedSearch
 from sepset.variables.variable import Discrete
 
 NUM_POINTS = 32
@@ -60,14 +62,6 @@ MOST_KEYS = 2**62
 
 BEAMS = (64, 1024, 8192)
 """The numbers of partial assignments of passes that find good ones; a wider one if there is no proof after a pass."""
-
-
-class Ranked(NamedTuple):
-    """Assignments by variable, best first, with their log values; and whether these are proved to be the best."""
-
-    assignments: list[dict[Discrete, int]]
-    log_values: list[float]
-    is_proved: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +103,7 @@ class FrontierSearch:
     """
 
     def __init__(self, factors: Sequence[Table], functions: Sequence[Concave], order: Sequence[Discrete]) -> None:
-        fixed = [Table((v,), row) for f in functions for v, row in zip(f.variables, f.fixed, strict=True)]
+        fixed = [Table.from_log((v,), row) for f in functions for v, row in zip(f.variables, f.fixed, strict=True)]
         self._factors, self._functions, self._order = [*factors, *fixed], tuple(functions), tuple(order)
         ends = np.cumsum([0, *(len(f.start) for f in functions)])
         self._places = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
@@ -125,8 +119,15 @@ class FrontierSearch:
                 found.setdefault(variable, np.zeros((variable.num_states, width)))[:, place] += terms
         return found
 
+    @lazy
+    def relaxed(self) -> RelaxedSearch | None:
+        """The search that serves if nothing but several functions couples more than a few variables."""
+        return RelaxedSearch.of(self._factors, self._functions, self._order, self._terms)
+
     def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
         """Up to k assignments, best first, and only those above a value; the best ones found if there is no proof."""
+        if self.relaxed is not None:
+            return self.relaxed.run(k, above)
         walk, found = self._bounded(self._contacts()), Ranked([], [], False)
         for width in BEAMS:
             found = _merged(found, walk.best(k, self._worst(found, k, above), width=max(width, 2 * k)), k)
@@ -178,7 +179,8 @@ class FrontierSearch:
 
     def _points(self, function: Concave) -> Floats:
         """Arguments between the smallest and the largest that the function can have."""
-        rows = [t[a > 0] for t, a in zip(function.terms, function.fixed, strict=True) if (a > 0).any()]
+        kept = [a > -np.inf for a in function.fixed]
+        rows = [t[which] for t, which in zip(function.terms, kept, strict=True) if which.any()]
         low = sum((row.min(axis=0) for row in rows), function.start)
         high = sum((row.max(axis=0) for row in rows), function.start)
         sizes = np.abs(np.concatenate([row.reshape(-1) for row in rows])) if rows else np.ones(1)

@@ -1,0 +1,210 @@
+r"""Best assignments of independent variables under several concave functions, by branch and bound over relaxations.
+
+This is the question of diagnosis with many findings that share rare causes: the functions couple all variables, but
+nothing else does. `kernels.buckets.relaxation` says how bounds are found.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from sepset.base.arraytypes import Floats, Ints
+from sepset.base.threads import OutOfTime, has_end, interruptible
+from sepset.factors.decomposition import Concave
+from sepset.factors.table import Table
+from sepset.inference.buckets.regrets import Logs
+from sepset.kernels.buckets.causes import REST, Causes
+from sepset.kernels.buckets.relaxation import Branches, Shares, begin, branch
+from sepset.variables.variable import Discrete
+
+MOST_WORK = 200_000_000
+"""The most terms that are read in one search without a time limit; about two seconds."""
+
+FIRST_WORK, WORK_AT_ONCE = 2**12, 2**24
+"""The terms that are read in the first part of a search, and in the largest; each part is twice the one before."""
+
+FIRST_PASSES, PASSES = 50, 8
+"""The passes over the variables before the search, and at each of its nodes."""
+
+MOST_STATES = 2**8
+"""The most joint states of variables that other factors couple."""
+
+NEAR = 1e-3
+"""The largest contact of a tangent, in parts of the smallest term."""
+
+
+class Ranked(NamedTuple):
+    """Assignments by variable, best first, with their log values; and whether these are proved to be the best.
+
+    Attributes:
+        bound: if they are not, a log value that no assignment exceeds, if it is known that no other search is better.
+    """
+
+    assignments: list[dict[Discrete, int]]
+    log_values: list[float]
+    is_proved: bool
+    bound: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class RelaxedSearch:
+    """The search for the best assignments of independent variables.
+
+    Variables that other factors couple are one variable of their joint states.
+
+    Attributes:
+        groups: the variables, by those that factors couple.
+        causes: the joint states of each group, and the functions.
+        constant: the log value of factors without variables.
+
+    Guarantee: exact where proved.
+    Tested by: inference/buckets/test_relaxed.py::test_best_assignments_are_those_of_enumeration
+    """
+
+    groups: tuple[tuple[Discrete, ...], ...]
+    causes: Causes
+    constant: float
+
+    @classmethod
+    def of(
+        cls,
+        factors: Sequence[Table],
+        functions: Sequence[Concave],
+        order: Sequence[Discrete],
+        terms: Mapping[Discrete, Floats],
+    ) -> RelaxedSearch | None:
+        """The search, if factors couple few variables each and the kernel has the functions; None otherwise.
+
+        Args:
+            factors: those of the functions too.
+            terms: what the states of each variable add to the arguments of all functions.
+        """
+        groups = _groups(factors, order)
+        sizes = [math.prod(v.num_states for v in group) for group in groups]
+        if len(functions) < 2 or any(f.kind < 0 for f in functions) or max(sizes, default=1) > MOST_STATES:
+            return None
+        home = {v: i for i, group in enumerate(groups) for v in group}
+        tables: list[list[Table]] = [[] for _ in groups]
+        for factor in factors:
+            if factor.scope:
+                tables[home[factor.scope[0]]].append(factor)
+        own = [_joint_logs(group, part) for group, part in zip(groups, tables, strict=True)]
+        joint = [_joint_terms(group, terms) for group in groups]
+        constant = sum(float(np.asarray(f.log_values).reshape(-1)[0]) for f in factors if not f.scope)
+        return cls(tuple(groups), _causes(own, functions, joint), constant)
+
+    def run(self, k: int = 1, above: float = -math.inf) -> Ranked:
+        """Up to k assignments, best first, and only those above a value; with a bound if there is no proof."""
+        causes, num = self.causes, len(self.groups)
+        here, path = _room(causes)
+        if (np.add.reduceat(here.alive, causes.states[:-1], dtype=np.int64) == 0).any() or self.constant == -math.inf:
+            return Ranked([], [], True)
+        best, found = np.full(k, above - self.constant), np.full(k * num, -1, np.int64)
+        interruptible(lambda cancel: begin(causes, here, path, FIRST_PASSES, best, found))
+        step = FIRST_WORK
+        while not path.now[2] and (path.now[3] < MOST_WORK or has_end()):
+            most = int(path.now[3]) + step
+            try:
+                interruptible(lambda cancel: branch(causes, here, path, most, PASSES, best, found, cancel))  # noqa: B023
+            except OutOfTime:
+                break
+            step = min(2 * step, WORK_AT_ONCE)
+        rows = found.reshape(k, num)
+        rows = rows[rows[:, 0] >= 0]
+        values = [float(value) + self.constant for value in best[: len(rows)]]
+        assignments = [self._states(row) for row in rows]
+        if path.now[2]:
+            return Ranked(assignments, values, True)
+        return Ranked(assignments, values, False, float(path.bounds[: max(int(path.now[0]), 1)].max()) + self.constant)
+
+    def _states(self, row: Ints) -> dict[Discrete, int]:
+        """The states of all variables, from the joint states of their groups."""
+        found: dict[Discrete, int] = {}
+        for group, place in zip(self.groups, row.tolist(), strict=True):
+            codes = np.unravel_index(place, [v.num_states for v in group])
+            found |= {v: int(code) for v, code in zip(group, codes, strict=True)}
+        return found
+
+
+def _groups(factors: Sequence[Table], order: Sequence[Discrete]) -> list[tuple[Discrete, ...]]:
+    """The variables by those that factors couple, directly or through others."""
+    home = {v: [v] for v in order}
+    for factor in factors:
+        for v in factor.scope[1:]:
+            first, other = home[factor.scope[0]], home[v]
+            if first is not other:
+                first += other
+                for one in other:
+                    home[one] = first
+    return [tuple(group) for v, group in home.items() if group[0] == v]
+
+
+def _joint_logs(group: Sequence[Discrete], tables: Sequence[Table]) -> Floats:
+    """The log value of each joint state under some factors."""
+    logs = np.zeros([v.num_states for v in group])
+    for table in tables:
+        logs = logs + Logs.of(table).over(group)[..., 0]
+    return logs.reshape(-1)
+
+
+def _joint_terms(group: Sequence[Discrete], terms: Mapping[Discrete, Floats]) -> Floats | None:
+    """The terms of each joint state in the arguments; None for nothing."""
+    total: Floats | None = None
+    for place, v in enumerate(group):
+        if v in terms:
+            axes = [1] * len(group)
+            axes[place] = v.num_states
+            part = terms[v].reshape(*axes, -1)
+            total = part if total is None else total + part
+    if total is None:
+        return None
+    return np.broadcast_to(total, (*(v.num_states for v in group), total.shape[-1])).reshape(-1, total.shape[-1])
+
+
+def _causes(own: Sequence[Floats], functions: Sequence[Concave], terms: Sequence[Floats | None]) -> Causes:
+    """The arrays of variables with these log values and terms."""
+    places = np.cumsum([0, *(len(f.start) for f in functions)])
+    blocks = [np.zeros((len(row), int(places[-1]))) if t is None else t for row, t in zip(own, terms, strict=True)]
+    numbers = [np.flatnonzero(block.any(axis=0)) for block in blocks]
+    parts = [block[:, which].reshape(-1) for block, which in zip(blocks, numbers, strict=True)]
+    kinds = np.array([f.kind for f in functions], np.int64)
+    home = np.repeat(np.arange(len(functions)), np.diff(places))
+    sums = np.concatenate([f.start for f in functions])
+    sizes = np.abs(np.concatenate([sums[None], *blocks]))
+    least = np.where(sizes > 0, sizes, np.inf).min(axis=0)
+    near = np.where(kinds[home] == REST, -np.clip(NEAR * least, 1e-289, 1.0), np.inf)
+    return Causes(
+        _starts(own),
+        np.concatenate(own).astype(np.float64),
+        _starts(numbers),
+        np.concatenate(numbers).astype(np.int64),
+        _starts(parts),
+        np.concatenate(parts).astype(np.float64),
+        sums.astype(np.float64),
+        home.astype(np.int64),
+        places.astype(np.int64),
+        kinds,
+        near.astype(np.float64),
+    )
+
+
+def _starts(parts: Sequence[Floats | Ints]) -> Ints:
+    """Where each of some arrays starts among all."""
+    return np.array(list(itertools.accumulate(map(len, parts), initial=0)), np.int64)
+
+
+def _room(causes: Causes) -> tuple[Shares, Branches]:
+    """The arrays of a search that has not begun."""
+    size, width = len(causes.own), len(causes.sums)
+    states = np.ones(size), (causes.own > -np.inf).astype(np.uint8), np.zeros(size)
+    here = Shares(*states, np.zeros(len(causes.terms)), *(np.zeros(width) for _ in range(8)))
+    whole = (np.zeros(size + 1, np.int64) for _ in range(3))
+    trail, marks, chosen = whole
+    codes = np.zeros(len(causes.states) - 1, np.int64)
+    return here, Branches(trail, marks, chosen, np.full(size + 1, -math.inf), np.zeros(4, np.int64), codes)

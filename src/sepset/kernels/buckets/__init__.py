@@ -1,0 +1,1 @@
+"""The compiled part of searches for the best assignment under concave functions of many variables."""
