@@ -25,7 +25,7 @@ from sepset.base.arraytypes import Floats, Ints
 from sepset.base.lazy import lazy
 from sepset.inference.hybrid.components import Component
 from sepset.inference.hybrid.conditioning import FOUND, MISSING, require_range
-from sepset.inference.hybrid.decimals import as_floats, lines
+from sepset.inference.hybrid.decimals import Line, as_floats, lines
 from sepset.inference.hybrid.precision import DOUBT, LADDER, MOST_PASSES, RANGE
 from sepset.kernels.hybrid.conditioning import UNIT
 
@@ -152,7 +152,7 @@ class Ancestry:
             ]
 
 
-def _weights(known: list, hidden: list[bool], target: int) -> dict[int, Decimal]:  # type: ignore[type-arg]
+def _weights(known: list[Line], hidden: list[bool], target: int) -> dict[int, Decimal]:
     """The weight of each ancestor of a target."""
     weights = {target: Decimal(1)}
     for i in range(target, -1, -1):

@@ -56,7 +56,7 @@ class Choices:
     Attributes:
         coordinates: the regressions.
         rows: the evidence.
-        wanted: the real variables that are needed beside those observed and the ancestors of both; None for all.
+        wanted: real variables that are needed in addition to those observed and all ancestors; None for every one.
         targets: contexts that are always enumerated.
     """
 
