@@ -11,8 +11,12 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sepset.api.learning import fit
+from sepset.api.questions import predict
+from sepset.cpds.table import TableCPD
 from sepset.data import Dataset, files, read_dataset, write_dataset
 from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError, TooLarge
+from sepset.models.bayesnet import BayesNet
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.random_rows import NAMES, datasets, one_type
@@ -309,3 +313,23 @@ def test_states_are_data_not_commands(tmp_path):
     for suffix in SUFFIXES:
         write_dataset(dataset, tmp_path / f"rows{suffix}")
         assert dataset.equals(read_dataset(tmp_path / f"rows{suffix}", dataset.variables))
+
+
+@pytest.mark.parametrize("between", [";", "\t", "|"])
+def test_another_delimiter_is_suggested(between, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(between.join(["a", "b"]) + "\n" + between.join(["x", "y"]) + "\n" + between.join(["z", "w"]) + "\n")
+    advice = f"delimiter={between!r}"
+    assert advice in read_dataset(path).notes[0]
+    a, b = Discrete("a", ("x", "z")), Discrete("b", ("w", "y"))
+    model = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.5, 0.5], [0.5, 0.5]], given=a))
+    for ask in (
+        lambda: read_dataset(path, [a, b]),
+        lambda: fit(model, path),
+        lambda: predict(model, path, targets="b"),
+    ):
+        with pytest.raises(DataError) as refused:
+            ask()
+        assert advice in str(refused.value)
+    assert read_dataset(path, [a, b], delimiter=between).row(0) == {"a": "x", "b": "y"}
+    assert not read_dataset(path, delimiter=between).notes

@@ -224,6 +224,7 @@ def bind_frame(
         plain = {name: frame.read(name) for name in frame.names}
         found = [infer_variable(name, column) for name, column in plain.items()]
         notes = [inference_note(variable, plain[variable.name]) for variable in found]
+        notes.append(delimiter_hint(frame.names).strip())
         inferred = Universe(found)
         return inferred, tuple(bind_column(v, plain[v.name]) for v in inferred), tuple(filter(None, notes))
     names = set(frame.names)
@@ -308,7 +309,21 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
     known = list(names)
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
     found = f"columns are {listing(known)}" if known else "the frame has no columns"
-    return f"No column for variable {absent[0]!r}{more}; {found}.{nearest(absent[0], known)}"
+    near = delimiter_hint(known) or nearest(absent[0], known)
+    return f"No column for variable {absent[0]!r}{more}; {found}.{near}"
+
+
+def delimiter_hint(names: Sequence[str]) -> str:
+    """The advice for an only column whose name looks like several names, with another character between them.
+
+    >>> delimiter_hint(["a;b"])
+    " The only column is 'a;b': if ';' is between cells, use read_dataset(path, delimiter=';')."
+    """
+    between = next((mark for mark in ";\t|" if mark in names[0]), None) if len(names) == 1 else None
+    if between is None:
+        return ""
+    told = f"if {between!r} is between cells, use read_dataset(path, delimiter={between!r})."
+    return f" The only column is {names[0]!r}: {told}"
 
 
 REMEDY = "Use EM, which sums over what is missing, or leave those rows out."

@@ -11,7 +11,7 @@ import numpy as np
 from sepset.base.arraytypes import Floats, Ints
 from sepset.base.membership import without as without_names
 from sepset.base.text import listing, nearest
-from sepset.data.binding import refuse_respelled
+from sepset.data.binding import delimiter_hint, refuse_respelled
 from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
 from sepset.data.sources import names_of
@@ -78,7 +78,7 @@ def findings_of(data: Any, variables: Universe, *, without: Sequence[int] = ()) 
 
 
 def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
-    near = next((near for name in names if (near := nearest(name, known))), "")
+    near = delimiter_hint(names) or next((near for name in names if (near := nearest(name, known))), "")
     return DataError(
         f"No column is a variable of the model: columns are {listing(names) or 'none'}, "
         f"variables {listing(known)}.{near}"
