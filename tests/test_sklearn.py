@@ -183,6 +183,13 @@ def test_numbers_without_bound_and_mappings_are_refused():
         BayesNetClassifier().fit({"x": [1.0, 2.0]}, [0, 1])
 
 
+def test_columns_of_one_name_are_refused_by_their_name():
+    X = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=["a", "b", "a"])
+    for estimator in (BayesNetClassifier(), BayesNetImputer(), Discretizer()):
+        with pytest.raises(ss.errors.DataError, match="'a' is the name of several columns"):
+            estimator.fit(X, [0, 1])
+
+
 def test_clones_pipelines_searches_and_pickles():
     found = BayesNetClassifier("tan", method=Bayes([Dirichlet(1.0)]), target="kind")
     copied = clone(found)

@@ -1,7 +1,8 @@
 """Bayesian networks as scikit-learn estimators: a classifier, an imputer, and a discretizer before them.
 
-Columns of floats are real variables; integers, booleans, text and categories are states. Missing cells (NaN, None) are
-allowed: they are summed out in prediction, and parameters are then fitted by the expectation-maximization algorithm.
+Columns of floats are real variables, unless all are whole numbers with 2 to 12 distinct values, as encoders make them;
+these, integers, booleans, text and categories are states. Missing cells (NaN, None) are allowed: they are summed out in
+prediction, and parameters are then fitted by the expectation-maximization algorithm.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.data.binding import infer_variable
 from sepset.data.columns import Cells, Column, levels_of
 from sepset.data.dataset import Dataset
-from sepset.data.frames import open_frame
+from sepset.data.frames import open_frame, opened_frame
 from sepset.engine.classifier import Classifier
 from sepset.errors import DataError, ModelError, ScopeError
 from sepset.graphs.graph import DAG
@@ -432,7 +433,10 @@ def _is_frame(X: Any) -> bool:
 
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse matrices are mappings too
         raise TypeError("X is a frame or an array; found a mapping. Give pandas.DataFrame(X) or polars.DataFrame(X).")
-    opened = nw.from_native(X, pass_through=True)
+    try:
+        opened = nw.from_native(X, pass_through=True)
+    except nw.exceptions.NarwhalsError:
+        opened = opened_frame(X)  # which says what is wrong with it
     return type(opened) is not type(X) and all(isinstance(name, str) for name in opened.columns)
 
 

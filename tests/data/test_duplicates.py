@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from sepset.data import duplicates
 from sepset.data.dataset import Dataset
 from sepset.data.duplicates import ROWS_TO_COMPILE, group_codes, group_rows, group_words
 from sepset.variables.variable import Discrete, Real
@@ -75,3 +78,22 @@ def test_codes_without_missing_cells(cards, num_rows):
     assert len(groups) == num_rows
     np.testing.assert_array_equal(codes[firsts][groups], codes)
     assert len(firsts) == len({tuple(row) for row in codes.tolist()})
+
+
+def test_many_rows_are_grouped_where_an_interruption_is_heard(monkeypatch):
+    """In another thread than the main one, which waits for signals, by a kernel that can be canceled."""
+    from sepset.kernels.data import grouping
+
+    words, where = np.arange(30).reshape(-1, 1) % 7, []
+    kernel = grouping.group_rows
+
+    def watched(*args):
+        where.append(threading.current_thread() is threading.main_thread())
+        return kernel(*args)
+
+    monkeypatch.setattr(grouping, "group_rows", watched)
+    few = group_words(words)
+    monkeypatch.setattr(duplicates, "CELLS_UNINTERRUPTED", 29)
+    for one, other in zip(few, group_words(words), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert where == [True, False]

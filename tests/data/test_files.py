@@ -11,8 +11,12 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sepset.api.learning import fit
+from sepset.api.questions import predict
+from sepset.cpds.table import TableCPD
 from sepset.data import Dataset, files, read_dataset, write_dataset
 from sepset.errors import ArgumentError, DataError, FileFormatError, SepsetError, TooLarge
+from sepset.models.bayesnet import BayesNet
 from sepset.variables.universe import Universe
 from sepset.variables.variable import Discrete, Real
 from support.random_rows import NAMES, datasets, one_type
@@ -90,6 +94,13 @@ def test_missing_texts_and_delimiters(tmp_path):
     assert list(dataset.rows()) == [{"a": None, "b": "1,5"}, {"a": "NA", "b": None}]
     with pytest.raises(ArgumentError, match="one character"):
         read_dataset(file, delimiter="||")
+
+
+def test_one_text_means_missing_as_a_whole(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("a,b\nNA,N\n1,A\n")
+    rows = read_dataset(path, missing="NA")
+    assert [rows[name].tolist() for name in rows] == [[None, 1], ["N", "A"]]
 
 
 def test_unwanted_columns_are_ignored_and_absent_ones_refused(tmp_path):
@@ -302,3 +313,23 @@ def test_states_are_data_not_commands(tmp_path):
     for suffix in SUFFIXES:
         write_dataset(dataset, tmp_path / f"rows{suffix}")
         assert dataset.equals(read_dataset(tmp_path / f"rows{suffix}", dataset.variables))
+
+
+@pytest.mark.parametrize("between", [";", "\t", "|"])
+def test_another_delimiter_is_suggested(between, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(between.join(["a", "b"]) + "\n" + between.join(["x", "y"]) + "\n" + between.join(["z", "w"]) + "\n")
+    advice = f"delimiter={between!r}"
+    assert advice in read_dataset(path).notes[0]
+    a, b = Discrete("a", ("x", "z")), Discrete("b", ("w", "y"))
+    model = BayesNet(TableCPD(a, [0.5, 0.5]), TableCPD(b, [[0.5, 0.5], [0.5, 0.5]], given=a))
+    for ask in (
+        lambda: read_dataset(path, [a, b]),
+        lambda: fit(model, path),
+        lambda: predict(model, path, targets="b"),
+    ):
+        with pytest.raises(DataError) as refused:
+            ask()
+        assert advice in str(refused.value)
+    assert read_dataset(path, [a, b], delimiter=between).row(0) == {"a": "x", "b": "y"}
+    assert not read_dataset(path, delimiter=between).notes

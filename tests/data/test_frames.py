@@ -164,3 +164,54 @@ def test_arrow_dictionaries_of_any_index_type():
             levels = open_frame(pa.table({"x": encoded})).read("x")
             found = [None if code < 0 else levels.values[code] for code in levels.codes]
             assert found == encoded.to_pylist()
+
+
+DECLARED = pa.DictionaryArray.from_arrays(pa.array([2, None, 1]), pa.array(["z", "b", "a"]))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical(["a", None, "b"], categories=["z", "b", "a"]),
+        pd.CategoricalIndex(["a", None, "b"], categories=["z", "b", "a"]),
+        pd.Series(["a", None, "b"], dtype=pd.CategoricalDtype(["z", "b", "a"])),
+        pd.Series(DECLARED, dtype=pd.ArrowDtype(DECLARED.type)),
+        pl.Series(["a", None, "b"], dtype=pl.Enum(["z", "b", "a"])),
+        DECLARED,
+        pa.chunked_array([DECLARED]),
+    ],
+)
+def test_a_column_on_its_own_keeps_the_categories_it_declares(column):
+    levels = open_frame({"x": column}).read("x")
+    assert levels.fixed
+    assert levels.values == ("z", "b", "a")
+    assert decoded(levels) == ["a", None, "b"]
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        ({0: "a", 1: "b"}, "found a dict. Give a list of its values"),
+        ({"a", "b"}, "found a set. It has no order"),
+        (frozenset("ab"), "found a frozenset. It has no order"),
+        (pd.DataFrame({"x": [1, 2]}), "found a frame"),
+        (pl.DataFrame({"x": [1, 2]}), "found a frame"),
+        (pa.table({"x": [1, 2]}), "found a Table"),
+    ],
+)
+def test_what_is_no_sequence_of_cells_is_refused(column, found):
+    """Python would go through the keys of a mapping, or the names of a frame, as if they were the cells."""
+    with pytest.raises(DataError, match=f"Column 'y': a column is a sequence.*{found}"):
+        open_frame({"y": column})
+
+
+def test_a_frame_as_a_mapping_of_mappings_is_refused():
+    frame = pd.DataFrame({"a": ["p", "q"], "b": ["r", "s"]})
+    with pytest.raises(DataError, match="Column 'a'"):
+        open_frame(frame.to_dict())
+    assert decoded(open_frame(frame.to_dict("list")).read("a")) == ["p", "q"]
+
+
+def test_arrow_columns_of_one_name_are_refused_by_their_name():
+    with pytest.raises(DataError, match="'c' is the name of several columns"):
+        open_frame(pa.table([pa.array([1]), pa.array([2])], names=["c", "c"]))

@@ -63,6 +63,29 @@ def test_any_discrete_network_any_holes_is_enumeration(size, seed):
         np.testing.assert_allclose(found[place], expected, rtol=0, atol=EXACT)
 
 
+@pytest.mark.parametrize("hidden", [(), ("d",), ("a",), ("a", "d")])
+def test_a_row_that_is_impossible_far_from_the_class_is_impossible(hidden):
+    """The blanket of `c` is `b` alone: that `a` excludes this `b`, or `d` this `e`, is found by other CPDs."""
+    a, b, c, d, e = (Discrete(name, ("no", "yes")) for name in "abcde")
+    copy, noisy = [[1.0, 0.0], [0.0, 1.0]], [[0.9, 0.1], [0.2, 0.8]]
+    model = BayesNet(
+        TableCPD(a, [0.5, 0.5]),
+        TableCPD(b, copy, given=a),
+        TableCPD(c, noisy, given=b),
+        TableCPD(d, [0.3, 0.7]),
+        TableCPD(e, copy, given=d),
+    )
+    rows = {"a": ["no", "no", "yes"], "b": ["no", "yes", "yes"], "d": ["no", "no", "yes"], "e": ["no", "no", "no"]}
+    columns = {name: column for name, column in rows.items() if name not in hidden}
+    found = Classifier(model, "c").predict(columns, on_impossible="null").probabilities
+    possible = [True, "a" in hidden, "d" in hidden]
+    assert (~np.isnan(found).any(axis=1)).tolist() == possible
+    np.testing.assert_allclose(found[0], [0.9, 0.1], rtol=0, atol=EXACT)
+    if not all(possible):
+        with pytest.raises(ImpossibleEvidence, match="row 1" if "a" not in hidden else "row 2"):
+            Classifier(model, "c").predict(columns)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_complete_rows_equal_the_exact_engine(seed):
     dag = DAG.parse("c -> w; c -> x; c -> y; w -> x; x -> y; a -> c")

@@ -62,3 +62,59 @@ def test_the_most_probable_state_of_logarithms_too():
     assert most_probable(probabilities).tolist() == [0, 1, -1, 1]
     with np.errstate(divide="ignore"):
         assert most_probable(np.log(probabilities)).tolist() == [0, 1, -1, 1]
+
+
+RESPELLED = ["Grade", "GRADE", " grade", "grade "]
+
+
+def asks(model: ss.BayesNet):
+    """Questions that take rows."""
+    return {
+        "predict": lambda rows: ss.predict(model, rows, targets="letter"),
+        "predict by default": lambda rows: ss.predict(model, rows),
+        "log_probabilities": lambda rows: ss.prepare(model).log_probabilities(rows),
+        "evaluate": lambda rows: ss.evaluate(model, rows),
+        "classify": lambda rows: ss.classify.Classifier(model, "letter").predict(rows),
+        "impute": lambda rows: ss.impute(model, rows),
+        "expected counts": lambda rows: ss.learning.expected_counts(model, rows),
+        "fit": lambda rows: ss.fit(model, rows, ss.EM()),
+    }
+
+
+@pytest.mark.parametrize("name", RESPELLED)
+@pytest.mark.parametrize("question", [*asks(ss.datasets.load("student"))])
+def test_a_column_that_would_be_ignored_for_its_spelling_is_refused(question, name):
+    ask = asks(ss.datasets.load("student"))[question]
+    with pytest.raises(ss.errors.DataError, match=f"There is no column 'grade'. Did you mean '{name}'"):
+        ask({name: ["A", "C"], "sat": ["low", "high"]})
+    ask({"grade": ["A", "C"], "sat": ["low", "high"], "Note": [1, 2]})
+
+
+def test_a_respelled_target_is_ignored_as_the_target_is():
+    student = ss.datasets.load("student")
+    rows = {"grade": ["A", "C"], "letter": ["weak", "weak"]}
+    expected = ss.predict(student, rows, targets="letter").probabilities("letter")
+    respelled = {"grade": ["A", "C"], "Letter": ["weak", "weak"]}
+    np.testing.assert_array_equal(ss.predict(student, respelled, targets="letter").probabilities("letter"), expected)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".parquet"])
+def test_files_are_asked_about_as_the_rows_in_them(suffix, tmp_path):
+    student, path = ss.datasets.load("student"), tmp_path / f"rows{suffix}"
+    rows = ss.missing.hide_cells(ss.sample(student, 30, seed=1), ss.missing.MCAR(0.3), seed=2)
+    ss.data.write_dataset(rows, path)
+    for source in (path, str(path)):
+        found = ss.predict(student, source, targets=["letter", "grade"])
+        whole = ss.Dataset(source, student.variables)
+        for question, ask in asks(student).items():
+            if question != "predict by default":  # every variable has a column
+                assert repr(ask(source)) == repr(ask(whole))
+        np.testing.assert_array_equal(
+            ss.prepare(student).log_probabilities(source), ss.prepare(student).log_probabilities(whole)
+        )
+        np.testing.assert_array_equal(
+            found.probabilities("letter"),
+            ss.predict(student, whole, targets=["letter", "grade"]).probabilities("letter"),
+        )
+    with pytest.raises(ss.errors.FileFormatError, match="no such file"):
+        ss.predict(student, tmp_path / "none.csv", targets="letter")

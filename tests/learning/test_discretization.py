@@ -118,6 +118,36 @@ def test_intervals_of_pandas_are_ordered_states():
 def test_datasets_are_cut_too():
     rows = ss.Dataset({"x": [0.5, 1.5, 2.5, 3.5], "y": ["a", "b", "a", "b"]})
     assert ss.Dataset(ss.discretize(rows, bins=2).data).variables["x"].num_states == 2
+    whole = ss.Dataset({"x": [1.0, 2.0, 3.0, 4.0]}, [ss.Real("x")])
+    assert ss.discretize(whole, bins=2).cuts == {"x": (2.5,)}
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "width"}, {"method": "entropy", "target": "y"}])
+@pytest.mark.parametrize("seed", range(10))
+def test_weights_count_as_so_many_rows(seed, options):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=50) if seed % 2 else rng.integers(0, 12, 50) / 8
+    classes = np.where(rng.random(50) < 0.1, rng.integers(0, 3, 50), np.digitize(values, [-0.5, 0.8]))
+    values[rng.random(50) < 0.1] = np.nan
+    weights = rng.integers(0, 4, 50)
+    columns = {"x": values, "y": classes}
+    repeated = {name: np.repeat(column, weights) for name, column in columns.items()}
+    variables = [ss.Real("x"), ss.Discrete("y", 3)]
+    bins = int(rng.integers(2, 6))
+    found = ss.discretize(ss.Dataset(columns, variables, weights=weights), bins=bins, **options)
+    assert found.cuts["x"] == pytest.approx(
+        ss.discretize(ss.Dataset(repeated, variables), bins=bins, **options).cuts["x"]
+    )
+    assert found.data.weights.tolist() == weights.tolist()
+    assert found.data["y"].tolist() == classes.tolist()
+
+
+def test_fractions_of_rows_are_shares():
+    rows = ss.Dataset({"x": [0.5, 1.5, 2.5, 3.5]}, weights=[0.1, 0.1, 0.1, 0.7])
+    assert ss.discretize(rows, bins=2).cuts == {"x": (3.5,)}
+    assert ss.discretize(rows.with_weights([0.7, 0.1, 0.1, 0.1]), bins=2).cuts == {"x": ()}
+    scaled = rows.with_weights([1.5, 2.5, 1.5, 0.5])
+    assert ss.discretize(scaled, bins=3).cuts == ss.discretize(scaled.with_weights([0.3, 0.5, 0.3, 0.1]), bins=3).cuts
 
 
 @pytest.mark.parametrize(

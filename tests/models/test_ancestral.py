@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 
 import oracle
+from sepset.cpds.lineargaussian import LinearGaussian
+from sepset.cpds.noisy import NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError
 from sepset.graphs.graph import DAG
 from sepset.models import ancestral
 from sepset.models.bayesnet import BayesNet
-from sepset.variables.variable import Discrete
+from sepset.variables.variable import Discrete, Real, Vector
 from support import strategies
 from support.tolerances import assert_counts
 
@@ -82,3 +84,24 @@ def test_empty_network_and_no_rows():
     assert len(BayesNet.random(DAG.parse("a -> b")).sample(0, 0)) == 0
     with pytest.raises(ArgumentError, match="num_rows= is a whole number of at least 0"):
         BayesNet.random(DAG.parse("a")).sample(-1, 0)
+
+
+def test_many_rows_are_drawn_part_by_part(monkeypatch):
+    """So that an interruption is heard in between; lines and tables with local structure draw the same rows."""
+    d, x, y, p = Discrete("d", 3), Real("x"), Vector("p", 2), Discrete("q")
+    net = BayesNet(
+        TableCPD(d, [0.2, 0.3, 0.5]),
+        LinearGaussian(x, [0.0, 1.0, 2.0], covariance=[1.0, 2.0, 3.0], by=d),
+        LinearGaussian(y, [0.5, 1.5], coefficients=[[1.0], [2.0]], covariance=np.eye(2), given=x),
+        NoisyOr(p, {Discrete("e"): 0.3}, leak=0.1),
+        TableCPD(Discrete("e"), [0.5, 0.5]),
+    )
+    before, most = net.sample_columns(100, 1), []
+    sample = LinearGaussian.sample
+    monkeypatch.setattr(LinearGaussian, "sample", lambda *args: (most.append(args[2]), sample(*args))[1])
+    monkeypatch.setattr(ancestral, "ROWS_DRAWN_AT_ONCE", 40)
+    after = net.sample_columns(100, 1)
+    assert most == [40, 40, 20] * 2
+    assert before.keys() == after.keys()
+    for variable, column in before.items():
+        np.testing.assert_allclose(after[variable], column, rtol=1e-13, atol=1e-13)

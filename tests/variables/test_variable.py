@@ -1,4 +1,5 @@
 import pickle
+from enum import Enum, IntEnum, StrEnum
 
 import numpy as np
 import pytest
@@ -169,3 +170,20 @@ def test_equality_with_other_things():
     assert Discrete("x") != "x"
     assert Discrete("x").domain != (0, 1)
     assert Discrete("x") != Discrete("x", 3)
+
+
+def test_members_of_enums_are_the_texts_and_numbers_they_hold():
+    color, size = StrEnum("Color", ["RED", "BLUE"]), IntEnum("Size", ["SMALL", "LARGE"])
+    mixed = Enum("Mixed", {"RED": "red"}, type=str)
+    assert Discrete("x", color).states == ("red", "blue")
+    assert Discrete("x", size).states == (1, 2)
+    assert [type(state) for state in (*Discrete("x", color).states, *Discrete("x", size).states)] == [str] * 2 + [
+        int
+    ] * 2
+    assert Discrete("x", color) == Discrete("x", ("red", "blue"))
+    assert Discrete("x", size).code(size.LARGE) == Discrete("x", ("no", 2)).code(size.LARGE) == 1
+    assert Discrete("x", ("red", "blue")).code(mixed.RED) == 0
+    assert plain(mixed.RED) == "red"
+    assert type(plain(mixed.RED)) is str
+    with pytest.raises(ModelError, match="States are strings, ints, bools or floats"):
+        Discrete("x", Enum("Plain", ["A", "B"]))

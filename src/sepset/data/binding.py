@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -223,6 +224,7 @@ def bind_frame(
         plain = {name: frame.read(name) for name in frame.names}
         found = [infer_variable(name, column) for name, column in plain.items()]
         notes = [inference_note(variable, plain[variable.name]) for variable in found]
+        notes.append(delimiter_hint(frame.names).strip())
         inferred = Universe(found)
         return inferred, tuple(bind_column(v, plain[v.name]) for v in inferred), tuple(filter(None, notes))
     names = set(frame.names)
@@ -232,6 +234,8 @@ def bind_frame(
             f"{absent_message(absent, frame.names)} "
             "Rename the column, or pass missing_columns='allow' to treat the variable as unobserved."
         )
+    if absent:
+        refuse_respelled(absent, names.difference(variables.names))
     columns, notes = [], []
     for variable in variables:
         if variable.name not in names:
@@ -280,12 +284,46 @@ def absent_column(variable: Discrete | Vector, frame: Frame) -> AnyInts | Floats
     return np.full(frame.num_rows, np.nan)
 
 
+def refuse_respelled(absent: Iterable[str], unused: Iterable[object]) -> None:
+    """Raise if an unused column has the name of a variable without one, up to case, spaces, hyphens and underscores.
+
+    It would be ignored, and the variable taken as unobserved.
+
+    >>> refuse_respelled(["grade"], ["letter"])
+    """
+    spelled = {_letters(name): name for name in unused if isinstance(name, str)}
+    for name in absent if spelled else ():
+        if (found := spelled.get(_letters(name))) is not None:
+            raise DataError(
+                f"There is no column {name!r}. Did you mean {found!r}? Rename the column; or, where {name!r} is "
+                "hidden, leave the other column out."
+            )
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.casefold()).strip()
+
+
 def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
     """The message about variables without a column."""
     known = list(names)
     more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
     found = f"columns are {listing(known)}" if known else "the frame has no columns"
-    return f"No column for variable {absent[0]!r}{more}; {found}.{nearest(absent[0], known)}"
+    near = delimiter_hint(known) or nearest(absent[0], known)
+    return f"No column for variable {absent[0]!r}{more}; {found}.{near}"
+
+
+def delimiter_hint(names: Sequence[str]) -> str:
+    """The advice for an only column whose name looks like several names, with another character between them.
+
+    >>> delimiter_hint(["a;b"])
+    " The only column is 'a;b': if ';' is between cells, use read_dataset(path, delimiter=';')."
+    """
+    between = next((mark for mark in ";\t|" if mark in names[0]), None) if len(names) == 1 else None
+    if between is None:
+        return ""
+    told = f"if {between!r} is between cells, use read_dataset(path, delimiter={between!r})."
+    return f" The only column is {names[0]!r}: {told}"
 
 
 REMEDY = "Use EM, which sums over what is missing, or leave those rows out."

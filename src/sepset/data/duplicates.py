@@ -7,13 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Floats, Ints
+from sepset.base.arraytypes import AnyArray, AnyInts, Bools, Bytes, Floats, Ints
+from sepset.base.threads import NEVER, interruptible
 
 ROWS_TO_COMPILE = 2048
 """Rows from which compiled grouping saves more time than loading the compiler takes."""
 
 SLOTS_FOR_FEW_GROUPS = 1024
 """Slots of the hash table if few groups are expected: it stays in the first-level cache."""
+
+CELLS_UNINTERRUPTED = 1 << 19
+"""Cells that are grouped while no Ctrl-C is heard: a tenth of a second if no two rows are equal."""
 
 _BLOCK_ROWS = 1 << 14
 """Rows packed at a time: their words stay in cache."""
@@ -56,7 +60,12 @@ def group_words(words: AnyInts, *, only_missing: bool = False, few: bool = True)
     groups = np.empty(len(words), np.int64)
     firsts = np.empty(len(words), np.int64)
     slots = np.full(SLOTS_FOR_FEW_GROUPS if few else 1 << (2 * len(words) + 2).bit_length(), -1, np.int64)
-    count = grouped(np.ascontiguousarray(words), only_missing, slots, groups, firsts)
+    cells = np.ascontiguousarray(words)
+
+    def work(cancel: Bytes) -> int:
+        return int(grouped(cells, only_missing, slots, groups, firsts, cancel))
+
+    count = interruptible(work) if cells.size > CELLS_UNINTERRUPTED else work(NEVER)
     return firsts[:count].copy(), groups
 
 

@@ -220,7 +220,7 @@ def _column(frame: Any, name: str, places: Ints, cells: list[Any]) -> Any:
         raise DataError(f"Column {name!r}: {error}") from None
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(
-            f"Column {name!r} cannot hold {cells[0]!r} ({error}). Change its type, or use impute."
+            f"Column {name!r} cannot hold {cells[0]!r} ({error}). Change its type, or use impute(...).dataset."
         ) from error
 
 
@@ -250,7 +250,7 @@ def _refuse_fractions(is_whole: bool, cells: list[Any]) -> None:
         bad = [c for c in cells if isinstance(c, float) and not c.is_integer()]
         if bad:
             raise DataError(
-                f"it holds whole numbers, and {bad[0]:.6g} is not one. Make it a column of floats, or use impute."
+                f"it holds whole numbers, and {bad[0]:.6g} is not one. Make it floats, or use impute(...).dataset."
             )
 
 

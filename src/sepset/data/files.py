@@ -53,7 +53,7 @@ def read_dataset(
     variables: Iterable[Discrete | Vector | VariableArray] | None = None,
     *,
     delimiter: str | None = None,
-    missing: Sequence[str] = ("",),
+    missing: str | Sequence[str] = ("",),
     missing_columns: Literal["refuse", "allow"] = "refuse",
 ) -> Dataset:
     """The rows of a CSV, TSV or Parquet file (text also gzipped), as a dataset.
@@ -66,7 +66,7 @@ def read_dataset(
         path: the file; the suffix tells its format.
         variables: what the columns mean, as in `Dataset`.
         delimiter: between cells of a text file; by default a comma, or a tab in TSV.
-        missing: texts that mean a missing cell when they stand unquoted.
+        missing: the text, or several, that mean a missing cell when they stand unquoted.
         missing_columns: as in `Dataset`.
 
     Guarantee: rows, or one error.
@@ -79,8 +79,9 @@ def read_dataset(
     {'coin': None, 'tries': 5}
     """
     scope = None if variables is None else Universe(variables)
+    absent = (missing,) if isinstance(missing, str) else missing
     with naming(path):
-        columns = file_columns(path, scope, delimiter=delimiter, missing=missing)
+        columns = file_columns(path, scope, delimiter=delimiter, missing=absent)
         return Dataset(columns, scope, missing_columns=missing_columns)
 
 

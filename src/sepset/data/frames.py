@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sepset.base.arraytypes import Floats
-from sepset.base.text import listing, nearest
+from sepset.base.text import brief, listing, nearest
 from sepset.base.threads import abandonable
 from sepset.data.columns import Cells, Column, Levels, as_state, drop_missing, from_array, from_objects, numbers_of
 from sepset.data.duplicates import group_numbers
@@ -88,7 +88,7 @@ def opened_frame(frame: Any) -> Any:
             "a mapping from names to columns, or the path of a file."
         ) from None
     except nw.exceptions.NarwhalsError as error:
-        names = [str(name) for name in getattr(frame, "columns", ())]
+        names = [str(name) for name in getattr(frame, "column_names", getattr(frame, "columns", ()))]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
             which = "is the name" if len(twice) == 1 else "are the names"
             raise DataError(f"{listing(twice)} {which} of several columns. Rename or drop all but one.") from None
@@ -184,15 +184,26 @@ def _loose_column(cells: object) -> Column:
     if isinstance(cells, np.ndarray):
         return from_array(cells)
     if isinstance(cells, str | bytes) or not isinstance(cells, Iterable):
-        raise DataError(f"a column is a sequence of cells; found {cells!r}.")
+        raise DataError(f"a column is a sequence of cells; found {brief(cells)}.")
     if isinstance(cells, list | tuple | range):
         return from_objects(cells)
+    if isinstance(cells, Mapping | set | frozenset):
+        way = "Give a list of its values." if isinstance(cells, Mapping) else "It has no order; give a list."
+        raise DataError(f"a column is a sequence of cells, one for each row; found a {type(cells).__name__}. {way}")
     import narwhals.stable.v2 as nw
 
-    try:
-        return _series_column(nw.from_native(cells, series_only=True))
-    except TypeError:
-        return from_objects(cells.to_pylist() if hasattr(cells, "to_pylist") else list(cells))
+    opened = nw.from_native(_as_series(cells), allow_series=True, pass_through=True)
+    if isinstance(opened, nw.DataFrame | nw.LazyFrame):
+        raise DataError("a column is a sequence of cells; found a frame. Give one of its columns.")
+    return _series_column(opened) if isinstance(opened, nw.Series) else from_objects(list(cells))
+
+
+def _as_series(cells: object) -> Any:
+    """An array or index of pandas as a series, and an Arrow array as one of one chunk: they know their categories."""
+    pandas, arrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
+    if pandas and isinstance(cells, pandas.Index | pandas.api.extensions.ExtensionArray):
+        return cells if isinstance(cells, pandas.MultiIndex) else pandas.Series(cells)
+    return arrow.chunked_array([cells]) if arrow and isinstance(cells, arrow.Array) else cells
 
 
 def _series_column(series: Any) -> Column:
@@ -214,6 +225,8 @@ def _pandas_column(series: Any) -> Column:
         return Levels(series.array.codes, tuple(map(as_state, dtype.categories.tolist())), fixed=True)
     if isinstance(dtype, pd.IntervalDtype):
         return _pandas_column(series.astype("category"))
+    if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
+        return _arrow_column(series.array.__arrow_array__())
     if isinstance(dtype, np.dtype):
         return from_array(series.to_numpy())
     if pd.api.types.is_string_dtype(dtype):

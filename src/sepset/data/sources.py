@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sepset.base.membership import without
 from sepset.base.text import listing, nearest
-from sepset.data.binding import READ_AS_MISSING, absent_message, has_floats, infer_variable
+from sepset.data.binding import READ_AS_MISSING, absent_message, delimiter_hint, has_floats, infer_variable
 from sepset.data.columns import has_absent
 from sepset.data.dataset import Dataset
 from sepset.data.engines import LazyRows
@@ -225,7 +225,7 @@ def require_columns(data: object, rows: Dataset, weights: Weights = None) -> Non
     absent = without(empty, names)
     if absent and len(absent) == len(rows.variables):
         found = f"columns are {listing(names)}" if names else "there are no columns"
-        near = nearest(absent[0], names)
+        near = delimiter_hint(names) or nearest(absent[0], names)
         raise DataError(f"No column is a variable of the network: {found}, variables {listing(absent)}.{near}")
     unused = [name for name in names if name not in rows.variables and name != weights]
     for name in absent:

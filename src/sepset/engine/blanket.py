@@ -40,20 +40,24 @@ def blanket_log_posterior(model: BayesNet, target: Discrete, rows: Dataset) -> F
     >>> np.exp(blanket_log_posterior(net, c, Dataset.from_codes([x], [[1]]))).round(3).tolist()
     [[0.4, 0.6]]
     """
-    logs = log_posteriors(blanket_scores(model, target, rows, {}), "null", target)
-    for cpd in model.cpds:
-        if target not in cpd.scope:  # it is not about the target, but may exclude the row
-            logs[cpd.log_probability({v: rows.column(v) for v in cpd.scope}) == -np.inf] = np.nan
-    return logs
+    scores = blanket_scores(model, target, rows, {}, excluding_cpds(model, target))
+    return log_posteriors(scores, "null", target)
 
 
-def blanket_scores(model: BayesNet, target: Discrete, rows: Dataset, absent: Mapping[AnyVariable, Bools]) -> Floats:
-    """The unnormalized log posterior of a variable in every row, one column per state.
+def blanket_scores(
+    model: BayesNet,
+    target: Discrete,
+    rows: Dataset,
+    absent: Mapping[AnyVariable, Bools],
+    excluding: Iterable[CPD] = (),
+) -> Floats:
+    """The unnormalized log posterior of a variable in every row, one column per state; -inf where it is impossible.
 
     Args:
-        rows: they observe all other variables of the blanket, up to cells in `absent`.
+        rows: they observe all other variables, up to cells in `absent`.
         absent: by variable, the rows that miss its cell; nothing observed depends on such a cell, so that its CPD
             drops out.
+        excluding: CPDs that are not about the target, but may exclude a row; see `excluding_cpds`.
     """
     about = sorted([model.variables.id(target), *map(model.variables.id, model.children(target))])
     cpds = [model.cpds[place] for place in about]
@@ -66,7 +70,29 @@ def blanket_scores(model: BayesNet, target: Discrete, rows: Dataset, absent: Map
         elif not blank.all():
             seen: Columns = {v: columns[v][~blank] for v in cpd.scope if v != target}
             total[:, ~blank] += class_scores(cpd, target, seen, int((~blank).sum()))
+    for cpd in excluding:
+        known = np.flatnonzero(~absent[cpd.child]) if cpd.child in absent else np.arange(rows.num_rows)
+        logs = cpd.log_probability({v: rows.column(v)[known] for v in cpd.scope})
+        total[:, known[logs == -np.inf]] = -np.inf
     return total.T
+
+
+def excluding_cpds(model: BayesNet, target: Discrete) -> tuple[CPD, ...]:
+    """The CPDs that do not mention a variable and may give a row probability zero.
+
+    >>> from sepset.cpds.table import TableCPD
+    >>> a, b = Discrete("a"), Discrete("b")
+    >>> [cpd.child.name for cpd in excluding_cpds(BayesNet(TableCPD(a, [0.0, 1.0]), TableCPD(b, [0.5, 0.5])), b)]
+    ['a']
+    """
+    return tuple(cpd for cpd in model.cpds if target not in cpd.scope and not _is_positive(cpd))
+
+
+def _is_positive(cpd: CPD) -> bool:
+    """Whether it is known at little cost that a CPD excludes no row."""
+    if is_discrete(cpd):
+        return num_entries(cpd.scope) <= costs.ENTRIES_OF_TABLED_CPD and bool((cpd.to_table().values > 0).all())
+    return is_linear_gaussian(cpd) and cpd.child.size == 1 and bool((cpd.covariance > 0).all())
 
 
 def class_scores(cpd: CPD, target: Discrete, columns: Columns, num_rows: int) -> Floats:

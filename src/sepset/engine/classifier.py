@@ -19,9 +19,10 @@ from sepset.base.display import Report, Shown, Worded, plain
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
 from sepset.base.text import brief, counted
-from sepset.data.columns import absent_cells
+from sepset.cpds.cpd import CPD
+from sepset.data.columns import absent_cells, has_absent
 from sepset.data.dataset import Dataset
-from sepset.engine.blanket import OnImpossible, blanket_scores, log_posteriors
+from sepset.engine.blanket import OnImpossible, blanket_scores, excluding_cpds, log_posteriors
 from sepset.engine.bound import remedy
 from sepset.engine.default import DEFAULT_METHOD
 from sepset.engine.kept import engine_for
@@ -105,7 +106,8 @@ class Classification(Report, Result):
 class Classifier(Worded):
     r"""A Bayesian network asked for one variable in rows that observe the others.
 
-    Naive Bayes, trees of features, or any other network: only the CPDs that mention the class are read.
+    Naive Bayes, trees of features, or any other network: only the CPDs that mention the class are read, and
+    those with zeros, which may exclude a row.
 
     Args:
         model: the network, with CPDs of any kind.
@@ -149,7 +151,8 @@ class Classifier(Worded):
         """The posterior of the class in every row.
 
         Args:
-            data: a dataset, any data frame, or a mapping of columns; missing cells and columns are unobserved.
+            data: a dataset, any data frame, a mapping of columns, or the path of a file; missing cells and columns are
+                unobserved.
             on_impossible: "raise" names the rows of probability zero; "null" leaves them NaN.
         """
         rows = self._rows(data)
@@ -171,12 +174,12 @@ class Classifier(Worded):
         return tuple(v for v in self.model.variables if v is not self.target)
 
     def _scores(self, rows: Dataset) -> Floats:
-        absent = {child: rows.is_missing(child) for child in self._children}
-        return blanket_scores(self.model, self.target, rows, absent)
+        absent = {v: rows.is_missing(v) for v in self._others if has_absent(rows.column(v))}
+        return blanket_scores(self.model, self.target, rows, absent, self._excluding)
 
     @lazy
-    def _children(self) -> tuple[AnyVariable, ...]:
-        return tuple(self.model.variables[name] for name in self.model.children(self.target))
+    def _excluding(self) -> tuple[CPD, ...]:
+        return excluding_cpds(self.model, self.target)
 
     def _mixed_scores(self, rows: Dataset, hard: Bools) -> Floats:
         """The scores of all rows, where those that are `hard` go to inference, first: it may be too much."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, NamedTuple
@@ -206,8 +207,8 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, data: Any) -> Source:
-        """The kind of a frame; datasets and mappings have none."""
-        if isinstance(data, Dataset | Mapping):
+        """The kind of a frame; datasets, mappings and files have none."""
+        if isinstance(data, Dataset | Mapping | str | os.PathLike):
             return cls(None)
         import narwhals.stable.v2 as nw
 

@@ -85,7 +85,8 @@ class RowQuestions(Bound):
         """The log probability (density) of every row's findings; missing cells are summed out, -inf is impossible.
 
         Args:
-            data: a dataset, a frame, or a mapping from names to columns; columns of other names are ignored.
+            data: a dataset, a frame, a mapping from names to columns, or the path of a file; columns of other names are
+                ignored.
             over: the variables whose columns are findings; all by default.
             given: findings that hold in every row, and whose probability counts; `Soft` ones have none.
             threads: their number; one per processor by default. Answers do not depend on it.
@@ -139,7 +140,8 @@ class RowQuestions(Bound):
         other columns: their own, like columns of other names, are ignored.
 
         Args:
-            data: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, or a dataset.
+            data: a pandas, polars, Arrow or DuckDB frame, a mapping from names to columns, a dataset, or the path of a
+                CSV, TSV or Parquet file. A column that is a variable up to case or spaces is refused.
             targets: variables, or tuples of discrete variables for their joint; by default those that have no column.
                 Real ones have a mean and a variance in every row.
             given: findings that hold in every row: states, sets, `Not`, `Likelihood`, `Soft`.

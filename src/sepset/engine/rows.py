@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sepset.base.arraytypes import Floats, Ints
+from sepset.base.membership import without as without_names
 from sepset.base.text import listing, nearest
+from sepset.data.binding import delimiter_hint, refuse_respelled
 from sepset.data.dataset import Dataset
 from sepset.data.frames import whole_table
+from sepset.data.sources import names_of
 from sepset.errors import DataError, NotApplicable, ScopeError
 from sepset.inference.evidencerows import EvidenceRows
 from sepset.variables.universe import Universe
@@ -35,11 +39,13 @@ def rows_over(data: object, variables: Iterable[Discrete | Vector]) -> Dataset:
 
 
 def column_names(data: Any) -> tuple[str, ...]:
-    """The names of a frame's columns, without reading them."""
+    """The names of the columns of a frame or file, without reading them."""
     if isinstance(data, Dataset):
         return data.variables.names
     if isinstance(data, Mapping):
         return tuple(data)
+    if isinstance(data, str | os.PathLike):
+        return tuple(names_of(data))
     import narwhals.stable.v2 as nw
 
     try:
@@ -47,7 +53,7 @@ def column_names(data: Any) -> tuple[str, ...]:
     except TypeError:
         raise DataError(
             f"A frame of findings was expected; found {type(data).__name__}. Give a pandas, polars, Arrow or DuckDB "
-            "frame, a mapping from names to columns, or a Dataset."
+            "frame, a mapping from names to columns, the path of a file, or a Dataset."
         ) from None
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"The frame's columns cannot be told apart: {error} Rename or drop some.") from None
@@ -63,13 +69,16 @@ def findings_of(data: Any, variables: Universe, *, without: Sequence[int] = ()) 
         raise _no_column(names, variables.names)
     skipped = {variables[v].name for v in without}
     wanted = [variables[name] for name in known if name not in skipped]
+    if len(known) < min(len(names), len(variables)):
+        absent = without_names(variables.names, known)
+        refuse_respelled([n for n in absent if n not in skipped], without_names(names, known))
     if isinstance(data, Dataset) and all(data.variables[v.name] == v for v in wanted):
         return EvidenceRows.of(data, variables, without=without)
     return EvidenceRows.of(Dataset(data, wanted), variables)
 
 
 def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
-    near = next((near for name in names if (near := nearest(name, known))), "")
+    near = delimiter_hint(names) or next((near for name in names if (near := nearest(name, known))), "")
     return DataError(
         f"No column is a variable of the model: columns are {listing(names) or 'none'}, "
         f"variables {listing(known)}.{near}"
@@ -78,7 +87,8 @@ def _no_column(names: Sequence[str], known: Sequence[str]) -> DataError:
 
 def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -> list[int]:
     """The variables that the data has no column for, without vectors and those that are known otherwise."""
-    present, found = set(column_names(data)), set(known)
+    names = column_names(data)
+    present, found = set(names), set(known)
     absent = [
         i
         for i, v in enumerate(variables)
@@ -86,6 +96,7 @@ def default_targets(variables: Universe, data: Any, known: Iterable[int] = ()) -
     ]
     if not absent:
         raise ScopeError("Every variable has a column, so there is nothing to predict by default. Name the targets=.")
+    refuse_respelled([variables[i].name for i in absent], [name for name in names if name not in variables])
     return absent
 
 

@@ -52,7 +52,7 @@ KERNELS = {
     "compiled.onepass.compile_greedily": "iiffifb",
     "compiled.stores.settle": "fiiinn",
     "data.counting.count_rows": "Cn?iiiiI",
-    "data.grouping.group_rows": "S?iii",
+    "data.grouping.group_rows": "S?iiib",
     "models.sampling.forward": "Cnniiiiiifu",
     "compiled.pieces.phases": "iI?",
     "compiled.pieces.begin_step": "fiIbiiI?",

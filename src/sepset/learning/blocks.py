@@ -9,7 +9,7 @@ Reference: Koller & Friedman, section 17.5.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -127,6 +127,21 @@ def prior_for(prior: object, cpds: Sequence[CPD]) -> Any:
     if isinstance(prior, type):
         raise ArgumentError(f"A prior is a value, such as BDeu(10); found the class {prior.__name__}.")
     return prior
+
+
+def require_taken(net: BayesNet, prior: object, apply: Callable[[Sequence[CPD], Any], object]) -> None:
+    """Raise for a prior that the parameters of some block do not take, before a row is read.
+
+    Args:
+        net: the network to be fitted.
+        prior: as `prior_for` takes it.
+        apply: says why, given the CPDs of a block and its prior.
+    """
+    for cpds in blocks_of(net).values():
+        if cpds[0].num_parameters:
+            chosen = prior_for(prior, cpds)
+            if chosen is not None and not cpds[0].parameters.takes(chosen):
+                apply(cpds, chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -53,12 +53,13 @@ class Discretization(Assessment):
         return tuple(Discrete(name, labels(cuts)) for name, cuts in self.cuts.items())
 
     def transform(self, data: Any) -> Any:
-        """The rows with states in place of numbers: a frame for a frame of the same library, a mapping for a mapping.
+        """The rows with states in place of numbers: a frame for a frame of the same library, a mapping for a mapping, a
+        dataset, with its weights, for a dataset.
 
         Args:
             data: a frame with all columns that have cuts; others stay as they are. Missing cells stay missing.
         """
-        return _transformed(_frame_of(data), self.cuts)
+        return _transformed(data, self.cuts)
 
     def _shown(self) -> Shown:
         rows = [(v.name, str(v.num_states), ", ".join(map(str, v.states))) for v in self.variables]
@@ -81,7 +82,8 @@ def discretize(
     r"""The columns of numbers as ordered states, with their cuts for further rows.
 
     Args:
-        data: a frame of any library, a dataset, or a mapping of columns.
+        data: a frame of any library, a dataset, or a mapping of columns. The weights of a dataset count: whole numbers
+            as so many rows.
         columns: the columns to cut; by default those that would be real variables.
         method: "quantile" for about equally many rows in each state; "width" for intervals of equal width; "entropy"
             for the cuts that tell most about `target`, as many as their description is worth.
@@ -98,12 +100,12 @@ def discretize(
     """
     one_of("method", method, get_args(Kind))
     whole("bins", bins, least=1)
-    native = _frame_of(data)
-    frame = open_frame(native)
-    names = _chosen(frame, columns, target)
+    frame = _frame_of(data)
+    names = _chosen(frame, columns, target, _real_names(data))
     classes = _classes(frame, method, target)
-    cuts = {name: _cuts(frame.numbers(name), name, method, bins, classes) for name in names}
-    return Discretization(cuts, _transformed(native, cuts))
+    weights = data.weights if isinstance(data, Dataset) else None
+    cuts = {name: _cuts(frame.numbers(name), name, method, bins, classes, weights) for name in names}
+    return Discretization(cuts, _transformed(data, cuts))
 
 
 def labels(cuts: Sequence[float]) -> tuple[str, ...]:
@@ -121,24 +123,38 @@ def labels(cuts: Sequence[float]) -> tuple[str, ...]:
     return (f"(-inf, {texts[0]})", *between, f"[{texts[-1]}, inf)")
 
 
-def _frame_of(data: Any) -> Any:
-    return data.to_frame() if isinstance(data, Dataset) else data
+def _frame_of(data: Any) -> Frame:
+    return open_frame(dict(data) if isinstance(data, Dataset) else data)
+
+
+def _real_names(data: Any) -> list[str] | None:
+    """The names of the real variables of a dataset; None where types are to be inferred."""
+    return [v.name for v in data.variables if not isinstance(v, Discrete)] if isinstance(data, Dataset) else None
 
 
 def _transformed(native: Any, cuts: Mapping[str, tuple[float, ...]]) -> Any:
-    frame = open_frame(native)
+    frame = _frame_of(native)
     cells = {}
     for name, own in cuts.items():
         values = frame.numbers(name)
         codes = np.searchsorted(own, values, side="right").astype(np.int32)
         cells[name] = (Discrete(name, labels(own)), np.where(np.isnan(values), np.int32(-1), codes))
-    return with_columns(native, cells)
+    return _with_states(native, cells) if isinstance(native, Dataset) else with_columns(native, cells)
 
 
-def _chosen(frame: Frame, columns: str | Iterable[str] | None, target: str | None) -> list[str]:
-    """The columns to cut; by default those that would be real variables."""
+def _with_states(data: Dataset, cells: Mapping[str, tuple[Discrete, Ints]]) -> Dataset:
+    """The dataset with these variables and codes in place of its own."""
+    both = [cells.get(v.name, (v, data.column(v))) for v in data.variables]
+    made = Dataset.from_codes([v for v, _ in both], {v.name: column for v, column in both}, weights=data.weights)
+    return made.with_notes(data.notes)
+
+
+def _chosen(frame: Frame, columns: str | Iterable[str] | None, target: str | None, real: list[str] | None) -> list[str]:
+    """The columns to cut; by default those that are real variables, or would be."""
     if columns is None:
-        own = [n for n in frame.names if n != target and not isinstance(infer_variable(n, frame.read(n)), Discrete)]
+        if real is None:
+            real = [n for n in frame.names if not isinstance(infer_variable(n, frame.read(n)), Discrete)]
+        own = [name for name in real if name != target]
         if not own:
             raise DataError(f"No column holds real numbers among {listing(frame.names)}. Name the columns to cut.")
         return own
@@ -164,25 +180,44 @@ def _classes(frame: Frame, method: str, target: str | None) -> Ints | None:
     return np.asarray(levels_of(column).codes, np.int64)
 
 
-def _cuts(values: Floats, name: str, method: str, bins: int, classes: Ints | None) -> tuple[float, ...]:
-    seen = ~np.isnan(values)
+def _cuts(
+    values: Floats, name: str, method: str, bins: int, classes: Ints | None, weights: Floats | None
+) -> tuple[float, ...]:
+    counts = np.ones(len(values)) if weights is None else weights
+    seen = ~np.isnan(values) & (counts > 0)
     if not np.isfinite(values[seen]).all():
         raise DataError(f"Column {name!r} holds infinite numbers. Replace them before it is cut.")
     if not seen.any():
         raise DataError(f"Column {name!r} has no numbers in {len(values):,} rows, so it has no cuts.")
     if classes is not None:
         seen &= classes >= 0
-        return _entropy_cuts(values[seen], classes[seen], bins)
+        return _entropy_cuts(values[seen], classes[seen], bins, counts[seen])
     low, high = values[seen].min(), values[seen].max()
     if method == "width":
         shares = np.arange(1, bins) / bins
         cuts = low * (1.0 - shares) + high * shares
     else:
-        cuts = np.quantile(values[seen], np.arange(1, bins) / bins)
+        cuts = _quantiles(values[seen], np.arange(1, bins) / bins, None if weights is None else counts[seen])
     return tuple(float(cut) for cut in np.unique(cuts) if low < cut <= high)
 
 
-def _entropy_cuts(values: Floats, classes: Ints, bins: int) -> tuple[float, ...]:
+def _quantiles(values: Floats, shares: Floats, counts: Floats | None) -> Floats:
+    """The quantiles of values that occur so often: of so many rows, interpolated; of fractions of rows, the first
+    value that reaches each share.
+    """
+    if counts is None:
+        return np.quantile(values, shares)
+    order = np.argsort(values, kind="stable")
+    known, reached = values[order], np.cumsum(counts[order])
+    if (counts != np.trunc(counts)).any():
+        return np.asarray(known[np.minimum(np.searchsorted(reached, shares * reached[-1]), len(known) - 1)])
+    places = shares * (reached[-1] - 1.0)
+    low, high = (known[np.searchsorted(reached, rounded(places), side="right")] for rounded in (np.floor, np.ceil))
+    part = places - np.floor(places)
+    return np.asarray(low * (1.0 - part) + high * part)
+
+
+def _entropy_cuts(values: Floats, classes: Ints, bins: int, counts: Floats) -> tuple[float, ...]:
     r"""The cuts of largest gain of information, best first, while each is worth its description and bins are left.
 
     A cut of $n$ rows with $k$ classes into parts with $k_1$ and $k_2$ is accepted if its gain in bits exceeds
@@ -191,7 +226,7 @@ def _entropy_cuts(values: Floats, classes: Ints, bins: int) -> tuple[float, ...]
     order = np.argsort(values, kind="stable")
     known, codes = np.unique(classes[order], return_inverse=True)
     ones = np.zeros((len(values), len(known)))
-    ones[np.arange(len(values)), codes] = 1.0
+    ones[np.arange(len(values)), codes] = counts[order]
     totals = np.vstack([np.zeros(len(known)), np.cumsum(ones, axis=0)])
     found: list[float] = []
     open_parts = [_best_cut(values[order], totals, 0, len(values))]
@@ -220,10 +255,10 @@ def _best_cut(values: Floats, totals: Floats, first: int, last: int) -> tuple[fl
     bits, left_bits, right_bits = _bits(whole_counts[None]), _bits(left), _bits(right)
     gains = bits[0] - left_bits - right_bits
     best = int(gains.argmax())
-    size, kinds = last - first, [np.count_nonzero(counts) for counts in (whole_counts, left[best], right[best])]
+    size, kinds = whole_counts.sum(), [np.count_nonzero(counts) for counts in (whole_counts, left[best], right[best])]
     entropies = [bits[0] / size, left_bits[best] / left[best].sum(), right_bits[best] / right[best].sum()]
     saved = kinds[0] * entropies[0] - kinds[1] * entropies[1] - kinds[2] * entropies[2]
-    price = np.log2(size - 1) + kinds[0] * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -kinds[0]) - saved
+    price = np.log2(max(size - 1.0, 1.0)) + kinds[0] * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** -kinds[0]) - saved
     if not gains[best] > price:
         return none
     middle = int(middles[best])

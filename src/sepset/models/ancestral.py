@@ -31,6 +31,9 @@ CHUNK = 1 << 14
 
 LARGEST_INT8 = 127
 
+ROWS_DRAWN_AT_ONCE = 1 << 18
+"""The rows for which a CPD that is not a table draws together: in between, Ctrl-C is heard and memory is free again."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableSteps:
@@ -155,13 +158,25 @@ def _draw_singly(
     rng: np.random.Generator,
 ) -> None:
     """Let each CPD draw its own column; small integers are widened first, so that its arithmetic cannot overflow."""
+    num_rows = codes.shape[1]
     for cpd in cpds:
-        given = {p: columns[p].astype(np.int64) if p in row_of else columns[p] for p in cpd.parents}
-        drawn = cpd.sample(given, codes.shape[1], rng)
-        if cpd.child in row_of:
-            codes[row_of[cpd.child]] = drawn
-            drawn = codes[row_of[cpd.child]]
-        columns[cpd.child] = drawn
+        for start in range(0, max(num_rows, 1), ROWS_DRAWN_AT_ONCE):
+            rows = slice(start, min(start + ROWS_DRAWN_AT_ONCE, num_rows))
+            given = {p: columns[p][rows].astype(np.int64) if p in row_of else columns[p][rows] for p in cpd.parents}
+            part = cpd.sample(given, rows.stop - start, rng)
+            if start == 0:
+                columns[cpd.child] = _column(cpd, part, codes, row_of)
+            if columns[cpd.child] is not part:
+                columns[cpd.child][rows] = part
+
+
+def _column(cpd: CPD, part: AnyArray, codes: AnyArray, row_of: Mapping[Any, int]) -> AnyArray:
+    """Where the draws of a CPD go, given the first of them."""
+    if cpd.child in row_of:
+        own: AnyArray = codes[row_of[cpd.child]]
+        return own
+    num_rows = codes.shape[1]
+    return part if len(part) == num_rows else np.empty((num_rows, *part.shape[1:]), part.dtype)
 
 
 def _default_threads(work: int) -> int:

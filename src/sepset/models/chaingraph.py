@@ -7,7 +7,8 @@ With one variable per component it is a Bayesian network; with a single componen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.table import TableCPD
 from sepset.data.dataset import Dataset
 from sepset.errors import ModelError
-from sepset.factors.algebra import Factor
+from sepset.factors.algebra import Factor, Scope
 from sepset.graphs.graph import DAG, MixedGraph
 from sepset.graphs.pictures.sketch import Sketch
 from sepset.models.bayesnet import BayesNet
@@ -121,15 +122,20 @@ class ChainGraph(NamedModel):
         return self.graph.to_networkx()
 
     def _build(self) -> Problem:
-        places, factors, groups = self.variables.places, list[Factor](), list[ConditionalGroup]()
-        for part in self.components:
+        factors, groups = list[Factor](), list[ConditionalGroup]()
+        owned = self._places([part.variables for part in self.components])
+        given = self._places([part.parents for part in self.components])
+        for part, own, parents in zip(self.components, owned, given, strict=True):
             first = len(factors)
             factors += part.all_factors()
-            own, parents = places(part.variables), tuple(places(part.parents))
-            groups.append(ConditionalGroup(own[0], parents, tuple(range(first, len(factors))), tuple(own[1:])))
-        return Problem.of_factors(
-            self.variables, factors, scopes=[places(f.scope) for f in factors], conditionals=groups
-        )
+            groups.append(ConditionalGroup(own[0], tuple(parents), tuple(range(first, len(factors))), tuple(own[1:])))
+        scopes = self._places([factor.scope for factor in factors])
+        return Problem.of_factors(self.variables, factors, scopes=scopes, conditionals=groups)
+
+    def _places(self, scopes: Sequence[Scope]) -> list[list[int]]:
+        """The positions of the variables of each scope."""
+        found = iter(self.variables.found_places([v for scope in scopes for v in scope]).tolist())
+        return [list(itertools.islice(found, len(scope))) for scope in scopes]
 
     def _sketch(self) -> Sketch:
         return replace(self.graph._sketch(), name=self.name)

@@ -37,9 +37,26 @@ def _kind(state: object) -> type:
     return str if isinstance(state, str) else float
 
 
+PLAIN = frozenset((str, int, bool, float))
+"""The types of plain states."""
+
+
 def plain(value: object) -> object:
-    """`value`, converted to a Python scalar if it is a NumPy scalar."""
-    return value.item() if isinstance(value, np.generic) else value
+    """`value` as a plain Python scalar, if it is one of NumPy, or a member of an enum that is a text or a number.
+
+    >>> from enum import StrEnum
+    >>> plain(StrEnum("Color", ["RED"]).RED), plain(np.int64(3))
+    ('red', 3)
+    """
+    if type(value) in PLAIN:
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

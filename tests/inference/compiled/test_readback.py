@@ -234,3 +234,11 @@ def test_products_beyond_the_range_of_floats_are_compared():
     rows = [[1e-110, 1e-100, 0.0], [1e-110, 1e-120, 1.0], [1e-119, 1e-120, 1.0]]
     model = ss.MarkovNet(*(ss.Table([x], row) for row in rows))
     assert ss.map_assignment(model).assignment["x"] == 0
+
+
+@pytest.mark.parametrize("bound", [7, 4 * 50, 4 * 50 + 1, 10**15])
+def test_distinct_numbers_are_marked_or_sorted_alike(bound):
+    numbers = np.random.default_rng(1).integers(0, 7, 50)
+    place, which = readback.distinct_places(numbers, bound)
+    assert numbers[place].tolist() == sorted(set(numbers.tolist()))
+    np.testing.assert_array_equal(numbers[place][which], numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sepset.inference import costs
 from sepset.inference.evidencerows import EvidenceRows
 from sepset.inference.hybrid.choices import Choices
 from sepset.inference.hybrid.coordinates import Coordinates
+from sepset.inference.hybrid.rows import HybridRows
 
 A, D, E = ss.Discrete("a", 2), ss.Discrete("d", 2), ss.Discrete("e", 3)
 X, Y = ss.Real("x"), ss.Real("y")
@@ -126,3 +128,24 @@ def test_many_contexts(seed):
     (part,) = choices.parts
     assert len(part.owner) == 60
     assert len(part.groups.kinds) == 60
+
+
+class Unsearched(tuple):
+    """Positions that may be gone through, but not searched for each of many others."""
+
+    __slots__ = ()
+
+    def __contains__(self, item):
+        raise AssertionError("a search among all positions")
+
+    def index(self, *args):
+        raise AssertionError("a search among all positions")
+
+
+def test_no_position_is_searched_for_among_all():
+    """With many contexts and many columns, a search for each would take the time of their product."""
+    coordinates = replace(COORDINATES, contexts=Unsearched(COORDINATES.contexts))
+    rows = replace(ROWS, positions=Unsearched(ROWS.positions))
+    numbers = HybridRows(coordinates).num_choices(rows, (2, 3))
+    np.testing.assert_array_equal(numbers, HybridRows(COORDINATES).num_choices(ROWS, (2, 3)))
+    np.testing.assert_array_equal(Choices(coordinates, rows).states.codes, Choices(COORDINATES, ROWS).states.codes)

@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sepset.base.threads import NEVER
 from sepset.kernels.data import grouping
 
 
 def grouped(words, function=grouping.group_rows, only_missing=False, slots=8):
     """A table of the least size makes most probes run into each other, and grows often."""
     groups, firsts = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
-    count = function(words, only_missing, np.full(slots, -1, np.int64), groups, firsts)
+    count = function(words, only_missing, np.full(slots, -1, np.int64), groups, firsts, NEVER)
     return firsts[:count], groups
 
 
@@ -42,3 +43,15 @@ def test_the_same_uncompiled(monkeypatch):
     plain = getattr(grouping.group_rows, "py_func", grouping.group_rows)
     for one, other in zip(grouped(words, plain), grouped(words), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_a_canceled_kernel_groups_no_more():
+    count = grouping.group_rows(
+        np.arange(9).reshape(-1, 1),
+        False,
+        np.full(8, -1, np.int64),
+        np.empty(9, np.int64),
+        np.empty(9, np.int64),
+        np.ones(1, np.uint8),
+    )
+    assert count == 0

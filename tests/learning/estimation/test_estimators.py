@@ -23,6 +23,7 @@ from sepset.errors import ArgumentError, DataError, NotApplicable
 from sepset.graphs.graph import DAG
 from sepset.inference.result import Guarantee, Status
 from sepset.learning.estimation.estimators import MLE, Bayes, PosteriorMode, shown
+from sepset.learning.statistics import Statistics
 from sepset.models.bayesnet import BayesNet
 from sepset.variables.variable import Discrete, Real
 from support import random_models
@@ -292,3 +293,19 @@ def test_a_real_network_with_large_means_is_fitted_stably():
     assert cpd.covariance[0, 0, 0] == pytest.approx(np.var(x - 1e8), rel=1e-6)
     line = fit(DAG.parse("x -> y"), {"x": x, "y": y}, MLE(min_variance=1e-12)).model.cpd("y")
     assert line.coefficients[0, 0, 0] == pytest.approx(3.0, abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("prior", "complaint"),
+    [
+        (K2(), r"LinearGaussian\(x\) takes"),
+        (NormalGamma(0, 1, shape=1, rate=1), r"TableCPD\(c\[2\]\) takes a Dirichlet"),
+    ],
+    ids=["of a table", "of a line"],
+)
+@pytest.mark.parametrize("method", [Bayes, PosteriorMode])
+def test_a_prior_of_another_kind_is_refused_before_a_row_is_read(method, prior, complaint, monkeypatch):
+    net = BayesNet(TableCPD(Discrete("c"), [0.5, 0.5]), LinearGaussian(Real("x"), covariance=1.0))
+    monkeypatch.setattr(Statistics, "of", None)
+    with pytest.raises(NotApplicable, match=complaint):
+        fit(net, {"x": [0.0, 1.0, 3.0], "c": [0, 1, 0]}, method(prior))

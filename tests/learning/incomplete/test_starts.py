@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -13,6 +15,7 @@ from sepset.cpds.noisy import NoisyMax, NoisyOr
 from sepset.cpds.table import TableCPD
 from sepset.errors import ArgumentError, NotApplicable
 from sepset.graphs.graph import DAG
+from sepset.learning.incomplete import starts
 from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.starts import clusters, start_model
 from sepset.learning.task import Task
@@ -168,3 +171,19 @@ def test_components_with_equal_lines_start_from_the_rows():
     )
     start = start_model(task, Expectation.of(task), "auto", np.random.default_rng(0))
     assert abs(start.cpd("x").intercept[0, 0] - start.cpd("x").intercept[1, 0]) > 1.0
+
+
+def test_many_rows_are_sorted_where_an_interruption_is_heard(monkeypatch):
+    """In another thread than the main one, which waits for signals; the clusters are the same."""
+    rng, where, sort = np.random.default_rng(2), [], np.lexsort
+    columns = [rng.normal(size=200), rng.integers(-1, 3, 200)]
+
+    def watched(keys):
+        where.append(threading.current_thread() is threading.main_thread())
+        return sort(keys)
+
+    monkeypatch.setattr(np, "lexsort", watched)
+    before = clusters(columns, 3, 200, np.random.default_rng(1))
+    monkeypatch.setattr(starts, "SORTED_UNINTERRUPTED", 100)
+    assert np.array_equal(before, clusters(columns, 3, 200, np.random.default_rng(1)))
+    assert where == [True, False]

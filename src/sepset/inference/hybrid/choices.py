@@ -95,9 +95,10 @@ class Choices:
     def _codes(self) -> Int32s:
         """The context of each row: -1 where it is hidden and enumerated, -2 where it is not needed."""
         codes = np.full((len(self.rows), len(self.coordinates.contexts)), -1, np.int32)
+        column = {position: i for i, position in enumerate(self.rows.positions)}
         for place, position in enumerate(self.coordinates.contexts):
-            if position in self.rows.positions:
-                codes[:, place] = self.rows.codes[:, self.rows.positions.index(position)]
+            if position in column:
+                codes[:, place] = self.rows.codes[:, column[position]]
         idle = ~self._needed[self._patterns[2]] & (codes < 0)
         codes[idle] = -2
         return codes
@@ -134,8 +135,9 @@ class Choices:
         positions = tuple(dict.fromkeys((*self.rows.positions, *self.coordinates.contexts)))
         codes = np.full((len(source), len(positions)), -1, np.int32)
         codes[:, : len(self.rows.positions)] = self.rows.codes[source]
+        column = {position: i for i, position in enumerate(positions)}
         for place, position in enumerate(self.coordinates.contexts):
-            codes[:, positions.index(position)] = np.maximum(self.contexts[:, place], -1)
+            codes[:, column[position]] = np.maximum(self.contexts[:, place], -1)
         return EvidenceRows(positions, codes)
 
     @lazy

@@ -148,7 +148,8 @@ class HybridRows:
         return self._choices(rows, targets).numbers
 
     def _choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Choices:
-        asked = tuple(t for t in targets if t in self.coordinates.contexts)
+        contexts = set(self.coordinates.contexts)
+        asked = tuple(t for t in targets if t in contexts)
         has_numbers = any(t in self.coordinates.families for t in targets)
         return self._layouts.get(
             (rows, asked, has_numbers), lambda: Choices(self.coordinates, rows, has_numbers, asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.base.arraytypes import AnyInts, Ints
+from sepset.base.arraytypes import AnyInts, Bytes, Ints
 from sepset.kernels.kernel import kernel
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -51,14 +51,16 @@ def larger(slots: Ints, cells: AnyInts, shift: int, firsts: Ints, num_groups: in
 
 
 @kernel
-def group_rows(cells: AnyInts, only_missing: bool, slots: Ints, groups: Ints, firsts: Ints) -> int:
+def group_rows(cells: AnyInts, only_missing: bool, slots: Ints, groups: Ints, firsts: Ints, cancel: Bytes) -> int:
     """The number of distinct rows; `groups[row]` is each row's group and `firsts[group]` its first row.
 
     With `only_missing`, rows are equal if the same of their cells are negative. `slots` is a table of -1 whose
-    size is a power of two; it grows fourfold whenever it is half full.
+    size is a power of two; it grows fourfold whenever it is half full. Canceled, it ends in the middle.
     """
     num_groups, shift = 0, 8 * cells.itemsize - 1 if only_missing else 0  # only the sign is left
     for row in range(len(cells)):
+        if cancel[0]:
+            break
         at = np.int64(hashed(cells, row, shift) & np.uint64(len(slots) - 1))
         while slots[at] >= 0 and not same(cells, row, firsts[slots[at]], shift):
             at = (at + 1) & (len(slots) - 1)

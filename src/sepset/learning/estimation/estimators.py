@@ -2,7 +2,7 @@ r"""Estimates of parameters from complete data: maximum likelihood, Bayesian, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
@@ -13,6 +13,7 @@ from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import Parameterization, check_parameterization
 from sepset.errors import ArgumentError
 from sepset.inference.result import Guarantee
+from sepset.learning.blocks import require_taken
 from sepset.learning.coverage import CoverageResult
 from sepset.learning.estimation.maximization import check_policy, maximize_block
 from sepset.learning.fit import FitResult, PosteriorFitResult
@@ -20,6 +21,7 @@ from sepset.learning.posterior import Posterior
 from sepset.learning.statistics import Statistics
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
+from sepset.variables.variable import Discrete
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +110,7 @@ class Bayes:
 
     def fit(self, task: Task) -> PosteriorFitResult:
         """The posterior, and the network of its means."""
+        require_taken(task.template, self.prior, _without_rows)
         stats = Statistics.of(task, "Bayes")
         posterior = Posterior.of(stats, self.prior)
         model = posterior.mean_model()
@@ -156,6 +159,10 @@ class PosteriorMode:
 
     def fit(self, task: Task) -> FitResult:
         """The network of largest posterior density."""
+        is_theta = self.parameterization == "theta"
+        require_taken(
+            task.template, self.prior, lambda cpds, p: cpds[0].parameters.prior_term(p, cpds, is_theta=is_theta)
+        )
         stats = Statistics.of(task, "PosteriorMode")
         return _fitted(self, stats, stats.estimated(self._block))
 
@@ -164,6 +171,13 @@ class PosteriorMode:
 
     def __repr__(self) -> str:
         return shown(self)
+
+
+def _without_rows(cpds: Sequence[CPD], prior: object) -> None:
+    """The posterior that a prior is by itself: refused if the CPDs take another kind of prior."""
+    own = cpds[0].parameters
+    nothing = {v: np.zeros(0, np.int64 if isinstance(v, Discrete) else np.float64) for v in cpds[0].scope}
+    own.posterior(prior, cpds, own.statistics(nothing) if own.is_conjugate else None)
 
 
 def check_prior(owner: str, prior: object) -> None:

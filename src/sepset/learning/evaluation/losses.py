@@ -415,7 +415,7 @@ def evaluate(
 
     Args:
         model: a fitted model, or an engine.
-        data: a dataset, whose row weights count, or any frame.
+        data: a dataset, whose row weights count, any frame, or the path of a file.
         losses: `LogLoss()`, `ConditionalLogLoss(...)`, `ZeroOne(...)`, `Hamming(...)`, `Brier(...)`, `QuerySuite(...)`,
             or any frozen value with a name and `rows(engine, data)`.
         method: what answers questions about the rows; exact by default. With an approximate one risks are estimates.

@@ -12,6 +12,7 @@ import numpy as np
 
 from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.checks import one_of
+from sepset.base.threads import abandonable
 from sepset.cpds.cpd import CPD
 from sepset.cpds.parameters import is_observed
 from sepset.data.duplicates import group_rows
@@ -35,6 +36,9 @@ clusters; "random" draws probabilities uniformly; "auto" is "model" for blocks w
 STARTS = ("auto", "model", "data", "random")
 CLUSTERED = 5_000
 """The largest number of rows that clusters are computed from."""
+
+SORTED_UNINTERRUPTED = 1 << 18
+"""Rows that are sorted while no Ctrl-C is heard, a tenth of a second."""
 
 
 def start_model(
@@ -174,13 +178,22 @@ def _distinct(columns: list[AnyArray], num_rows: int, weights: Floats | None) ->
     """The distinct rows in the order of their values, each row's place among them, and their weights."""
     cards = [0 if column.dtype.kind == "f" else int(column.max(initial=0)) + 1 for column in columns]
     firsts, groups = group_rows(columns, cards, num_rows)
-    order = np.lexsort([column[firsts] for column in columns]) if columns else np.arange(len(firsts))
-    places = np.argsort(order, kind="stable")[groups]
+    order = _sorted([column[firsts] for column in columns]) if columns else np.arange(len(firsts))
+    places = np.empty(len(firsts), np.int64)
+    places[order] = np.arange(len(firsts))
+    places = places[groups]
     return (
         [column[firsts[order]] for column in columns],
         places,
         np.bincount(places, weights, len(firsts)).astype(float),
     )
+
+
+def _sorted(columns: list[AnyArray]) -> Ints:
+    """The places of rows in the order of their values, those of the last column first."""
+    if len(columns[0]) <= SORTED_UNINTERRUPTED:
+        return np.lexsort(columns)
+    return abandonable(lambda: np.lexsort(columns))
 
 
 def _some(x: Floats, mass: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -217,17 +230,17 @@ def _squares(x: Floats, centers: Floats) -> Floats:
 
 
 def _coordinates(columns: list[AnyArray], mass: Floats) -> Floats:
-    parts = [np.zeros((len(mass), 1))]
-    for column in columns:
+    widths = [1 if column.dtype.kind == "f" else int(column.max()) + 1 for column in columns]
+    x = np.zeros((len(mass), 1 + sum(widths)))
+    for column, width, end in zip(columns, widths, 1 + np.cumsum(widths), strict=True):
         found = is_observed(column)
         seen = mass[found] / max(mass[found].sum(), 1e-300)
         if column.dtype.kind == "f":
             values = column[found]
             mean = seen @ values
             spread = float(np.sqrt(seen @ (values - mean) ** 2))
-            part = np.where(found, column - mean, 0.0)[:, None] / (spread or 1.0)
+            x[:, end - 1] = np.where(found, column - mean, 0.0) / (spread or 1.0)
         else:
-            part = (column[:, None] == np.arange(int(column.max()) + 1)).astype(np.float64)
-            part = np.where(found[:, None], part, seen @ part[found])
-        parts.append(part)
-    return np.concatenate(parts, axis=1)
+            part = (column[:, None] == np.arange(width)).astype(np.float64)
+            x[:, end - width : end] = np.where(found[:, None], part, seen @ part[found])
+    return x

@@ -153,3 +153,9 @@ def test_a_replicate_that_the_time_cuts_short_does_not_count(monkeypatch):
     cut = BootstrapStructures(Counted(), 8).average(replace(task(), until=limit))
     assert (len(cut.parents), cut.status) == (2, Status.TIME_LIMIT)
     assert np.array_equal(cut.edges, whole.edges)
+
+
+@pytest.mark.parametrize("method", [20, ExactSearch, BIC(), "hillclimb"])
+def test_what_learns_no_structure_is_refused(method):
+    with pytest.raises(ArgumentError, match="learn_structure takes a method such as"):
+        BootstrapStructures(method)

@@ -22,7 +22,7 @@ from sepset.learning.structure.classes.essential import EssentialGraph
 from sepset.learning.structure.classes.knowledge import constrained_graph
 from sepset.learning.structure.columns import Columns
 from sepset.learning.structure.learned import Learned, StructureMethod, StructureTask, iterated, part
-from sepset.learning.structure.unused import uses_score
+from sepset.learning.structure.unused import check_kind, uses_score
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,7 @@ class BootstrapStructures:
     is_class: bool = True
 
     def __post_init__(self) -> None:
+        check_kind(self.method, "learn")
         whole("BootstrapStructures(num_replicates=)", self.num_replicates, least=1)
 
     @property
