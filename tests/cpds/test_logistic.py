@@ -183,7 +183,7 @@ def steep(num_parents, scale, seed=0):
     return net, cpd, codes, own, parents + own
 
 
-@pytest.mark.parametrize("scale", [300.0, 2000.0])
+@pytest.mark.parametrize("scale", [700.0, 2000.0])
 @pytest.mark.parametrize("num_parents", [2, 9])
 def test_states_below_the_smallest_number_are_possible(num_parents, scale):
     net, cpd, codes, own, logs = steep(num_parents, scale)
