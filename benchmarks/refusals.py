@@ -558,12 +558,50 @@ def exporting(size: int) -> Callable[[], Any]:
     return lambda: ss.data.write_dataset(rows, path)
 
 
+def _drawn(num_rows: int) -> Any:
+    """Rows of real numbers, no two of them equal, and a state."""
+    import numpy as np
+
+    import sepset as ss
+
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=num_rows) for name in ("x", "y", "z")}
+    return ss.Dataset(columns | {"c": rng.integers(0, 3, num_rows)})
+
+
+def collapsing(size: int) -> Callable[[], Any]:
+    """Equal rows of real numbers made one, thirty times as many as the size."""
+    return _drawn(30 * size).collapse
+
+
+def hidden_start(size: int) -> Callable[[], Any]:
+    """EM of a hidden class of rows of real numbers, thirty times as many as the size."""
+    import sepset as ss
+
+    rows, hidden = _drawn(30 * max(size, 10)), ss.Discrete("h", 2)
+    dag = ss.DAG.parse("h -> x; h -> y; h -> z; h -> c")
+    return lambda: ss.fit(dag, rows, ss.EM(), variables=[hidden], until=1)
+
+
+def drawing(size: int) -> Callable[[], Any]:
+    """Draws of a chain of real variables, three hundred times as many as the size."""
+    import sepset as ss
+
+    x = [ss.Real(f"x{i}") for i in range(5)]
+    lines = [ss.LinearGaussian(v, coefficients=[0.5], covariance=1.0, given=u) for u, v in itertools.pairwise(x)]
+    net = ss.BayesNet(ss.LinearGaussian(x[0], covariance=1.0), *lines)
+    return lambda: ss.sample(net, 300 * size)
+
+
 WORK: Mapping[str, Callable[[int], Callable[[], Any]]] = {
     "comparison of random graphs, 100,000 nodes": comparing,
     "chain graph of a random network, 100,000 variables": converting,
     "writing a random network to .json, 100,000 variables": writing("json"),
     "writing a random network to .bif, 100,000 variables": writing("bif"),
     "writing 100,000 columns to .csv": exporting,
+    "collapsing 3,000,000 rows": collapsing,
+    "EM of a hidden class of 3,000,000 rows": hidden_start,
+    "drawing 30,000,000 rows of five real variables": drawing,
 }
 """Work that is not refused, and takes seconds."""
 

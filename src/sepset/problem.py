@@ -20,6 +20,7 @@ from sepset.base.arraytypes import AnyInts, Int32s, Ints
 from sepset.base.cache import Kept
 from sepset.base.frozen import fill
 from sepset.base.lazy import carry_over, lazy
+from sepset.base.memory import uncollected
 from sepset.base.text import counted
 from sepset.factors.algebra import Factor
 from sepset.factors.block import single_blocks
@@ -304,7 +305,8 @@ class Problem:
 
         is_real = (self.variables.cards == 0).tolist()
         single = [g for g in self.conditionals if len(g.factors) == 1 and is_real[g.child]]
-        stated = [(group.child, self.factor(group.factors[0])) for group in single]
+        with uncollected():
+            stated = [(group.child, self.factor(group.factors[0])) for group in single]
         return {child: factor for child, factor in stated if isinstance(factor, Regression)}
 
     @lazy

@@ -401,3 +401,14 @@ def test_priors_of_mixed_columns(method, tmp_path):
     assert (line.covariance > 0).all()
     assert line.intercept[0, 0] < line.intercept[1, 0]
     assert parsed("evaluate", out, path, "-k", 2, *method)["folds"] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["predict", "asia", "{}", "-t", "lung"], ["evaluate", "asia", "{}"], ["fit", "asia", "{}", "-o", "x.json"]],
+)
+def test_a_file_with_semicolons_is_told(words, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text("smoke;lung\nyes;no\n")
+    told = refused(monkeypatch, capsys, *(word.format(path) for word in words))
+    assert "if ';' is between cells, write the file with commas" in told

@@ -63,6 +63,7 @@ def test_words_become_parameters():
         ["map", "asia", "-k", "two"],
         ["map", "asia", "-k", "²"],
         ["sample", "asia", "-n", "-3"],
+        ["sample", "asia", "-n", "9" * 5000],
         ["plan", "asia"],
         ["fit", "rows.csv"],
     ],

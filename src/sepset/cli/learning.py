@@ -421,11 +421,14 @@ def evaluate(
 
 def rows_about(model: Any, data: Path, missing: list[str] | None) -> Dataset:
     """The rows over the model's variables; raises if the file has none of them."""
+    from sepset.data.binding import delimiter_hint
     from sepset.data.files import read_dataset
+    from sepset.data.sources import names_of
 
     rows = read_dataset(data, model.variables, missing=_texts(missing), missing_columns="allow")
     if rows.num_rows and all(empty == rows.num_rows for empty in rows.num_missing.values()):
-        raise DataError(f"{data} has no value of any variable of the model: {listing(model.variables.names)}.")
+        hint = delimiter_hint(names_of(data))
+        raise DataError(f"{data} has no value of any variable of the model: {listing(model.variables.names)}.{hint}")
     return rows
 
 

@@ -12,6 +12,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
+MOST_DIGITS = 1_000
+"""The most digits of a number; Python reads no number of more than some thousands."""
+
 COMPLETION = "_SEPSET_COMPLETE"
 """The variable with which a shell asks for completions."""
 
@@ -168,7 +171,7 @@ def _put(found: dict[str, Any], option: Option, text: str) -> None:
 def _value(kind: str, text: str, least: int) -> Any:
     """The value that a text means."""
     if kind == "number":
-        if not (text.isascii() and text.isdigit()) or int(text) < least:
+        if not (text.isascii() and text.isdigit()) or len(text) > MOST_DIGITS or int(text) < least:
             raise NotPlain
         return int(text)
     if kind in ("method", "assignment", "picture", "places"):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 IN_WORDS = {
     r"(say |give all its states: )?variables=\[Discrete\([^]]*\)\]": "say --states NAME=STATE,STATE",
+    r"use read_dataset\(path, delimiter=[^)]*\)": "write the file with commas",
     r"\buse EM\b": "use --method em",
     r"\bUse EM\b": "Use --method em",
 }

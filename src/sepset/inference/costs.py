@@ -271,6 +271,10 @@ GAIN_ENTRIES_CACHED = 2**22
 NUMBERS_SWEPT = 1024
 """Hidden numbers up to which one sweep over a part of a network computes their covariances; more are eliminated."""
 
+TARGETS_CARRIED_BACK = 16
+"""Real targets up to which their moments are sums over paths from their ancestors, one pass for each, if their part is
+not swept."""
+
 MOST_CONTEXT_ENTRIES = 2**28
 """The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""
 

@@ -100,12 +100,12 @@ class Universe(TakesNames, Sequence[Discrete | Vector]):
     @overload
     def __getitem__(self, key: slice) -> tuple[Discrete | Vector, ...]: ...
     def __getitem__(self, key: int | VariableLike | slice) -> Discrete | Vector | tuple[Discrete | Vector, ...]:
+        if type(key) is int and self._is_flat and 0 <= key < self._length:
+            return self.parts[key]  # type: ignore[return-value]  # no part is an array
         if isinstance(key, slice):
             return tuple(self[i] for i in range(*key.indices(len(self))))
         if not isinstance(key, int | np.integer) or isinstance(key, bool):
             return self[self.id(key)]  # type: ignore[arg-type]  # refused there
-        if self._is_flat and 0 <= key < self._length:
-            return self.parts[int(key)]  # type: ignore[return-value]  # no part is an array
         position = int(key) + len(self) if key < 0 else int(key)
         if not 0 <= position < len(self):
             raise IndexError(f"There are {len(self)} variables; no position {key}.")

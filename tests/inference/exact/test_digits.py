@@ -40,11 +40,22 @@ def test_potentials_that_lost_their_digits_are_estimates(method, noise):
 
 @pytest.mark.parametrize("noise", [1.0, 1e-8])
 def test_parts_too_wide_for_a_sweep_are_bounded(monkeypatch, noise):
-    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 2)
-    answer = ss.query(chain(noise), "x2", method=ss.VariableElimination(memory=2**30))
-    assert error(answer, noise) < answer.info["residual"] * 10
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 1)
+    method = ss.VariableElimination(memory=2**30)
+    answer = ss.query(chain(noise), "x1", given={"x2": 1000.0}, method=method)
+    left = (1e4 + noise) * noise / (1e4 + 2 * noise)
+    assert abs(float(answer.variance()) - left) / left < answer.info["residual"] * 10
     assert answer.guarantees["marginals"] is (Guarantee.EXACT if noise == 1.0 else Guarantee.ESTIMATE)
     assert ss.query(chain(noise), "x0", given={"x1": 1000.0}).guarantees["marginals"] is Guarantee.EXACT
+
+
+@pytest.mark.parametrize("noise", [1.0, 1e-8])
+def test_numbers_that_nothing_measures_keep_their_digits(monkeypatch, noise):
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 1)
+    answer = ss.query(chain(noise), "x2", method=ss.VariableElimination(memory=2**30))
+    assert error(answer, noise) < 1e-15
+    assert answer.info["residual"] < 1e-14
+    assert answer.guarantees["marginals"] is Guarantee.EXACT
 
 
 def test_the_loss_is_that_of_the_diagonal():

@@ -60,11 +60,11 @@ def test_choices_are_all_joint_states_of_hidden_contexts():
 
 def test_contexts_of_numbers_that_nobody_asks_for_stay_hidden():
     """x found needs e alone; y found needs both; nothing found needs neither, unless it is asked for."""
-    choices = Choices(COORDINATES, ROWS, is_wanted=False)
+    choices = Choices(COORDINATES, ROWS, wanted=())
     assert choices.numbers.tolist() == [3, 3, 1, 1, 1]
     assert all_choices(choices)[4] == [(-1, -1, -1)]
     assert [c[1] for c in all_choices(choices)[0]] == [-1, -1, -1]
-    asked = Choices(COORDINATES, ROWS, is_wanted=False, targets=(1,))
+    asked = Choices(COORDINATES, ROWS, wanted=(), targets=(1,))
     assert asked.numbers.tolist() == [6, 3, 2, 1, 2]
 
 

@@ -10,6 +10,7 @@ from sepset.inference import costs
 from sepset.inference.hybrid.components import components
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.widths import Widths, all_regressions
+from sepset.variables.evidence import Evidence
 
 
 def random_network(rng, num):
@@ -70,4 +71,60 @@ def test_a_refusal_reads_no_regression(ask, monkeypatch):
 
     monkeypatch.setattr(Coordinates, "with_values", refuse)
     with pytest.raises(ss.TooLarge, match="real variables that depend on each other"):
+        ask(net)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_joint_states_are_those_of_the_parts(seed, monkeypatch):
+    """A limit is exceeded in the graph where it is by the parts themselves; observed contexts do not count."""
+    rng = np.random.default_rng(seed)
+    problem = random_network(rng, 12).problem()
+    coordinates = Coordinates.of(problem)
+    real, coins = (np.flatnonzero(problem.variables.cards == n).tolist() for n in (0, 2))
+    monkeypatch.setattr(costs, "NUMBERS_SWEPT", 0)
+    for _ in range(6):
+        wanted, found = (chosen.tolist() for chosen in np.array_split(rng.permutation(real)[:5], [3]))
+        codes = {v: 0 for v in coins if rng.random() < 0.3}
+        own = [[int(i) for v in chosen for i in coordinates.families[v].own] for chosen in (wanted, found)]
+        parts = [part for part in components(coordinates, *own, codes) if len(part.hidden)]
+        largest = max(part.num_states * (len(part.places) + 1) for part in parts)
+        evidence = Evidence(codes, reals={v: np.zeros(problem.variables[v].size) for v in found})
+        monkeypatch.setattr(costs, "MOST_CONTEXT_ENTRIES", largest)
+        Widths(problem).check_contexts(wanted, evidence)
+        monkeypatch.setattr(costs, "MOST_CONTEXT_ENTRIES", largest - 1)
+        with pytest.raises(ss.errors.TooLarge, match="so many joint states"):
+            Widths(problem).check_contexts(wanted, evidence)
+
+
+ROWS = {"c1": [0, None], "x7": [0.5, None], "x2999": [None, 1.0]}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda net: ss.query(net, "x2999"),
+        lambda net: ss.query(net, "c1", given={"x2999": 1.0}),
+        lambda net: ss.predict(net, ROWS, targets=["x2999"]),
+        lambda net: ss.impute(net, ROWS),
+        lambda net: ss.fit(net, ROWS, ss.EM(), until=1),
+    ],
+)
+def test_too_many_joint_states_are_counted_before_regressions_are_laid_out(ask, monkeypatch):
+    """Every number has a coin of its own and two earlier numbers above it."""
+    rng = np.random.default_rng(0)
+    coins, x = [ss.Discrete(f"c{i}") for i in range(3000)], [ss.Real(f"x{i}") for i in range(3000)]
+    cpds = [ss.TableCPD(c, [0.5, 0.5]) for c in coins]
+    for i, child in enumerate(x):
+        given = [x[j] for j in sorted(set(rng.integers(0, i, 2).tolist()))] if i else []
+        slopes = np.full((2, len(given)), 0.5)
+        cpds.append(
+            ss.LinearGaussian(child, [0.0, 1.0], coefficients=slopes, covariance=[1.0, 1.0], given=given, by=coins[i])
+        )
+    net = ss.BayesNet(cpds)
+
+    def never(*arguments):
+        raise AssertionError("coordinates were made")
+
+    monkeypatch.setattr(Coordinates, "of_regressions", never)
+    with pytest.raises(ss.errors.TooLarge, match="so many joint states"):
         ask(net)

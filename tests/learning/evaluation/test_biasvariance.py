@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -135,3 +136,16 @@ def test_the_squared_error_of_resampled_rows_adds_up():
         bias_variance(learn, rows, target="y", test=rows, num_rows=60)
     with pytest.raises(DataError, match="missing in row 1"):
         bias_variance(learn, rows, target="y", test={"x": [1.0, 2.0], "y": [0.0, None]}, num_rows=60, loss="squared")
+
+
+def test_predictions_are_compared_where_an_interruption_is_heard(monkeypatch):
+    """Those of many training sets and rows are large arrays: the main thread waits for signals meanwhile."""
+    where, stack = [], np.stack
+
+    def watched(arrays, **settings):
+        where.append(threading.current_thread() is threading.main_thread())
+        return stack(arrays, **settings)
+
+    monkeypatch.setattr(np, "stack", watched)
+    bias_variance(learner(1.0), TRUTH, target="y", test=TRUTH.sample(9, seed=1), num_rows=20, repeats=2)
+    assert where[-1] is False

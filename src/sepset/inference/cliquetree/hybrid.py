@@ -47,6 +47,7 @@ class RowTree(PreparedTree):
 
     def answer_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowAnswers:
         """The log partition of every row, and in each the posterior of every target."""
+        self._check_width(rows, targets, together=False)
         return self._enumerated(
             rows,
             targets,
@@ -56,6 +57,7 @@ class RowTree(PreparedTree):
 
     def mode_rows(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         """The targets, each missing cell at its own most probable value."""
+        self._check_width(rows, targets, together=False)
         return self._enumerated(
             rows,
             targets,
@@ -65,12 +67,16 @@ class RowTree(PreparedTree):
 
     def _modes(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> RowValues:
         found = by_posteriors(self, rows, targets, workers)
-        for column, target in enumerate(found.rows.real_positions):
-            found.rows.reals[:, column] = self.rows.modes(rows, target, workers)
+        reals = found.rows.reals
+        open_columns = np.flatnonzero(np.isnan(reals).any(axis=0))
+        if len(open_columns):
+            asked = [found.rows.real_positions[column] for column in open_columns.tolist()]
+            reals[:, open_columns] = self.rows.modes(rows, asked, workers)
         return found
 
     def complete_rows(self, rows: EvidenceRows, workers: Workers) -> RowValues:
         """Every variable, with the missing cells of each row at their jointly most probable values."""
+        self._check_width(rows, self._everyone, together=True)
         return self._enumerated(
             rows,
             self._everyone,
@@ -82,12 +88,18 @@ class RowTree(PreparedTree):
         self, rows: EvidenceRows, targets: Sequence[int], rng: np.random.Generator, workers: Workers
     ) -> RowValues:
         """The targets, with the missing cells of each row drawn jointly, independently between rows."""
+        self._check_width(rows, self._everyone, together=True)
         return self._enumerated(
             rows,
             self._everyone,
             lambda some: self.rows.draws(some, targets, rng, workers),
             lambda some: draw_one_by_one(self, some, targets, rng, workers),
         )
+
+    def _check_width(self, rows: EvidenceRows, targets: Sequence[int], *, together: bool) -> None:
+        """Raise if rows hide too many joint states, as far as the graph tells, before the regressions are laid out."""
+        if self._elimination.widths is not None:
+            self._elimination.widths.check_rows(rows, targets, together=together)
 
     @property
     def _everyone(self) -> Sequence[int]:
@@ -124,7 +136,11 @@ class RegressionTree(RowTree):
 
     @lazy
     def _regressions(self) -> RegressionQuestions:
-        return RegressionQuestions(self.problem, self.method, self.rows.coordinates, self.discrete)
+        widths = self._elimination.widths
+        assert widths is not None  # as checked before
+        return RegressionQuestions(
+            self.problem, self.method, lambda: self.rows.coordinates, lambda: self.discrete, widths, widths.prune
+        )
 
     def with_values(self, values: Values) -> RegressionTree:
         """The same plans with new values: an array for each table, a regression for each regression."""
@@ -143,6 +159,10 @@ class RegressionTree(RowTree):
         tree = RegressionTree(made, self.method, lambda tree: rows)
         carry_over(self, tree, "_part")
         return tree
+
+    def plan_rows(self, rows: EvidenceRows) -> None:
+        """Raise if rows hide too many joint states for sums over all of them."""
+        self._check_width(rows, self._everyone, together=True)
 
     def list_rows(self, rows: EvidenceRows, most: int, workers: Workers) -> ListedRows:
         """All completions of missing states, with their probabilities and the moments of missing numbers."""
@@ -171,6 +191,7 @@ class RegressionTree(RowTree):
 
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sum over the rows of their factor marginals, and the log partition of every row."""
+        self._check_width(rows, self._everyone, together=True)
         found = self.rows.counts(rows, weights, workers)
         factors = dict(zip(self._part.factors, found.tables, strict=True))
         factors |= {g.factors[0]: found.moments[g.child] for g in self.problem.conditionals if g.child in found.moments}
@@ -186,8 +207,7 @@ def _of_joint(tree: PreparedTree) -> HybridRows:
 
 def _of_regressions(tree: PreparedTree) -> HybridRows:
     """The regressions of a problem, with its discrete part prepared."""
-    coordinates = Coordinates.of(tree.problem)
-    assert coordinates is not None  # as checked before
+    coordinates = Coordinates.of_regressions(tree.problem)
     assert isinstance(tree, RegressionTree)
     part = tree.discrete
     discrete = None if part.problem is None else tree.method.prepare(part.problem)

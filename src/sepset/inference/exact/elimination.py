@@ -27,7 +27,7 @@ from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
 from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
-from sepset.inference.hybrid.questions import RegressionQuestions
+from sepset.inference.hybrid.questions import AncestralAnswer, RegressionQuestions
 from sepset.inference.hybrid.widths import Widths, all_regressions
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
@@ -166,6 +166,7 @@ class PreparedElimination:
         self.problem = problem
         self.method = method
         self._plans: Cache[EliminationPlan] = Cache()
+        self._ancestries: Cache[AncestralAnswer | None] = Cache(4)
 
     @lazy
     def _regressions(self) -> RegressionQuestions | None:
@@ -178,16 +179,30 @@ class PreparedElimination:
 
     def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
         """The questions in moment form, if all real variables have regressions and the question is not too wide."""
-        widths = self.widths
-        return self._regressions if widths is not None and widths.covers(targets, evidence) else None
+        widths, known = self.widths, self._regressions
+        is_covered = widths is not None and known is not None and widths.covers(targets, evidence)
+        return known.narrowed(targets, evidence) if known is not None and is_covered else None
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""
         if self._regressions is None:
             discrete = self.problem.variables.all_discrete
             return None if discrete else canonical_loss(reduced_factors(self.problem, evidence))
-        found = self.by_moments(targets, evidence)
-        return self._regressions.loss(targets, evidence) if found is None else found.residual(targets, evidence)
+        if (found := self.by_moments(targets, evidence)) is not None:
+            return found.residual(targets, evidence)
+        if (carried := self._carried(targets, evidence)) is not None:
+            rest = self.residual((), evidence) if evidence.reals else 0.0
+            return max(carried.residual, rest or 0.0)
+        return self._regressions.narrowed(targets, evidence).loss(targets, evidence)
+
+    def _carried(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
+        """Real targets as sums over their ancestors, if all real variables have regressions and none is measured."""
+        if self.widths is None or self._regressions is None:
+            return None
+        key = (tuple(targets), *(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items()))
+                                 for kind in (evidence.codes, evidence.reals)))  # fmt: skip
+        questions = self._regressions.narrowed(targets, evidence)
+        return self._ancestries.get(key, lambda: questions.ancestry(targets, evidence))
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -195,6 +210,10 @@ class PreparedElimination:
             return moments.query(targets, evidence)
         variables = [self.problem.variables[v] for v in targets]
         if any(not v.is_discrete for v in variables):
+            if (carried := self._carried(targets, evidence)) is not None:
+                log_partition = self.log_partition(evidence)
+                if log_partition > -np.inf:
+                    return Answer(carried.distribution, log_partition, Guarantee.EXACT)
             return self._continuous_query(targets, evidence)
         plan = self._plan(targets, evidence, targets)
         joint = self._cover(self._reduced(plan, targets, evidence), variables)

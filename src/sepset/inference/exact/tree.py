@@ -69,7 +69,10 @@ class PreparedTree:
     def by_moments(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions | None:
         """The questions in moment form, if all real variables have regressions and the question is not too wide."""
         widths = self._elimination.widths
-        return self._regressions if widths is not None and widths.covers(targets, evidence) else None
+        if widths is None or not widths.covers(targets, evidence):
+            return None
+        known = self._regressions
+        return None if known is None else known.narrowed(targets, evidence)
 
     def residual(self, targets: Sequence[int], evidence: Evidence) -> float | None:
         """The largest relative residual, or loss of digits in canonical form; None if it was not measured."""

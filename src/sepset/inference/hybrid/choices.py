@@ -56,13 +56,13 @@ class Choices:
     Attributes:
         coordinates: the regressions.
         rows: the evidence.
-        is_wanted: whether all real variables are needed, or only those observed and their ancestors.
+        wanted: real variables that are needed in addition to those observed and all ancestors; None for every one.
         targets: contexts that are always enumerated.
     """
 
     coordinates: Coordinates
     rows: EvidenceRows = field(repr=False)
-    is_wanted: bool = True
+    wanted: tuple[int, ...] | None = None
     targets: tuple[int, ...] = ()
 
     @lazy
@@ -79,9 +79,12 @@ class Choices:
         found = ~np.isnan(self.values)
         first, which = patterns_of(found)
         kinds = found[first]
-        if self.is_wanted:
+        if self.wanted is None:
             return kinds, ~kinds, which
-        return kinds, self.coordinates.ancestors(kinds) & ~kinds, which
+        needed = kinds.copy()
+        for v in self.wanted:
+            needed[:, self.coordinates.families[v].own] = True
+        return kinds, self.coordinates.ancestors(needed) & ~kinds, which
 
     @lazy
     def _needed(self) -> Bools:
@@ -95,18 +98,20 @@ class Choices:
     def _codes(self) -> Int32s:
         """The context of each row: -1 where it is hidden and enumerated, -2 where it is not needed."""
         codes = np.full((len(self.rows), len(self.coordinates.contexts)), -1, np.int32)
-        column = {position: i for i, position in enumerate(self.rows.positions)}
-        for place, position in enumerate(self.coordinates.contexts):
-            if position in column:
-                codes[:, place] = self.rows.codes[:, column[position]]
+        for column, position in enumerate(self.rows.positions):
+            place = self.coordinates.place.get(position)
+            if place is not None:
+                codes[:, place] = self.rows.codes[:, column]
         idle = ~self._needed[self._patterns[2]] & (codes < 0)
         codes[idle] = -2
         return codes
 
     @lazy
     def numbers(self) -> Floats:
-        """The number of choices of each row."""
-        return np.asarray(np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64))
+        """The number of choices of each row; infinite beyond the range of floats."""
+        with np.errstate(over="ignore"):
+            found = np.where(self._codes == -1, self.coordinates.cards, 1).prod(axis=1, dtype=np.float64)
+        return np.asarray(found)
 
     @lazy
     def _distinct(self) -> tuple[Ints, Ints, Ints]:
@@ -136,8 +141,7 @@ class Choices:
         codes = np.full((len(source), len(positions)), -1, np.int32)
         codes[:, : len(self.rows.positions)] = self.rows.codes[source]
         column = {position: i for i, position in enumerate(positions)}
-        for place, position in enumerate(self.coordinates.contexts):
-            codes[:, column[position]] = np.maximum(self.contexts[:, place], -1)
+        codes[:, [column[v] for v in self.coordinates.contexts]] = np.maximum(self.contexts, -1)
         return EvidenceRows(positions, codes)
 
     @lazy

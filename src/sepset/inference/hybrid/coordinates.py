@@ -21,6 +21,7 @@ import numpy as np
 
 from sepset.base.arraytypes import Bools, Floats, Ints
 from sepset.base.lazy import carry_over, lazy
+from sepset.base.memory import uncollected
 from sepset.factors.moments import Gaussian
 from sepset.factors.regression import Regression
 from sepset.inference import costs
@@ -101,24 +102,17 @@ class Coordinates:
         >>> Coordinates.of(problem).all[0].variance.tolist()
         [4.0]
         """
-        variables, known = problem.variables, problem.regressions
-        if not all_regressions(problem):
-            return None
-        real = np.flatnonzero(variables.cards == 0).tolist()
-        above = {v: variables.places(known[v].given) for v in real}
-        order = tuple(TopologicalSorter(above).static_order())
-        ends = dict(zip(order, np.cumsum([known[v].child.size for v in order]).tolist(), strict=True))
-        spans = {v: np.arange(end - known[v].child.size, end) for v, end in ends.items()}
-        states = {v: variables.places(known[v].by) for v in real}
-        contexts = tuple(sorted({d for by in states.values() for d in by}))
-        place = {d: i for i, d in enumerate(contexts)}
-        families = {
-            v: Family(np.concatenate([NOTHING, *(spans[u] for u in above[v])]), spans[v],
-                      tuple(place[d] for d in states[v]))
-            for v in order
-        }  # fmt: skip
-        empty = cls(contexts, variables.cards[list(contexts)].astype(np.int64), families, ())
-        return empty.with_values(known)
+        return cls.of_regressions(problem) if all_regressions(problem) else None
+
+    @classmethod
+    def of_regressions(cls, problem: Problem, among: Bools | None = None) -> Coordinates:
+        """The coordinates of a problem that is known to be such.
+
+        Args:
+            among: which variables there are coordinates of, with all their ancestors; by default all real ones.
+        """
+        with uncollected():
+            return _families(problem, among).with_values(problem.regressions)
 
     @classmethod
     def of_gaussian(cls, joint: Gaussian, positions: tuple[int, ...]) -> Coordinates:
@@ -155,6 +149,11 @@ class Coordinates:
     def reals(self) -> tuple[int, ...]:
         """The positions of the scalar variables."""
         return tuple(v for v, family in self.families.items() if len(family.own) == 1)
+
+    @lazy
+    def place(self) -> dict[int, int]:
+        """The index of each context among all, by its position."""
+        return {position: i for i, position in enumerate(self.contexts)}
 
     def column(self, variable: int) -> int:
         """The coordinate of a scalar variable."""
@@ -245,6 +244,40 @@ class Coordinates:
         for i, part in enumerate(self.all):
             found[i, list(part.by)] = True
         return found
+
+
+def _families(problem: Problem, among: Bools | None) -> Coordinates:
+    """The variables of a problem in which each real one has a regression, without parameters."""
+    variables, known = problem.variables, problem.regressions
+    start, members = problem.scopes
+    is_real = variables.cards == 0
+    chosen = np.flatnonzero(is_real if among is None else is_real & among).tolist()
+    number = {g.child: g.factors[0] for g in problem.conditionals if g.child in known}
+    first, end = (edge[[number[v] for v in chosen]] for edge in (start[:-1], start[1:]))
+    before = np.concatenate([[0], np.cumsum(~is_real[members])])
+    middle = first + before[end] - before[first]  # the states come first, then the numbers, then the child
+    listed = members.tolist()
+    spots = {v: spot for v, *spot in zip(chosen, first.tolist(), middle.tolist(), (end - 1).tolist(), strict=True)}
+    above = {v: listed[spots[v][1] : spots[v][2]] for v in chosen}
+    order = tuple(TopologicalSorter(above).static_order())
+    sizes = [known[v].child.size for v in order]
+    places, ends = np.arange(sum(sizes)), np.cumsum([0, *sizes]).tolist()
+    spans = {v: places[a:b] for v, a, b in zip(order, ends, ends[1:], strict=False)}
+    contexts = tuple(
+        np.unique(np.concatenate([NOTHING, *(members[spots[v][0] : spots[v][1]] for v in order)])).tolist()
+    )
+    place = {d: i for i, d in enumerate(contexts)}
+    families = {
+        v: Family(_joined([spans[u] for u in above[v]]), spans[v],
+                  tuple([place[d] for d in listed[spots[v][0] : spots[v][1]]]))
+        for v in order
+    }  # fmt: skip
+    return Coordinates(contexts, variables.cards[list(contexts)].astype(np.int64), families, ())
+
+
+def _joined(spans: list[Ints]) -> Ints:
+    """The coordinates of several variables."""
+    return spans[0] if len(spans) == 1 else np.concatenate(spans) if spans else NOTHING
 
 
 @cache

@@ -15,7 +15,7 @@ Reference: Koller & Friedman, sections 14.2 and 14.3; Lauritzen (1992); Lauritze
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +24,8 @@ from sepset.base.arraytypes import AnyArray, Floats, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.base.membership import without
-from sepset.base.text import listing, readable
-from sepset.errors import NotClosed, TooLarge
+from sepset.base.text import listing
+from sepset.errors import NotClosed
 from sepset.factors.algebra import num_entries
 from sepset.factors.canonical import Cholesky, Forms
 from sepset.factors.coordinates import entries
@@ -33,12 +33,14 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference import costs
+from sepset.inference.hybrid.ancestry import Ancestry, is_open
 from sepset.inference.hybrid.components import Component, components
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
 from sepset.inference.hybrid.posteriors import Posterior
 from sepset.inference.hybrid.residuals import canonical_loss, residual
 from sepset.inference.hybrid.weightedcontexts import WeightedContexts, Weights, weighted
+from sepset.inference.hybrid.widths import Widths, all_regressions, check_entries
 from sepset.inference.method import Answer, Best, BestStates, Method, Prepared, elimination_settings
 from sepset.inference.plan import EliminationPlan, make_plan
 from sepset.inference.result import Guarantee
@@ -85,14 +87,41 @@ class Situation:
 
 
 @dataclass(frozen=True, eq=False)
+class AncestralAnswer:
+    """Real variables that nothing observed depends on.
+
+    Attributes:
+        scope: the variables.
+        parts: their coordinates in each part of the network that shares no hidden number, and their places in `scope`.
+    """
+
+    scope: tuple[Vector, ...]
+    parts: tuple[tuple[Ancestry, Ints], ...]
+
+    @lazy
+    def distribution(self) -> Gaussian:
+        """Their joint distribution."""
+        size = sum(v.size for v in self.scope)
+        mean, covariance = np.zeros(size), np.zeros((size, size))
+        for found, at in self.parts:
+            mean[at], covariance[at[:, None], at] = found.moments.mean, found.moments.covariance
+        return Gaussian._make(self.scope, mean, covariance)
+
+    @property
+    def residual(self) -> float:
+        """A bound, about, of the relative error."""
+        return max((found.moments.error for found, _ in self.parts), default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
 class RegressionQuestions:
     """Answers to single questions about a problem of discrete variables and regressions.
 
     Attributes:
         problem: the problem.
         method: answers about its discrete part.
-        coordinates: the regressions.
-        part: the discrete part.
+        regressions, states: make the regressions and the discrete part, when they are first needed.
+        widths: the sizes of the parts of a question.
         prune: whether regressions that a question does not need are left out.
 
     Reference: Koller & Friedman 14.2, 14.3; Lauritzen (1992).
@@ -102,17 +131,38 @@ class RegressionQuestions:
 
     problem: Problem
     method: Method
-    coordinates: Coordinates
-    part: DiscretePart
+    regressions: Callable[[], Coordinates] = field(repr=False)
+    states: Callable[[], DiscretePart] = field(repr=False)
+    widths: Widths = field(repr=False)
     prune: bool = True
     _layouts: Cache[tuple[Component, ...]] = field(default_factory=lambda: Cache(16), repr=False)
     _situations: Cache[Situation] = field(default_factory=lambda: Cache(4), repr=False)
+    _narrowed: Cache[RegressionQuestions] = field(default_factory=lambda: Cache(4), repr=False)
 
     @classmethod
     def of(cls, problem: Problem, method: Method, *, prune: bool = True) -> RegressionQuestions | None:
         """The questions of a problem in which each real variable has a regression and no other factor, or None."""
-        coordinates = None if problem.variables.all_discrete else Coordinates.of(problem)
-        return None if coordinates is None else cls(problem, method, coordinates, discrete_part(problem), prune)
+        if problem.variables.all_discrete or not all_regressions(problem):
+            return None
+
+        return cls(
+            problem,
+            method,
+            lambda: Coordinates.of_regressions(problem),
+            lambda: discrete_part(problem),
+            Widths(problem, prune),
+            prune,
+        )
+
+    @lazy
+    def coordinates(self) -> Coordinates:
+        """The regressions."""
+        return self.regressions()
+
+    @lazy
+    def part(self) -> DiscretePart:
+        """The discrete part."""
+        return self.states()
 
     def plan(self, targets: Sequence[int], observed: Sequence[int]) -> EliminationPlan:
         """The plan of an elimination for the same question; without targets, of all variables."""
@@ -149,7 +199,8 @@ class RegressionQuestions:
         return dict(zip(self._own(sorted(evidence.reals)).tolist(), _values(evidence), strict=True))
 
     def _reals(self, positions: Sequence[int]) -> tuple[int, ...]:
-        return tuple(v for v in positions if v in self.coordinates.families)
+        cards = self.problem.variables.cards
+        return tuple(v for v in positions if cards[v] == 0)
 
     def _own(self, reals: Sequence[int]) -> Ints:
         """The coordinates of real variables."""
@@ -167,8 +218,43 @@ class RegressionQuestions:
 
         return self._layouts.get((tuple(sorted(wanted)), found, tuple(codes.items())), make)
 
+    def narrowed(self, targets: Sequence[int], evidence: Evidence) -> RegressionQuestions:
+        """The same for questions about these targets alone, in which only what they need is laid out."""
+        if self.widths.is_small or not self.prune:
+            return self
+        needed = self.widths.ancestors(np.array([*self._reals(targets), *sorted(evidence.reals)], np.int64))
+        if np.count_nonzero(needed) == self.widths.num_reals:
+            return self
+        key = np.flatnonzero(needed).tobytes()
+
+        def made() -> RegressionQuestions:
+            return replace(
+                self,
+                regressions=lambda: Coordinates.of_regressions(self.problem, needed),
+                states=lambda: self.part,
+                _layouts=Cache(16),
+                _situations=Cache(4),
+            )
+
+        return self._narrowed.get(key, made)
+
+    def ancestry(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
+        """The moments of real targets as sums over their ancestors, if nothing that depends on these is observed."""
+        reals = self._reals(targets)
+        if len(reals) < len(targets) or len(targets) > costs.TARGETS_CARRIED_BACK or not targets:
+            return None
+        own, found = self._own(reals), self._found(evidence)
+        inside = [(part, np.isin(own, part.hidden)) for part in self._layout(reals, evidence)]
+        asked = [(part, at) for part, at in inside if at.any()]
+        if any(not is_open(part) for part, _ in asked):
+            return None
+        return AncestralAnswer(
+            self._vectors(reals), tuple((Ancestry(part, found, own[at]), np.flatnonzero(at)) for part, at in asked)
+        )
+
     def _situation(self, reals: Sequence[int], evidence: Evidence) -> Situation:
         """The posteriors of all parts that a question about these real variables needs."""
+        self.widths.check_contexts(reals, evidence)
         layout = self._layout(self._reals(reals), evidence)
         key = (layout, *(_key(kind) for kind in (evidence.codes, evidence.weights, evidence.reals)))
 
@@ -228,7 +314,7 @@ class RegressionQuestions:
         by = tuple(dict.fromkeys((*states, *sorted({v for p in parts for v in p.component.by}))))
         scope = self._discrete(by)
         size, num = len(own), num_entries(scope)
-        _check_entries(num * (size + 1) ** 2, reals=[self.problem.variables[v].name for v in reals])
+        check_entries(num * (size + 1) ** 2, listing(self.problem.variables[v].name for v in reals))
         mean, covariance = np.zeros((num, size)), np.zeros((num, size, size))
         for posterior in parts:
             at = np.flatnonzero(np.isin(own, posterior.component.hidden))
@@ -398,15 +484,4 @@ def _is_small(layout: Sequence[Component]) -> bool:
 
 def _check_size(layout: Sequence[Component]) -> None:
     for part in layout:
-        _check_entries(part.num_states * (len(part.places) + 1), part=part)
-
-
-def _check_entries(size: int, *, part: Component | None = None, reals: Sequence[str] = ()) -> None:
-    """Raise before anything is allocated if an answer would take too much memory."""
-    if size > costs.MOST_CONTEXT_ENTRIES:
-        what = f"{listing(reals)}" if part is None else f"{len(part.hidden)} hidden real variables"
-        raise TooLarge(
-            f"The discrete variables that {what} depend on have so many joint states that their moments take "
-            f"{readable(8 * size)}; the limit is {readable(8 * costs.MOST_CONTEXT_ENTRIES)}. Observe some of these "
-            "discrete variables, or ask for fewer targets."
-        )
+        check_entries(part.num_states * (len(part.places) + 1), f"{len(part.hidden):,} hidden real variables")

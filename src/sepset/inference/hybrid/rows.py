@@ -23,7 +23,6 @@ from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
 from sepset.base.threads import require_time
 from sepset.errors import TooLarge
-from sepset.factors.moments import GaussianMixture
 from sepset.factors.regression import Regression
 from sepset.inference import costs
 from sepset.inference.capabilities import answer_rows, summed_marginals, with_values
@@ -34,15 +33,13 @@ from sepset.inference.hybrid.completestates import CompleteStates
 from sepset.inference.hybrid.conditioning import CompletedRows
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.listing import completions, covariances, singular, without_density
+from sepset.inference.hybrid.mixturemodes import mixture_modes
 from sepset.inference.hybrid.precision import NOTHING, Budget, sharp_rows
 from sepset.inference.method import Prepared
 from sepset.variables.universe import Universe
-from sepset.variables.variable import Real
 
 MOST_CONTEXTS_PER_ROW = 2**16
 """The largest number of joint contexts enumerated for one row; a row that hides more raises `TooLarge`."""
-
-NUMBER = Real("x")
 
 
 class Mixture(NamedTuple):
@@ -148,12 +145,11 @@ class HybridRows:
         return self._choices(rows, targets).numbers
 
     def _choices(self, rows: EvidenceRows, targets: Sequence[int]) -> Choices:
-        contexts = set(self.coordinates.contexts)
-        asked = tuple(t for t in targets if t in contexts)
-        has_numbers = any(t in self.coordinates.families for t in targets)
-        return self._layouts.get(
-            (rows, asked, has_numbers), lambda: Choices(self.coordinates, rows, has_numbers, asked)
-        )
+        asked = tuple(t for t in targets if t in self.coordinates.place)
+        wanted: tuple[int, ...] | None = tuple(t for t in targets if t in self.coordinates.families)
+        if wanted is not None and len(wanted) == len(self.coordinates.families):
+            wanted = None
+        return self._layouts.get((rows, asked, wanted), lambda: Choices(self.coordinates, rows, wanted, asked))
 
     def _mixtures(self, choices: Choices, workers: Workers) -> Iterator[Mixture]:
         """The rows part by part, each row once."""
@@ -238,14 +234,15 @@ class HybridRows:
             spread = mixture.mean(completed.spread.variances_of(own, completed.group) + apart)
             mean[at], variance[at] = center[possible], spread[possible]
 
-    def modes(self, rows: EvidenceRows, target: int, workers: Workers) -> Floats:
-        """The mode of a real variable in each row: of a normal distribution, or of a mixture of them."""
-        modes, own = np.full(len(rows), np.nan), self.coordinates.column(target)
-        for part, completed, share, *_ in self._sharp_mixtures(self._choices(rows, (target,)), workers):
-            variance = completed.spread.variances_of(own, completed.group)
-            for row, start, end in zip(part.rows, part.starts, np.append(part.starts[1:], len(share)), strict=True):
-                live = start + np.flatnonzero(share[start:end])
-                modes[row] = _mode(share[live], completed.values[live, own], variance[live])
+    def modes(self, rows: EvidenceRows, targets: Sequence[int], workers: Workers) -> Floats:
+        """The mode of each real target (columns) in each row: of a normal distribution, or of a mixture of them."""
+        modes, own = np.full((len(rows), len(targets)), np.nan), [self.coordinates.column(t) for t in targets]
+        for part, completed, share, *_ in self._sharp_mixtures(self._choices(rows, targets), workers):
+            live = np.flatnonzero(share > 0)
+            for column, place in enumerate(own):
+                variance = completed.spread.variances_of(place, completed.group[live])
+                found = mixture_modes(part.owner[live], share[live], completed.values[live, place], variance)
+                modes[part.rows[found.owner], column] = found.value
         return modes
 
     def best(self, rows: EvidenceRows, workers: Workers) -> RowValues:
@@ -273,6 +270,10 @@ class HybridRows:
         visible = 0 if self.discrete is None else self.discrete.problem.num_visible
         return rows.over(self.states[:visible], self.coordinates.reals)
 
+    def _is_scalar(self, position: int) -> bool:
+        family = self.coordinates.families.get(position)
+        return family is not None and len(family.own) == 1
+
     @lazy
     def _columns(self) -> list[int]:
         return [self.coordinates.column(v) for v in self.coordinates.reals]
@@ -295,7 +296,7 @@ class HybridRows:
             given = self._inside(choices.states.take(picked[possible]))
             drawn = draw_rows(self.discrete, given, asked, rng, _quiet(workers))
             made.codes[possible[:, None], asked] = drawn.rows.codes
-        return RowValues(made.over(discrete, [t for t in targets if t in self.coordinates.reals]), log_partition)
+        return RowValues(made.over(discrete, [t for t in targets if self._is_scalar(t)]), log_partition)
 
     def listed(self, rows: EvidenceRows, variables: Universe, most: int, workers: Workers) -> ListedRows:
         """All completions of the missing states of every row; see `ListsRows`."""
@@ -366,16 +367,6 @@ def _dominant(part: Part, log_joint: Floats, exact: Ints) -> Floats:
         return log_joint
     most = np.maximum.reduceat(np.where(log_joint > -np.inf, exact, -1), part.starts)
     return np.where(exact < most[part.owner], -np.inf, log_joint)
-
-
-def _mode(share: Floats, mean: Floats, variance: Floats) -> float:
-    """The mode of a mixture of normal distributions; a component without variance dominates all others."""
-    certain = variance == 0.0
-    if certain.any():
-        return float(mean[certain][share[certain].argmax()])
-    if len(mean) < 2:
-        return float(mean[0]) if len(mean) else np.nan
-    return float(GaussianMixture(NUMBER, share / share.sum(), means=mean, covariances=variance).mode())
 
 
 def _check_numbers(numbers: Floats) -> None:

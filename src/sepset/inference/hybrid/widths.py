@@ -1,10 +1,12 @@
-"""How many hidden numbers depend on each other in a question about regressions, counted from their graph alone.
+"""How many hidden numbers depend on each other in a question about regressions, and on how many joint states.
 
-A question too wide for a sweep is known before any regression is read.
+Both are counted from the graph alone: a question too wide for a sweep, or with too many joint states, is known before
+any regression is read.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,10 +16,16 @@ import numpy as np
 from sepset.base.arraytypes import Bools, Ints
 from sepset.base.cache import Cache
 from sepset.base.lazy import lazy
+from sepset.base.text import readable
+from sepset.errors import TooLarge
 from sepset.inference import costs
+from sepset.inference.evidencerows import EvidenceRows
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Vector
+
+ROWS_LOOKED_AT, TARGETS_LOOKED_AT = 4, 4
+"""The first rows, and the last of their targets, whose joint states are counted before the rows are laid out."""
 
 
 class Edges(NamedTuple):
@@ -25,6 +33,20 @@ class Edges(NamedTuple):
 
     child: Ints
     member: Ints
+
+
+class Parts(NamedTuple):
+    """The parts of a question that share no hidden number.
+
+    Attributes:
+        is_hidden: which variables of the problem are needed and not observed.
+        variable: the part of each hidden variable.
+        regression: the part of each needed regression with hidden numbers, by its child; -1 for all others.
+    """
+
+    is_hidden: Bools
+    variable: Ints
+    regression: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +72,11 @@ class Widths:
         """Whether a sweep over all numbers at once is small enough."""
         return int(self._sizes.sum()) <= costs.NUMBERS_SWEPT
 
+    @lazy
+    def num_reals(self) -> int:
+        """The number of real variables."""
+        return int(np.count_nonzero(self._sizes))
+
     def covers(self, targets: Sequence[int], evidence: Evidence) -> bool:
         """Whether the parts that a question needs are small enough for a sweep over each."""
         if self.is_small:
@@ -70,20 +97,75 @@ class Widths:
             wanted: the positions of the real variables asked for.
             found: those of the observed ones.
         """
+        parts = self._parts(wanted, found)
+        sizes = np.bincount(parts.variable[parts.is_hidden], self._sizes[parts.is_hidden]).astype(np.int64)
+        return np.asarray(sizes[sizes > 0])
+
+    def _parts(self, wanted: Ints, found: Ints) -> Parts:
         from scipy import sparse
 
         num, (child, member) = len(self._sizes), self._edges
-        needed, is_found = self._ancestors(np.concatenate([wanted, found])), np.zeros(num, np.bool_)
+        needed, is_found = self.ancestors(np.concatenate([wanted, found])), np.zeros(num, np.bool_)
         is_found[found] = True
         kept = needed[child] & ~is_found[member]
         ends = num + child[kept], member[kept]  # a node for each regression, after one for each variable
         graph = sparse.csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(2 * num, 2 * num))
-        labels = sparse.csgraph.connected_components(graph, directed=False)[1][:num]
-        hidden = needed & ~is_found
-        sizes = np.bincount(labels[hidden], self._sizes[hidden]).astype(np.int64)
-        return np.asarray(sizes[sizes > 0])
+        labels = sparse.csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+        has_hidden = np.zeros(num, np.bool_)
+        has_hidden[child[kept]] = True
+        return Parts(needed & ~is_found, labels[:num], np.where(has_hidden, labels[num:], -1))
 
-    def _ancestors(self, chosen: Ints) -> Bools:
+    def check_contexts(self, reals: Sequence[int], evidence: Evidence) -> None:
+        """Raise if the moments of a part in all joint states of its hidden contexts take too much memory.
+
+        Args:
+            reals: the positions of the real variables asked for.
+        """
+        if self.is_small:
+            return  # what is small is divided into its parts at once
+        wanted = np.array(sorted(reals), np.int64) if self.prune else np.flatnonzero(self._sizes > 0)
+        found, states = (np.array(sorted(kind), np.int64) for kind in (evidence.reals, evidence.codes))
+        key = ("contexts", *(part.tobytes() for part in (wanted, found, states)))
+        self._found.get(key, lambda: self._check_states(self._parts(wanted, found), states))
+
+    def check_rows(self, rows: EvidenceRows, targets: Sequence[int], *, together: bool) -> None:
+        """Raise if the moments of the first of these rows take too much memory: later ones need not be looked at then.
+
+        Args:
+            together: whether all targets are asked for at once, or one after the other.
+        """
+        if self.is_small:
+            return
+        reals = [t for t in targets if self._sizes[t]]
+        asked = [reals] if together else [[], *([t] for t in reals[-TARGETS_LOOKED_AT:])]
+        for row in range(min(len(rows), ROWS_LOOKED_AT)):
+            evidence = rows.evidence(row)
+            for some in asked:
+                self.check_contexts([t for t in some if t not in evidence.reals], evidence)
+
+    def _check_states(self, parts: Parts, states: Ints) -> bool:
+        """True; raises for the part that takes most."""
+        cards, num = self.problem.variables.cards, int(parts.variable.max(initial=0)) + 1
+        child, context = self._context_edges
+        is_open = parts.regression[child] >= 0
+        is_open &= ~np.isin(context, states)
+        part, hidden = np.unique(np.stack([parts.regression[child], context])[:, is_open], axis=1)
+        bits = np.bincount(part, np.log2(cards[hidden]), num) + np.log2(1.0 + self._places(parts, num))
+        most = int(np.argmax(bits))
+        if bits[most] > math.log2(costs.MOST_CONTEXT_ENTRIES) + 1e-6:
+            joint = math.prod(cards[hidden[part == most]].tolist())
+            reals = int(np.count_nonzero(parts.is_hidden & (parts.variable == most)))
+            check_entries(joint * (int(self._places(parts, num)[most]) + 1), f"{reals:,} hidden real variables")
+        return True
+
+    def _places(self, parts: Parts, num: int) -> Ints:
+        """The number of coordinates of each part, those of observed parents included."""
+        child, member = self._edges
+        inside = parts.regression[child] >= 0
+        part, own = np.unique(np.stack([parts.regression[child], member])[:, inside], axis=1)
+        return np.bincount(part, self._sizes[own], num).astype(np.int64)
+
+    def ancestors(self, chosen: Ints) -> Bools:
         """The chosen variables and all real ones that these depend on."""
         from scipy import sparse
 
@@ -97,13 +179,40 @@ class Widths:
 
     @lazy
     def _edges(self) -> Edges:
+        own, members = self._scopes
+        kept = self._sizes[members] > 0
+        return Edges(own[kept], members[kept])
+
+    @lazy
+    def _context_edges(self) -> Edges:
+        """The same for the discrete parents of each regression."""
+        own, members = self._scopes
+        kept = self._sizes[members] == 0
+        return Edges(own[kept], members[kept])
+
+    @lazy
+    def _scopes(self) -> Edges:
+        """All variables of each regression."""
         start, members = self.problem.scopes
         child = np.full(self.problem.num_factors, -1)
         groups = [g for g in self.problem.conditionals if len(g.factors) == 1]
         child[[g.factors[0] for g in groups]] = [g.child for g in groups]
         own = np.repeat(child, np.diff(start))
-        kept = (own >= 0) & (self._sizes[own] > 0) & (self._sizes[members] > 0)
+        kept = (own >= 0) & (self._sizes[own] > 0)
         return Edges(own[kept], members[kept])
+
+
+def check_entries(size: int, what: str) -> None:
+    """Raise before anything is allocated if the moments of what is named would take too much memory.
+
+    >>> check_entries(1000, "x")
+    """
+    if size > costs.MOST_CONTEXT_ENTRIES:
+        raise TooLarge(
+            f"The discrete variables that {what} depend on have so many joint states that their moments take "
+            f"{readable(8 * size)}; the limit is {readable(8 * costs.MOST_CONTEXT_ENTRIES)}. Observe some of these "
+            "discrete variables, or ask for fewer targets."
+        )
 
 
 def all_regressions(problem: Problem) -> bool:

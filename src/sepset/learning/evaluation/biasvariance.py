@@ -16,6 +16,7 @@ from sepset.base.checks import generator, one_of, whole
 from sepset.base.display import Shown
 from sepset.base.foreign import translated
 from sepset.base.memory import check_rows_fit
+from sepset.base.threads import abandonable
 from sepset.data.dataset import Dataset
 from sepset.data.sources import as_dataset, bind
 from sepset.engine.default import DEFAULT_METHOD
@@ -131,7 +132,7 @@ def bias_variance(
     else:
         expected = _possible(kind.predicted(engine_for(truth, method), test, asked, given))
     chosen = DEFAULT_METHOD if method is None else method
-    noise, bias, variance = kind.parts(np.stack(found), expected)
+    noise, bias, variance = abandonable(lambda: kind.parts(np.stack(found), expected))
     said = {"parts": Guarantee.ESTIMATE}
     return BiasVarianceResult(noise, bias, variance=variance, method=chosen, guarantees=said)
 

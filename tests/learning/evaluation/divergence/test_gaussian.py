@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from scipy import integrate, stats
 
 import sepset as ss
@@ -263,14 +263,16 @@ def best_lines(p, q):
 
 
 @given(st.integers(0, 2**32 - 1))
+@example(2892)  # inverses of covariances of all variables in floats keep four digits
 @settings(max_examples=20, deadline=None)
 def test_the_graph_of_a_mixed_network_costs_what_its_best_lines_do(seed):
     rng = np.random.default_rng(seed)
     p, q = mixed_network(rng), mixed_network(rng)
-    best = divergence(p, best_lines(p, q))
+    lines = best_lines(p, q)
+    best = divergence(p, lines)
     assert best.parameters == pytest.approx(0.0, abs=1e-7)
     assert best.structure == pytest.approx(divergence(p, q).structure, rel=1e-7, abs=1e-7)
-    assert mixed_kl(p, best_lines(p, q)) == pytest.approx(best.structure, rel=1e-7, abs=1e-7)
+    assert mixed_kl(p, lines, rational_normals) == pytest.approx(best.structure, rel=1e-7, abs=1e-7)
 
 
 def test_a_mixture_against_one_normal_by_quadrature():
