@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sepset.base.optimize import maximize, minimize, softmax
+from sepset.base.optimize import log_softmax, maximize, minimize, softmax
 
 COUNTS = np.array([[3.0, 1.0, 4.0], [0.0, 0.0, 0.0], [2.0, 2.0, 2.0]])
 
@@ -40,3 +40,10 @@ def test_a_quadratic_has_its_minimum():
 
 def test_softmax_survives_large_logits():
     np.testing.assert_allclose(softmax(np.array([[1e4, 0.0], [-1e4, -1e4]])), [[1.0, 0.0], [0.5, 0.5]])
+
+
+def test_logarithms_of_small_probabilities():
+    found = log_softmax(np.array([[0.0, -2000.0, -1e5], [3.0, 3.0, 3.0], [-900.0, -901.0, -5000.0]]))
+    np.testing.assert_allclose(found[0], [0.0, -2000.0, -1e5], rtol=1e-15)
+    np.testing.assert_allclose(found[1], -np.log(3.0), rtol=1e-15)
+    np.testing.assert_allclose(found[2], -np.log1p(np.exp(-1.0)) - np.array([0.0, 1.0, 4100.0]), rtol=1e-15)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import sepset as ss
 from sepset.cpds.logistic import LogisticCPD
 from sepset.cpds.priors.dirichlet import Dirichlet
 from sepset.cpds.priors.weights import NormalWeights
@@ -164,3 +165,53 @@ def test_the_table_of_some_parents_is_that_of_each_joint_state(observed):
         state = observed | dict(zip(free, codes, strict=True))
         odds = np.exp(bias + sum(weights[parents[i]][code] for i, code in state.items()))
         np.testing.assert_allclose(rest.values[codes], odds / odds.sum(), rtol=1e-12)
+
+
+def steep(num_parents, scale, seed=0):
+    """A network with one logistic CPD of large weights, and the log value of every joint state of parents and child."""
+    rng = np.random.default_rng(seed)
+    vs = [ss.Discrete(f"c{i}") for i in range(num_parents)]
+    child = ss.Discrete("y", 3)
+    weights = [scale * rng.normal(size=(2, 3)) for _ in vs]
+    priors = rng.uniform(0.1, 0.9, num_parents)
+    cpd = ss.LogisticCPD(child, dict(zip(vs, weights, strict=True)), bias=np.zeros(3))
+    net = ss.BayesNet(*(ss.TableCPD(v, [1 - p, p]) for v, p in zip(vs, priors, strict=True)), cpd)
+    codes = np.indices([2] * num_parents + [3]).reshape(num_parents + 1, -1)
+    logits = sum(w[codes[i]] for i, w in enumerate(weights))
+    own = logits[np.arange(codes.shape[1]), codes[-1]] - np.logaddexp.reduce(logits, axis=1)
+    parents = sum(np.log(np.where(codes[i], p, 1 - p)) for i, p in enumerate(priors))
+    return net, cpd, codes, own, parents + own
+
+
+@pytest.mark.parametrize("scale", [700.0, 2000.0])
+@pytest.mark.parametrize("num_parents", [2, 9])
+def test_states_below_the_smallest_number_are_possible(num_parents, scale):
+    net, cpd, codes, own, logs = steep(num_parents, scale)
+    assert own.min() < -745
+    columns = dict(zip(cpd.scope, codes, strict=True))
+    np.testing.assert_allclose(cpd.log_probability(columns), own, rtol=1e-12, atol=1e-12)
+    worst = int(own.argmin())
+    given = {v.name: int(codes[i, worst]) for i, v in enumerate(cpd.scope) if v.name != "c0"}
+    kept = (codes[1:] == codes[1:, [worst]]).all(axis=0)
+    total = np.logaddexp.reduce(logs[kept])
+    np.testing.assert_allclose(float(ss.log_probability(net, given=given)), total, rtol=1e-12)
+    np.testing.assert_allclose(ss.query(net, "c0", given=given).values, np.exp(logs[kept] - total), rtol=1e-9)
+    np.testing.assert_allclose(ss.map_assignment(net, given=given, k=2).log_values, np.sort(logs[kept])[::-1])
+    row = {name: [state] for name, state in given.items()} | {"c0": [None]}
+    found = ss.prepare(net).predict(ss.Dataset(row, variables=net.variables), targets=["c0"])
+    np.testing.assert_allclose(found.log_probability, [total], rtol=1e-12)
+    every = ss.map_assignment(net, k=len(logs))
+    np.testing.assert_allclose(every.log_values, np.sort(logs)[::-1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_chain_of_large_weights_keeps_small_states():
+    """Equal weights make a chain of sums, whose last factor has logarithms."""
+    vs, child = [ss.Discrete(f"c{i}") for i in range(14)], ss.Discrete("y")
+    net = ss.BayesNet(*(ss.TableCPD(v, [0.5, 0.5]) for v in vs), ss.LogisticCPD(child, dict.fromkeys(vs, -400.0)))
+    on = np.arange(15)
+    ways = np.array([math.comb(14, int(n)) for n in on])
+    logs = 14 * np.log(0.5) - np.logaddexp(0.0, 400.0 * on)
+    expected = np.repeat(logs, ways)[:1000]
+    np.testing.assert_allclose(ss.map_assignment(net, given={"y": 1}, k=1000).log_values, expected, rtol=1e-12)
+    everyone = {v.name: 1 for v in vs}
+    np.testing.assert_allclose(float(ss.log_probability(net, given={**everyone, "y": 1})), logs[-1], rtol=1e-12)

@@ -29,6 +29,16 @@ def softmax(logits: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
+def log_softmax(logits: Floats) -> Floats:
+    """The logarithms of the probabilities of each row of logits, however small.
+
+    >>> log_softmax(np.array([[0.0, -2000.0]])).tolist()
+    [[0.0, -2000.0]]
+    """
+    apart = logits - logits.max(axis=1, keepdims=True)
+    return np.asarray(apart - np.log(np.exp(apart).sum(axis=1, keepdims=True)))
+
+
 def maximize(expected: Objective, start: list[Floats], free: list[Bools], alphas: list[Floats]) -> list[Floats]:
     r"""The tables that maximize $\ell(\theta) + \sum \alpha \log \theta$ over their free rows.
 

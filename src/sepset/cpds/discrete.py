@@ -101,7 +101,11 @@ class DiscreteCPD(Frozen, Tabulated):
     @often
     def factors(self) -> tuple[Factor, ...]:
         """Factors whose product, summed over `auxiliaries`, is the conditional distribution."""
-        return (self.to_table().table,)
+        return (self._factor(),)
+
+    def _factor(self) -> Factor:
+        """The conditional distribution as one factor."""
+        return self.to_table().table
 
     @property
     def size(self) -> int:
@@ -131,7 +135,7 @@ class DiscreteCPD(Frozen, Tabulated):
     def _whole(self) -> Decomposition:
         """The table; a large one is filled when its entries are read."""
         if num_entries(self.scope) <= FILLED_AT_ONCE:
-            return Decomposition((self.to_table().table,))
+            return Decomposition((self._factor(),))
         return Decomposition((Unfilled(self.scope, partial(_table, self)),))
 
     def _check_tabled(self, entries: int, hidden: int, advice: str) -> None:
@@ -177,6 +181,11 @@ class DiscreteCPD(Frozen, Tabulated):
         r"""The distribution of the child for each row of parent codes, `[num_rows, states]`."""
         distributions, which = self._select(rows, num_rows)
         return np.asarray(distributions[which])
+
+    def log_probabilities(self, rows: Columns, num_rows: int) -> Floats:
+        r"""The logarithms of the child's distribution for each row of parent codes, `[num_rows, states]`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.probabilities(rows, num_rows)))
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> Ints:
         """A draw of the child's code for each row of parent codes."""
@@ -313,7 +322,7 @@ class DiscreteCPD(Frozen, Tabulated):
 
 def _table(cpd: DiscreteCPD) -> Factor:
     """The factor of a CPD's table."""
-    return cpd.to_table().table
+    return cpd._factor()
 
 
 def is_discrete(cpd: object) -> TypeGuard[DiscreteCPD]:

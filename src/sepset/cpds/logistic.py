@@ -16,9 +16,9 @@ from sepset.base.display import Shown
 from sepset.base.foreign import often
 from sepset.base.frozen import fill, read_only
 from sepset.base.lazy import lazy
-from sepset.base.optimize import minimize, minimize_sparse, softmax
+from sepset.base.optimize import log_softmax, minimize, minimize_sparse, softmax
 from sepset.cpds.contexts import by_state, shown_terms, titles
-from sepset.cpds.counts import Configurations, column
+from sepset.cpds.counts import Configurations, column, num_rows_of
 from sepset.cpds.cpd import ParameterBlock
 from sepset.cpds.discrete import DiscreteCPD, chunks, discrete_scope
 from sepset.cpds.jointstates import JointStates
@@ -32,12 +32,16 @@ from sepset.factors.algebra import AnyVariable, Columns, Factor, Scope, check_si
 from sepset.factors.chains import RunningSums
 from sepset.factors.decomposition import Concave, Decomposition
 from sepset.factors.labels import name_of
+from sepset.factors.table import Table
 from sepset.kernels.buckets.causes import FIRST
 from sepset.variables.matching import Match, state_order
 from sepset.variables.variable import Discrete
 
 FLAT = 30.0
 """Log-odds beyond which a probability is all but zero or one."""
+
+STEEP = 690.0
+"""Log-odds beyond which a probability is taken for one that floating-point numbers do not hold."""
 
 MAX_SUMS = 2**10
 """The largest number of distinct partial sums of weights at one place of the chain of factors."""
@@ -96,10 +100,21 @@ class LogisticCPD(DiscreteCPD):
         return (self.child.num_states - 1) * (1 + sum(p.num_states - 1 for p in self.parents))
 
     def _select(self, rows: Columns, num_rows: int) -> tuple[Floats, Ints]:
+        return softmax(self._logits(rows, num_rows)), np.arange(num_rows)
+
+    def _logits(self, rows: Columns, num_rows: int) -> Floats:
+        """The sums of bias and weights for each row of parents."""
         logits = np.tile(self.bias, (whole("num_rows", num_rows), 1))
         for parent, weights in zip(self.parents, self.weights, strict=True):
             logits += weights[column(rows, parent, num_rows, self)]
-        return softmax(logits), np.arange(num_rows)
+        return logits
+
+    def _all_logits(self) -> Floats:
+        """The sums of bias and weights for all joint states of the parents, the last one fastest."""
+        rows = np.array(self.bias[None])
+        for weights in self.weights:
+            rows = (rows[:, None, :] + weights[None]).reshape(-1, self.child.num_states)
+        return rows
 
     @property
     def auxiliaries(self) -> tuple[Discrete, ...]:
@@ -112,6 +127,33 @@ class LogisticCPD(DiscreteCPD):
         """The entries of the chain of partial sums, or of the table if that is smaller."""
         chain = self._chain
         return chain[1] if chain else num_entries(self.scope)
+
+    def log_probabilities(self, rows: Columns, num_rows: int) -> Floats:
+        r"""The logarithms of the child's distribution for each row of parent codes, none of them -inf."""
+        return log_softmax(self._logits(rows, num_rows))
+
+    def log_probability(self, rows: Columns) -> Floats:
+        """The log probability of the child's code given its parents' codes, one per row; never -inf."""
+        num_rows = num_rows_of(rows, self.child, self)
+        codes = column(rows, self.child, num_rows, self)
+        chosen = np.empty(num_rows)
+        for part in chunks(num_rows):
+            logits = self._logits(self._cut(rows, part), part.stop - part.start)
+            chosen[part] = log_softmax(logits)[np.arange(len(logits)), codes[part]]
+        return chosen
+
+    @property
+    def _is_steep(self) -> bool:
+        """Whether some probability may be too small for a floating-point number."""
+        apart = [w[:, :, None] - w[:, None, :] for w in (self.bias[None], *self.weights)]
+        return bool(sum((a.max(axis=0) for a in apart), np.zeros(1)).max() > STEEP)
+
+    def _factor(self) -> Factor:
+        """The table, with logarithms as entries if some probability may be too small for a number."""
+        if not self._is_steep:
+            return super()._factor()
+        check_size(self.scope)
+        return Table.from_log(self.scope, log_softmax(self._all_logits()).reshape(-1))
 
     def conditioned(self, given: Mapping[Any, int]) -> LogisticCPD:
         """The logistic CPD over the other parents; the weights of those in `given` are added to the bias."""
@@ -132,10 +174,8 @@ class LogisticCPD(DiscreteCPD):
         """The table over some parents: the log-odds of all joint states, with each parent's weights added at once."""
         check_size((*free, self.child))
         rest = self.conditioned({p: given[p] for p in self.parents if p not in free})
-        rows = np.array(rest.bias[None])
-        for parent in free:
-            weights = rest.weights[rest.parents.index(parent)]
-            rows = (rows[:, None, :] + weights[None]).reshape(-1, self.child.num_states)
+        rest = rest._over(free, weights=tuple(rest.weights[rest.parents.index(p)] for p in free), bias=rest.bias)
+        rows = rest._all_logits()
         for part in chunks(len(rows)):
             rows[part] = softmax(rows[part])
         return TableCPD.unchecked(self.child, rows.reshape(-1), given=free, block=self.block)
@@ -178,14 +218,14 @@ class LogisticCPD(DiscreteCPD):
         if sums is None:
             return None
         size = sums.entries(self.parents) + len(sums.levels[-1]) * num_entries((self.parents[-1], self.child))
-        return (sums.chain(self.child, self.parents, self._final), size) if size < table else None
+        return (sums.chain(self.child, self.parents, self._final, is_log=True), size) if size < table else None
 
     def _final(self, sums: Floats) -> Floats:
-        """The probabilities `[sums, states of the last parent, child's states]`."""
+        """The log probabilities `[sums, states of the last parent, child's states]`."""
         last = self.weights[-1]
         odds = sums[:, None, :] + (last[:, 1:] - last[:, :1])[None]
         logits = np.concatenate([np.zeros((*odds.shape[:2], 1)), odds], axis=2)
-        return softmax(logits.reshape(-1, self.child.num_states)).reshape(logits.shape)
+        return log_softmax(logits.reshape(-1, self.child.num_states)).reshape(logits.shape)
 
     def irrelevant(self, context: Mapping[Any, Any]) -> tuple[Discrete, ...]:
         """The parents outside `context` whose states all add the same log-odds; no context makes others drop out."""

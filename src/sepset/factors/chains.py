@@ -66,12 +66,20 @@ class RunningSums:
             steps.append(which.reshape(-1))
         return cls(tuple(found), tuple(steps))
 
-    def chain(self, child: Discrete, parents: Sequence[Discrete], last: Callable[[Floats], Floats]) -> Decomposition:
+    def chain(
+        self,
+        child: Discrete,
+        parents: Sequence[Discrete],
+        last: Callable[[Floats], Floats],
+        *,
+        is_log: bool = False,
+    ) -> Decomposition:
         """The sums as auxiliaries of a child, each a function of the one before and a parent.
 
         Args:
             parents: one for each term.
             last: from sums before the last parent to the values `[sums, states of the last parent, child's states]`.
+            is_log: whether these are logarithms.
         """
         ends = tuple(child.hidden(f"sum {i + 1}", len(levels)) for i, levels in enumerate(self.levels))
         factors: list[Factor] = []
@@ -81,8 +89,9 @@ class RunningSums:
             rows = np.column_stack([codes, step])
             factors.append(SparseTable((*before, parents[i], end), rows, values=np.ones(len(rows))))
         functions = defined_last(factors, ends)
-        values = last(self.levels[-1])
-        return Decomposition((*factors, Table((ends[-1], parents[-1], child), values)), ends, functions)
+        scope, values = (ends[-1], parents[-1], child), last(self.levels[-1])
+        final = Table.from_log(scope, values) if is_log else Table(scope, values)
+        return Decomposition((*factors, final), ends, functions)
 
     def entries(self, parents: Sequence[Discrete]) -> int:
         """The entries of the chain's tables but the last."""

@@ -61,6 +61,11 @@ class Decomposition(NamedTuple):
         return not any(isinstance(f, Unfilled) for f in self.factors)
 
     @property
+    def is_linear(self) -> bool:
+        """Whether all factors have their entries, none of them as logarithms of numbers that are too small."""
+        return self.is_filled and not any(getattr(f, "space", "") == "log" for f in self.factors)
+
+    @property
     def is_functional(self) -> bool:
         """Whether every auxiliary is a function of other variables, so that sums over them are maxima too."""
         return all(a in self.functions for a in self.auxiliaries)
@@ -117,6 +122,9 @@ class Decomposable(Protocol):
 
     def probabilities(self, rows: Columns, num_rows: int) -> Floats:
         """The distribution of the child for each row of its parents, `[rows, states]`."""
+
+    def log_probabilities(self, rows: Columns, num_rows: int) -> Floats:
+        """The logarithms of the same, of numbers however small."""
 
     def sample(self, rows: Columns, num_rows: int, rng: np.random.Generator) -> AnyArray:
         """A draw of the child for each row of its parents."""

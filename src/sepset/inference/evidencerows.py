@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
 
 
+SMALLEST = 1e-300
+"""Probabilities below this are read as logarithms, since they may have lost digits or be zero by rounding."""
+
+
 class RowMoments(NamedTuple):
     """The mean and the variance of a real variable in every row; NaN where the row is impossible."""
 
@@ -329,7 +333,11 @@ class EvidenceRows:
         rows |= {p: np.repeat(contexts[:, i], size) for i, p in enumerate(observed)}
         values = source.probabilities(rows, len(contexts) * size)
         context = child.hidden("context", len(contexts))  # type: ignore[union-attr]  # discrete
-        table = Table((context, *free, child), values.reshape(-1))  # type: ignore[arg-type]  # discrete
+        scope: Any = context, *free, child
+        if (values < SMALLEST).any():
+            table = Table.from_log(scope, source.log_probabilities(rows, len(values)).reshape(-1))
+        else:
+            table = Table(scope, values.reshape(-1))
         return Decomposition((table,), (context,)), which.reshape(-1)
 
     def joint_states(self, ids: Sequence[int], cards: Ints) -> AnyInts:

@@ -284,9 +284,11 @@ class PreparedForms:
 
         def maximizer(tangents: Sequence[Decomposition], told: Evidence) -> Maximum:
             whole = {**parts, **dict(zip(wide, tangents, strict=True))}
+            if not all(part.is_linear for part in whole.values()):
+                return Maximum(*self._prepared(numbers, whole).prepared.best(told, over))
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in whole.items())
-            made = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
-            return Maximum(*made.with_parts(whole).best(told, over))
+            pattern = self._patterns.get((numbers, shape), lambda: self._prepared(numbers, whole))
+            return Maximum(*pattern.with_parts(whole).best(told, over))
 
         most = MOST_AFTER_SEARCH if found.best and len(wide) > MOST_SURE else None
         search = TangentSearch(self._bounded(evidence, wide), maximizer, evidence, most)
@@ -294,8 +296,7 @@ class PreparedForms:
 
     def _bounded(self, evidence: Evidence, wide: Mapping[int, Form]) -> list[Bounded]:
         """Forms whose children are observed, as functions."""
-        given = given_by_variable(self.problem, evidence)
-        return [bounded(self.problem, form, given) for form in wide.values()]
+        return [bounded(self.problem, form, given_by_variable(self.problem, evidence)) for form in wide.values()]
 
     def _other_parts(self, evidence: Evidence, over: Sequence[int], wide: Collection[int]) -> dict[int, Decomposition]:
         """The factors of all forms but these for a maximum."""
@@ -306,9 +307,9 @@ class PreparedForms:
 
     def _searched(self, evidence: Evidence, over: Sequence[int], k: int, above: float) -> Found:
         """The best assignments if all children of wide forms are observed, as far as a search finds and proves them."""
-        wide, more = self._wide(evidence, over), self._functions(evidence, over)
+        more = self._functions(evidence, over)
         found = self._frontiers(evidence, over, more).relaxed(k, above) if len(more) > 1 else None
-        return self._frontiers(evidence, over, wide).best(k, above) if found is None else found
+        return found or self._frontiers(evidence, over, self._wide(evidence, over)).best(k, above)
 
     def _under_functions(self, evidence: Evidence, over: Sequence[int]) -> Best | None:
         """The best assignment under all concave forms as functions; None if other factors couple what is asked."""
@@ -316,7 +317,7 @@ class PreparedForms:
         found = self._frontiers(evidence, over, more).relaxed(1) if len(more) > 1 else None
         if found is not None:
             check_found(found, more.values())
-        return None if found is None else next(iter(found.best), Best({}, -np.inf))
+        return next(iter(found.best), Best({}, -np.inf)) if found is not None else None
 
     def _functions(self, evidence: Evidence, over: Sequence[int]) -> dict[int, Form]:
         """The forms, also those with factors, that can be concave functions: of asked parents and an observed child."""
@@ -576,8 +577,8 @@ class PreparedForms:
 
         def make() -> Prepared:
             parts = {i: self._part(forms[i], codes[i], one) for i, one in chosen.items()}
-            is_shared = all(self._is_discrete(forms[i]) and part.is_filled for i, part in parts.items())
-            if not is_shared:  # a density at a point is not a conditional; large tables wait for a plan
+            is_shared = all(self._is_discrete(forms[i]) and part.is_linear for i, part in parts.items())
+            if not is_shared:  # densities are not conditionals; large tables wait; logarithms would be read as zeros
                 return self._prepared(kept, parts).prepared
             shape = tuple((i, tuple(f.scope for f in part.factors)) for i, part in parts.items())
             found = self._patterns.get((kept, shape), lambda: self._prepared(kept, parts))
