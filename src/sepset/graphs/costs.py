@@ -53,8 +53,8 @@ READS_OF_MATRICES = (30_000_000, 60_000_000)
 many places as the matrices of its cliques have entries: of a square grid 1.5 and 14 million, of random graphs with
 three neighbors each, if they have 16,000 nodes, more than that."""
 
-MOST_OF_MATRICES = 2_000_000_000
-"""The same for a whole graph: ten seconds, and gigabytes of matrices. A grid of 316 x 316 takes 0.28 billion."""
+MOST_OF_MATRICES = 500_000_000
+"""The same for a whole graph: two seconds, and four gigabytes of matrices. A grid of 316 x 316 takes 0.28 billion."""
 
 SWEPT_REALS = 4096
 """Real variables up to which no graph is hopeless: at the worst a matrix of 130 megabytes."""
