@@ -989,6 +989,9 @@ CPD_METHODS: dict[str, Callable[[Any, World], Any]] = {
     "probabilities": lambda cpd, w: [
         by_states((cpd.child,), row) for row in cpd.probabilities(code_columns(cpd, cpd.parents, w.three), 20)
     ],
+    "log_probabilities": lambda cpd, w: [
+        by_states((cpd.child,), row) for row in cpd.log_probabilities(code_columns(cpd, cpd.parents, w.three), 20)
+    ],
     "irrelevant": lambda cpd, w: sorted(v.name for v in cpd.irrelevant(context_of(cpd))),
     "conditioned": lambda cpd, w: plain_cpd(cpd.conditioned(cpd.fixed(context_of(cpd)))),
     "decomposed": lambda cpd, w: product_of(cpd.decomposed(cpd.fixed(context_of(cpd))), cpd),

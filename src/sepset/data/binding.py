@@ -313,17 +313,18 @@ def absent_message(absent: Sequence[str], names: Iterable[str]) -> str:
     return f"No column for variable {absent[0]!r}{more}; {found}.{near}"
 
 
-def delimiter_hint(names: Sequence[str]) -> str:
+def delimiter_hint(names: Sequence[object]) -> str:
     """The advice for an only column whose name looks like several names, with another character between them.
 
     >>> delimiter_hint(["a;b"])
     " The only column is 'a;b': if ';' is between cells, use read_dataset(path, delimiter=';')."
     """
-    between = next((mark for mark in ";\t|" if mark in names[0]), None) if len(names) == 1 else None
+    only = names[0] if len(names) == 1 and isinstance(names[0], str) else ""
+    between = next((mark for mark in ";\t|" if mark in only), None)
     if between is None:
         return ""
     told = f"if {between!r} is between cells, use read_dataset(path, delimiter={between!r})."
-    return f" The only column is {names[0]!r}: {told}"
+    return f" The only column is {only!r}: {told}"
 
 
 REMEDY = "Use EM, which sums over what is missing, or leave those rows out."
