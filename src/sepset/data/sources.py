@@ -228,7 +228,7 @@ def require_columns(data: object, rows: Dataset, weights: Weights = None) -> Non
         near = delimiter_hint(names) or nearest(absent[0], names)
         raise DataError(f"No column is a variable of the network: {found}, variables {listing(absent)}.{near}")
     unused = [name for name in names if name not in rows.variables and name != weights]
-    for name in absent:
+    for name in absent if unused else ():
         near = nearest(name, unused, cutoff=ALIKE)
         if near:
             raise DataError(

@@ -14,7 +14,9 @@ import numpy as np
 from sepset.base.arraytypes import AnyInts, Bools, Floats, Int32s, Ints
 from sepset.base.frozen import fill
 from sepset.base.lazy import lazy
+from sepset.base.text import readable
 from sepset.data.missingness import members
+from sepset.errors import TooLarge
 from sepset.factors.algebra import Columns
 from sepset.factors.decomposition import Decomposable, Decomposition
 from sepset.factors.table import Table
@@ -25,6 +27,9 @@ from sepset.variables.universe import Universe
 if TYPE_CHECKING:
     from sepset.data.dataset import Dataset
 
+
+ROWS_LOOKED_AT = 4
+"""The first rows whose missing cells are counted before any is laid out."""
 
 SMALLEST = 1e-300
 """Probabilities below this are read as logarithms, since they may have lost digits or be zero by rounding."""
@@ -404,3 +409,15 @@ def distinct_rows(matrix: Int32s, *, only_missing: bool = False) -> tuple[Ints, 
         if len(distinct_rows(few, only_missing=only_missing)[0]) == len(few):
             return np.arange(num_rows), np.arange(num_rows)
     return group_words(matrix, only_missing=only_missing, few=False)
+
+
+def check_numbers(missing: int) -> None:
+    """Raise if the covariances of so many numbers, which one row misses, would take too much memory.
+
+    >>> check_numbers(1000)
+    """
+    if missing**2 > costs.MOST_CONTEXT_ENTRIES:
+        raise TooLarge(
+            f"The {missing:,} numbers that a row misses have covariances of {readable(8 * missing**2)}; the limit is "
+            f"{readable(8 * costs.MOST_CONTEXT_ENTRIES)}. Observe more of them, or leave them out of the network."
+        )

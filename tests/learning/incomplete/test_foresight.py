@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import sepset as ss
+from sepset.inference import costs
 from sepset.learning.fit import fit
 from sepset.learning.incomplete import foresight
+from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.foresight import refuse_rows
 
 SIZE = 2000
@@ -132,3 +134,24 @@ def test_families_of_observed_children_count():
     for name in NAMES[half:]:
         rows[name] = [0.5, 1.5, 2.5]  # of measurements, little is known
     refuse_rows(dag, rows)
+
+
+@pytest.mark.parametrize("method", [ss.EM(), ss.HardEM()])
+def test_rows_that_miss_very_many_numbers_are_refused_before_anything_is_made_for_each(method, monkeypatch):
+    """A matrix of their covariances would take 2.3 GB."""
+    reals = [ss.Real(f"x{i}") for i in range(17_000)]
+    net = ss.BayesNet([ss.LinearGaussian(x, 0.0, covariance=1.0) for x in reals])
+    monkeypatch.setattr(Expectation, "of", None)
+    with pytest.raises(ss.TooLarge, match=r"The 16,999 numbers that a row misses have covariances of 2\.2 GiB"):
+        ss.fit(net, {"x0": [0.5, 1.0]}, method)
+
+
+def test_another_method_of_inference_may_miss_very_many_numbers(monkeypatch):
+    monkeypatch.setattr(costs, "MOST_CONTEXT_ENTRIES", 3)
+    rows = {"x": [0.5, None, 1.5], "y": [None, None, 0.5]}
+    x, y = ss.Real("x"), ss.Real("y")
+    net = ss.BayesNet(ss.LinearGaussian(x, 0.0, covariance=1.0), ss.LinearGaussian(y, 0.0, covariance=1.0))
+    with pytest.raises(ss.TooLarge, match="The 2 numbers that a row misses"):
+        ss.fit(net, rows, ss.EM(), until=2)
+    found = ss.fit(net, rows, ss.EM(inference=ss.CliqueTree()), until=2)
+    assert found.model.cpd("x").intercept == pytest.approx(1.0, abs=0.5)

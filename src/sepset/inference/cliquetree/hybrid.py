@@ -192,6 +192,8 @@ class RegressionTree(RowTree):
     def summed_marginals(self, rows: EvidenceRows, weights: Floats, workers: Workers) -> RowCounts:
         """The weighted sum over the rows of their factor marginals, and the log partition of every row."""
         self._check_width(rows, self._everyone, together=True)
+        if self._elimination.widths is not None:
+            self._elimination.widths.check_missing(rows)
         found = self.rows.counts(rows, weights, workers)
         factors = dict(zip(self._part.factors, found.tables, strict=True))
         factors |= {g.factors[0]: found.moments[g.child] for g in self.problem.conditionals if g.child in found.moments}

@@ -19,13 +19,13 @@ from sepset.base.lazy import lazy
 from sepset.base.text import readable
 from sepset.errors import TooLarge
 from sepset.inference import costs
-from sepset.inference.evidencerows import EvidenceRows
+from sepset.inference.evidencerows import ROWS_LOOKED_AT, EvidenceRows, check_numbers
 from sepset.problem import Problem
 from sepset.variables.evidence import Evidence
 from sepset.variables.variable import Vector
 
-ROWS_LOOKED_AT, TARGETS_LOOKED_AT = 4, 4
-"""The first rows, and the last of their targets, whose joint states are counted before the rows are laid out."""
+TARGETS_LOOKED_AT = 4
+"""The last targets of rows, whose joint states are counted before the rows are laid out."""
 
 
 class Edges(NamedTuple):
@@ -142,6 +142,12 @@ class Widths:
             evidence = rows.evidence(row)
             for some in asked:
                 self.check_contexts([t for t in some if t not in evidence.reals], evidence)
+
+    def check_missing(self, rows: EvidenceRows) -> None:
+        """Raise if one of the first rows misses so many numbers that the matrix of their covariances is too large."""
+        most = 0 if self.is_small else min(len(rows), ROWS_LOOKED_AT)
+        found = [int(self._sizes[list(rows.evidence(row).reals)].sum()) for row in range(most)]
+        check_numbers(int(self._sizes.sum()) - min(found) if found else 0)
 
     def _check_states(self, parts: Parts, states: Ints) -> bool:
         """True; raises for the part that takes most."""

@@ -202,6 +202,8 @@ def _check_numbers(dataset: Dataset) -> None:
         if isinstance(variable, Discrete):
             continue
         column = dataset.values(variable)
+        if np.isnan(column).all():
+            continue  # it is hidden
         if np.isinf(column).any():
             row = int(np.argmax(np.isinf(column)))
             raise DataError(

@@ -1,4 +1,4 @@
-"""Refusals before columns are coded: a graph and the first rows tell whether sums over missing cells are hopeless."""
+"""Refusals before anything large is made: the first rows tell whether sums over missing cells are hopeless."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from collections.abc import Iterable
 import numpy as np
 
 from sepset.base.arraytypes import Bools
+from sepset.data.dataset import Dataset
 from sepset.data.missingness import Glimpse
 from sepset.engine.default import DEFAULT_METHOD
 from sepset.graphs import costs
 from sepset.graphs.csr import CSR, csr, near_hub, pairs_within_rows, sorted_pairs
 from sepset.graphs.graph import DAG
 from sepset.graphs.ordering import Names, OrderingTask, refuse_hopeless
+from sepset.inference.evidencerows import ROWS_LOOKED_AT, check_numbers
 from sepset.inference.plan import ENTRY_BYTES
+from sepset.variables.variable import Real
 
 WIDE = 1000
 """The number of nodes from which rows are looked at first: to code fewer columns takes no longer."""
@@ -54,6 +57,16 @@ def refuse_rows(dag: DAG, data: object, known: Iterable[str] = ()) -> None:
         names, bits = Names(dag.nodes.__getitem__, places), math.log2(DEFAULT_METHOD.memory / ENTRY_BYTES)
         graph = _married(families, len(places))
         refuse_hopeless(OrderingTask(names, *graph, weights, none, bits, costs.READS_BEFORE_REFUSAL))
+
+
+def refuse_numbers(rows: Dataset) -> None:
+    """Raise if one of the first rows misses so many numbers that their covariances take too much memory.
+
+    >>> refuse_numbers(Dataset({"x": [0.5, None]}))
+    """
+    columns = zip(rows.variables, rows.columns, strict=True)
+    reals = [column[:ROWS_LOOKED_AT] for variable, column in columns if isinstance(variable, Real)]
+    check_numbers(int(np.isnan(np.array(reals)).sum(axis=0).max(initial=0)) if reals else 0)
 
 
 def _families(dag: DAG, hidden: Bools, is_discrete: Bools) -> CSR:
