@@ -11,9 +11,9 @@ import pytest
 
 import sepset as ss
 from sepset.inference import costs
+from sepset.learning.blocks import Blocks
 from sepset.learning.fit import fit
 from sepset.learning.incomplete import foresight
-from sepset.learning.incomplete.expectation import Expectation
 from sepset.learning.incomplete.foresight import refuse_rows
 
 SIZE = 2000
@@ -141,7 +141,7 @@ def test_rows_that_miss_very_many_numbers_are_refused_before_anything_is_made_fo
     """A matrix of their covariances would take 2.3 GB."""
     reals = [ss.Real(f"x{i}") for i in range(17_000)]
     net = ss.BayesNet([ss.LinearGaussian(x, 0.0, covariance=1.0) for x in reals])
-    monkeypatch.setattr(Expectation, "of", None)
+    monkeypatch.setattr(Blocks, "of", None)
     with pytest.raises(ss.TooLarge, match=r"The 16,999 numbers that a row misses have covariances of 2\.2 GiB"):
         ss.fit(net, {"x0": [0.5, 1.0]}, method)
 

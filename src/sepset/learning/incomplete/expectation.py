@@ -32,6 +32,7 @@ from sepset.inference.evidencerows import EvidenceRows, Workers
 from sepset.inference.method import Method, Prepared, prepare
 from sepset.inference.values import Value, replaced
 from sepset.learning.blocks import Blocks, FlatStatistics
+from sepset.learning.incomplete.foresight import refuse_numbers
 from sepset.learning.task import Task
 from sepset.models.bayesnet import BayesNet
 from sepset.models.model import offers
@@ -89,6 +90,8 @@ class Expectation:
         template = task.template
         if not template.variables.all_discrete:
             _check_no_vectors(template)
+            if inference is None:
+                refuse_numbers(task.dataset)
             _check_numbers(task.dataset)
         dataset = task.dataset
         columns: Columns = dict(zip(dataset.variables, dataset.columns, strict=True))

@@ -24,7 +24,7 @@ from sepset.learning.coverage import CoverageResult
 from sepset.learning.fit import FitResult
 from sepset.learning.incomplete.checkpoint import IterateCodec, about
 from sepset.learning.incomplete.expectation import Expectation
-from sepset.learning.incomplete.foresight import refuse_numbers, refuse_rows
+from sepset.learning.incomplete.foresight import refuse_rows
 from sepset.learning.incomplete.starts import Start, start_model, symmetric
 from sepset.learning.optimize.objective import FAILURES, Objective
 from sepset.learning.task import Task
@@ -132,8 +132,6 @@ class IterativeEstimator:
 
     def fit(self, task: Task) -> FitResult:
         """The network at the stationary point that the iteration reaches."""
-        if self.inference is None and not task.template.variables.all_discrete:
-            refuse_numbers(task.dataset)
         own = EMTask.of(task, self.prior, self.parameterization, inference=self.inference, threads=self.threads)
         try:
             outcome = run(
