@@ -62,7 +62,7 @@ def test_the_best_are_those_of_enumeration(seed):
     for k in (1, 4):
         here, path = room(causes)
         best, found = np.full(k, -np.inf), np.zeros(k * len(cards), np.int64)
-        begin(causes, here, path, 20, best, found)
+        begin(causes, here, path, 10**6, 20, best, found, NEVER)
         branch(causes, here, path, 10**9, 8, best, found, NEVER)
         assert path.now[2] == 1
         np.testing.assert_allclose(best, np.sort(enumerated(causes, cards, terms))[::-1][:k], rtol=1e-12)
@@ -88,3 +88,14 @@ def test_a_canceled_search_stops_at_once():
     branch(causes, here, path, 10**9, 8, np.full(1, -np.inf), np.zeros(len(cards), np.int64), np.ones(1, np.uint8))
     assert path.now[2] == 0
     assert path.now[3] == 0
+
+
+def test_pairs_are_tried_while_there_is_work_left_and_nothing_after_a_cancel():
+    causes = small(0)[0]
+    spent = []
+    for work, cancel in ((10**6, 0), (0, 0), (10**6, 1)):
+        here, path = room(causes)
+        best, found = np.full(1, -np.inf), np.full(len(causes.states) - 1, -1)
+        begin(causes, here, path, work, 1, best, found, np.array([cancel], np.uint8))
+        spent.append(int(path.now[3]))
+    assert spent[0] > spent[1] > spent[2]

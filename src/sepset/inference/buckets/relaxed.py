@@ -29,6 +29,9 @@ MOST_WORK = 200_000_000
 FIRST_WORK, WORK_AT_ONCE = 2**12, 2**24
 """The terms that are read in the first part of a search, and in the largest; each part is twice the one before."""
 
+WORK_BEFORE = 50_000_000
+"""The terms that are read before the search, while pairs of variables are changed for a better start."""
+
 FIRST_PASSES, PASSES = 50, 8
 """The passes over the variables before the search, and at each of its nodes."""
 
@@ -106,7 +109,7 @@ class RelaxedSearch:
         if (np.add.reduceat(here.alive, causes.states[:-1], dtype=np.int64) == 0).any() or self.constant == -math.inf:
             return Ranked([], [], True)
         best, found = np.full(k, above - self.constant), np.full(k * num, -1, np.int64)
-        interruptible(lambda cancel: begin(causes, here, path, FIRST_PASSES, best, found))
+        interruptible(lambda cancel: begin(causes, here, path, WORK_BEFORE, FIRST_PASSES, best, found, cancel))
         step = FIRST_WORK
         while not path.now[2] and (path.now[3] < MOST_WORK or has_end()):
             most = int(path.now[3]) + step
@@ -207,4 +210,4 @@ def _room(causes: Causes) -> tuple[Shares, Branches]:
     whole = (np.zeros(size + 1, np.int64) for _ in range(3))
     trail, marks, chosen = whole
     codes = np.zeros(len(causes.states) - 1, np.int64)
-    return here, Branches(trail, marks, chosen, np.full(size + 1, -math.inf), np.zeros(4, np.int64), codes)
+    return here, Branches(trail, marks, chosen, np.full(size + 1, math.inf), np.zeros(4, np.int64), codes)

@@ -335,12 +335,16 @@ def level(value: float) -> float:
 
 
 @kernel(borrows=True, inner=True)
-def climb(causes: Causes, here: Shares, path: Branches, is_paired: bool, best: Floats, found: Ints) -> None:
-    """Offer the assignment in `path.codes`, and better ones that differ from it in one variable, or in two."""
+def climb(causes: Causes, here: Shares, path: Branches, work: int, best: Floats, found: Ints, cancel: Bytes) -> None:
+    """Offer the assignment in `path.codes` and better ones near it, which differ in one variable, or in two.
+
+    Args:
+        work: pairs of variables are tried until so much work is done.
+    """
     codes, sums, room = path.codes, here.moves, here.ascents
     value, left = value_of(causes, codes, sums), len(codes)
     offer(value, codes, best, found)
-    while left > 0:
+    while left > 0 and not cancel[0]:
         i = left - 1
         left -= 1
         own = codes[i]
@@ -351,7 +355,7 @@ def climb(causes: Causes, here: Shares, path: Branches, is_paired: bool, best: F
             rise = change(causes, i, code, codes, sums)
             if value + rise > best[len(best) - 1]:
                 offer(value_of(causes, codes, room), codes, best, found)
-            if is_paired and -100.0 < rise <= 1e-9:
+            if path.now[3] < work and -100.0 < rise <= 1e-9:
                 path.now[3] += 2 * (len(causes.terms) - causes.starts[i])
                 rise = second(causes, i, rise, codes, sums)
             if rise > 1e-9:
@@ -445,10 +449,6 @@ def _work(causes: Causes, here: Shares, path: Branches, work: int, *_: object) -
     return 4.0 * work
 
 
-def _first_work(causes: Causes, here: Shares, path: Branches, passes: int, *_: object) -> float:
-    return 40.0 * (passes + len(causes.states)) * (len(causes.own) + len(causes.terms))
-
-
 @kernel(work=_work, borrows=True)
 def branch(
     causes: Causes,
@@ -486,9 +486,27 @@ def branch(
                 leave_out(path, here, o)
 
 
-@kernel(work=_first_work, borrows=True)
-def begin(causes: Causes, here: Shares, path: Branches, passes: int, best: Floats, found: Ints) -> None:
-    """A good assignment before the search: the rounded relaxation, and better ones near it."""
-    relax(causes, here, path, passes, best, found)
+@kernel(work=_work, borrows=True)
+def begin(
+    causes: Causes,
+    here: Shares,
+    path: Branches,
+    work: int,
+    passes: int,
+    best: Floats,
+    found: Ints,
+    cancel: Bytes,
+) -> None:
+    """A good assignment before the search: the rounded relaxation, and better ones near it.
+
+    Args:
+        work: in terms that are read, after which pairs of variables are no longer tried.
+        passes: over the variables.
+    """
+    most = relax(causes, here, path, passes, best, found)
+    if most == -np.inf:  # nothing is better than what was found
+        path.now[2] = 1
+        return
+    path.bounds[0] = most
     rounded(causes, here, path.codes)
-    climb(causes, here, path, True, best, found)
+    climb(causes, here, path, work, best, found, cancel)
