@@ -109,7 +109,7 @@ class AncestralAnswer:
 
     @property
     def residual(self) -> float:
-        """A bound, about, of the relative error."""
+        """An approximate bound of the relative error."""
         return max((found.moments.error for found, _ in self.parts), default=0.0)
 
 
