@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, Generic, Protocol, TypeVar
 
-from sepset.factors.algebra import Factor
+from sepset.base.threads import OutOfWork, spend, working
+from sepset.errors import TooLarge
+from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
+from sepset.inference import costs
+from sepset.problem import Problem
 from sepset.variables.variable import Discrete
+
+ENTRY_NANOSECONDS = 8.0
+"""Time to multiply and to eliminate one entry of a dense table."""
 
 
 class Scoped(Protocol):
@@ -62,8 +71,30 @@ class Pool(Generic[S]):
 
 def product(factors: Iterable[Factor]) -> Factor:
     """The product of all factors, small ones first; the empty product is one."""
-    ordered = sorted(factors, key=lambda f: f.size)
-    return reduce(lambda left, right: left * right, ordered, Table.ones())
+    one: Factor = Table.ones()
+    return reduce(_times, sorted(factors, key=lambda f: f.size), one)
+
+
+def _times(left: Factor, right: Factor) -> Factor:
+    """The product of two factors; the work on dense tables is accounted for (sparse ones account for their rows)."""
+    if isinstance(left, Table) and isinstance(right, Table):
+        spend(ENTRY_NANOSECONDS * num_entries({*left.scope, *right.scope}))
+    return left * right
+
+
+@contextmanager
+def limited_rows(problem: Problem) -> Iterator[None]:
+    """Inside, an elimination is refused if functions in the problem make it too long: their tables are rows, of which
+    it is not known before how many there will be."""
+    with working(costs.NANOSECONDS_OF_A_SEARCH if problem.functions else math.inf):
+        try:
+            yield
+        except OutOfWork:
+            raise TooLarge(
+                "The tables of functions of many variables have so many rows that an elimination takes more than about "
+                "three seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
+                "until=Until(seconds=60))."
+            ) from None
 
 
 def summed_out(factors: Iterable[Factor], variables: Iterable[Discrete]) -> list[Factor]:

@@ -25,7 +25,7 @@ from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
-from sepset.inference.buckets.pool import product
+from sepset.inference.buckets.pool import limited_rows, product
 from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.hybrid.questions import AncestralAnswer, RegressionQuestions
 from sepset.inference.hybrid.widths import Widths, all_regressions
@@ -300,7 +300,8 @@ class PreparedElimination:
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
         try:
-            done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
+            with limited_rows(self.problem):
+                done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
         except NotClosed as error:
             raise _no_maximum(chosen, error) from error
         log_value = done.remainder.log_total
