@@ -283,7 +283,7 @@ class SparseTable(DiscreteFactor):
         codes, logs, begins = self._grouped(kept)
         reduced = reduce_groups(logs, begins, semiring)
         positive = reduced > -np.inf
-        rows = codes[np.ix_(begins[positive], self._columns(kept))]
+        rows = codes[np.ix_(begins[positive], np.array(self._columns(kept), np.int64))]
         return SparseTable._make(kept, rows, reduced[positive])
 
     def maximize(self, out: Iterable[VariableLike]) -> tuple[SparseTable, Ints]:

@@ -49,7 +49,7 @@ MORE_TIME = (
     "A search takes about three seconds; give it more time, as in map_assignment(..., until=Until(seconds=60)), or "
     "observe more variables."
 )
-"""What a refusal says at its end."""
+"""The end of a refusal."""
 
 
 class Found(NamedTuple):
@@ -273,7 +273,7 @@ def cheapest(ways: Iterable[Callable[[], Prepared]], over: Sequence[int], observ
 
 
 def joined(searched: Sequence[Found], log_weights: Sequence[float]) -> Found:
-    """What was found in several disjoint parts, each of which has a weight."""
+    """The assignments found in several disjoint parts, each of which has a weight."""
     pairs = list(zip(searched, log_weights, strict=True))
     best = [Best(one.values, one.log_value + weight) for found, weight in pairs for one in found.best]
     bounds = [found.bound + weight for found, weight in pairs if not found.is_proved]
@@ -316,4 +316,19 @@ def limited_elimination() -> Iterator[None]:
             raise TooLarge(
                 "The best values would take more than about ten seconds by elimination, though its tables fit. "
                 f"{MORE_TIME}"
+            ) from None
+
+
+@contextmanager
+def limited_rows(problem: Problem) -> Iterator[None]:
+    """Inside, an elimination is refused if functions in the problem make it too long: their tables are rows, of which
+    it is not known before how many there will be."""
+    with working(costs.NANOSECONDS_OF_A_SEARCH if problem.functions else math.inf):
+        try:
+            yield
+        except OutOfWork:
+            raise TooLarge(
+                "The tables of functions of many variables have so many rows that an elimination takes more than about "
+                "three seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
+                "until=Until(seconds=60))."
             ) from None

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, Generic, Protocol, TypeVar
 
-from sepset.base.threads import OutOfWork, spend, working
-from sepset.errors import TooLarge
+from sepset.base.threads import spend
 from sepset.factors.algebra import Factor, num_entries
 from sepset.factors.table import Table
-from sepset.inference import costs
-from sepset.problem import Problem
 from sepset.variables.variable import Discrete
 
 ENTRY_NANOSECONDS = 8.0
@@ -80,21 +75,6 @@ def _times(left: Factor, right: Factor) -> Factor:
     if isinstance(left, Table) and isinstance(right, Table):
         spend(ENTRY_NANOSECONDS * num_entries({*left.scope, *right.scope}))
     return left * right
-
-
-@contextmanager
-def limited_rows(problem: Problem) -> Iterator[None]:
-    """Inside, an elimination is refused if functions in the problem make it too long: their tables are rows, of which
-    it is not known before how many there will be."""
-    with working(costs.NANOSECONDS_OF_A_SEARCH if problem.functions else math.inf):
-        try:
-            yield
-        except OutOfWork:
-            raise TooLarge(
-                "The tables of functions of many variables have so many rows that an elimination takes more than about "
-                "three seconds. Observe more variables, ask for fewer, or give it more time, as in map_assignment(..., "
-                "until=Until(seconds=60))."
-            ) from None
 
 
 def summed_out(factors: Iterable[Factor], variables: Iterable[Discrete]) -> list[Factor]:

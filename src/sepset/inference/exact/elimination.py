@@ -25,10 +25,11 @@ from sepset.factors.algebra import AnyVariable, Columns, Conditional, Factor
 from sepset.factors.table import Table
 from sepset.graphs.ordering import OrderingMethod, Portfolio
 from sepset.inference.buckets.evidencefactors import reduced_factors
-from sepset.inference.buckets.pool import limited_rows, product
+from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.hybrid.questions import AncestralAnswer, RegressionQuestions
 from sepset.inference.hybrid.widths import Widths, all_regressions
+from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees

@@ -17,10 +17,10 @@ from sepset.base.threads import OutOfWork, spend, work_left, working
 from sepset.errors import NotApplicable, TooLarge
 from sepset.inference import costs
 from sepset.inference.buckets.evidencefactors import reduced_factors
-from sepset.inference.buckets.pool import limited_rows, summed_out
+from sepset.inference.buckets.pool import summed_out
 from sepset.inference.map.buckets import log_factor, max_buckets
 from sepset.inference.map.ranking import Ranking
-from sepset.inference.maxima import refusing
+from sepset.inference.maxima import limited_rows, refusing
 from sepset.inference.method import AnswersByMoments, Best, BestStates, Prepared, Rewrites, can, elimination_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.variables.evidence import Evidence
