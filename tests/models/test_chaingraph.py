@@ -155,3 +155,12 @@ def test_conflict_and_pickle():
     assert same.log_probability(row)[0] == example().log_probability(row)[0]
     assert math.exp(same.log_probability(row)[0]) == pytest.approx(dense(example())[1, 0, 0, 1])
     assert same.to_networkx().number_of_nodes() == 4
+
+
+def test_the_members_of_a_large_component_are_listed_once():
+    """A list for each of them would be quadratic in their number."""
+    v = [Discrete(f"v{i}", 2) for i in range(500)]
+    chain = ChainComponent(v, *(Table(pair, [[2.0, 1.0], [1.0, 3.0]]) for pair in itertools.pairwise(v)))
+    problem = ChainGraph(chain).problem()
+    assert len(problem._families[1]) < 2 * len(v)
+    assert len(problem.relevant([499]).factors) == len(problem.relevant([0]).factors) >= 499
