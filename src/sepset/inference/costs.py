@@ -271,9 +271,9 @@ GAIN_ENTRIES_CACHED = 2**22
 NUMBERS_SWEPT = 1024
 """Hidden numbers up to which one sweep over a part of a network computes their covariances; more are eliminated."""
 
-TARGETS_CARRIED_BACK = 16
-"""Real targets up to which their moments are sums over paths from their ancestors, one pass for each, if their part is
-not swept."""
+WEIGHTS_CARRIED_BACK, PAIRS_CARRIED_BACK = 2**24, 2**33
+"""Weights of all ancestors in the real targets and findings of a question up to which these are sums over paths, if
+their part is not swept; and products of two of them (about a second)."""
 
 MOST_CONTEXT_ENTRIES = 2**28
 """The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""

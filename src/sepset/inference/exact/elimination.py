@@ -191,18 +191,22 @@ class PreparedElimination:
         if (found := self.by_moments(targets, evidence)) is not None:
             return found.residual(targets, evidence)
         if (carried := self._carried(targets, evidence)) is not None:
-            rest = self.residual((), evidence) if evidence.reals else 0.0
-            return max(carried.residual, rest or 0.0)
+            return carried.residual
         return self._regressions.narrowed(targets, evidence).loss(targets, evidence)
 
     def _carried(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
-        """Real targets as sums over their ancestors, if all real variables have regressions and none is measured."""
-        if self.widths is None or self._regressions is None:
+        """Real targets as sums over their ancestors, if all real variables have regressions; None if that is long."""
+        widths, known, cards = self.widths, self._regressions, self.problem.variables.cards
+        if widths is None or known is None or any(cards[v] > 0 or v in evidence.reals for v in targets):
             return None
-        key = (tuple(targets), *(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items()))
-                                 for kind in (evidence.codes, evidence.reals)))  # fmt: skip
-        questions = self._regressions.narrowed(targets, evidence)
-        return self._ancestries.get(key, lambda: questions.ancestry(targets, evidence))
+        if not (targets or evidence.reals) or not widths.carries(targets, evidence):
+            return None
+        kinds = (evidence.codes, evidence.weights, evidence.reals)
+        key = (
+            tuple(targets),
+            *(tuple((v, np.asarray(x).tobytes()) for v, x in sorted(kind.items())) for kind in kinds),
+        )
+        return self._ancestries.get(key, lambda: known.narrowed(targets, evidence).ancestry(targets, evidence))
 
     def query(self, targets: Sequence[int], evidence: Evidence) -> Answer:
         """The joint of `targets` given the evidence, in the order asked."""
@@ -211,9 +215,9 @@ class PreparedElimination:
         variables = [self.problem.variables[v] for v in targets]
         if any(not v.is_discrete for v in variables):
             if (carried := self._carried(targets, evidence)) is not None:
-                log_partition = self.log_partition(evidence)
-                if log_partition > -np.inf:
-                    return Answer(carried.distribution, log_partition, Guarantee.EXACT)
+                if carried.log_partition == -np.inf:
+                    return Answer(Table.ones(), -np.inf)
+                return Answer(carried.distribution, carried.log_partition, Guarantee.EXACT)
             return self._continuous_query(targets, evidence)
         plan = self._plan(targets, evidence, targets)
         joint = self._cover(self._reduced(plan, targets, evidence), variables)
@@ -290,6 +294,8 @@ class PreparedElimination:
         """The logarithm of the total weight consistent with the evidence."""
         if (moments := self.by_moments((), evidence)) is not None:
             return moments.log_partition(evidence)
+        if (carried := self._carried((), evidence)) is not None:
+            return carried.log_partition
         return self._reduced(self._plan([], evidence, []), [], evidence).log_total
 
     def best(self, evidence: Evidence, over: Sequence[int]) -> Best:

@@ -33,7 +33,7 @@ from sepset.factors.hybrid import CanonicalTable
 from sepset.factors.moments import Gaussian, GaussianMixture
 from sepset.factors.table import Table
 from sepset.inference import costs
-from sepset.inference.hybrid.ancestry import Ancestry, is_open
+from sepset.inference.hybrid.ancestry import Ancestry
 from sepset.inference.hybrid.components import Component, components
 from sepset.inference.hybrid.coordinates import Coordinates
 from sepset.inference.hybrid.discretepart import DiscretePart, discrete_part
@@ -88,15 +88,20 @@ class Situation:
 
 @dataclass(frozen=True, eq=False)
 class AncestralAnswer:
-    """Real variables that nothing observed depends on.
+    """Real variables as sums over their ancestors, given others that are such sums.
 
     Attributes:
         scope: the variables.
-        parts: their coordinates in each part of the network that shares no hidden number, and their places in `scope`.
+        parts: in each part of the network that shares no hidden number with others, their coordinates there and their
+            places in `scope`.
+        log_partition: the log density of the evidence.
+        residual: an approximate bound of the relative error.
     """
 
     scope: tuple[Vector, ...]
     parts: tuple[tuple[Ancestry, Ints], ...]
+    log_partition: float
+    residual: float
 
     @lazy
     def distribution(self) -> Gaussian:
@@ -106,11 +111,6 @@ class AncestralAnswer:
         for found, at in self.parts:
             mean[at], covariance[at[:, None], at] = found.moments.mean, found.moments.covariance
         return Gaussian._make(self.scope, mean, covariance)
-
-    @property
-    def residual(self) -> float:
-        """An approximate bound of the relative error."""
-        return max((found.moments.error for found, _ in self.parts), default=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,18 +239,29 @@ class RegressionQuestions:
         return self._narrowed.get(key, made)
 
     def ancestry(self, targets: Sequence[int], evidence: Evidence) -> AncestralAnswer | None:
-        """The moments of real targets as sums over their ancestors, if nothing that depends on these is observed."""
-        reals = self._reals(targets)
-        if len(reals) < len(targets) or len(targets) > costs.TARGETS_CARRIED_BACK or not targets:
+        """The moments of real targets as sums over their ancestors; None if these depend on hidden contexts.
+
+        Args:
+            targets: few of them, and few findings, as `Widths.carries` says.
+        """
+        own, found = self._own(targets), self._found(evidence)
+        layout = self._layout(tuple(targets), evidence)
+        mixed = [part for part in layout if part.by]
+        if any(np.isin(own, part.hidden).any() or len(part.hidden) > costs.NUMBERS_SWEPT for part in mixed):
             return None
-        own, found = self._own(reals), self._found(evidence)
-        inside = [(part, np.isin(own, part.hidden)) for part in self._layout(reals, evidence)]
-        asked = [(part, at) for part, at in inside if at.any()]
-        if any(not is_open(part) for part, _ in asked):
+        at = [np.flatnonzero(np.isin(own, part.hidden)) for part in layout]
+        carried = [(Ancestry(part, found, own[a]), a) for part, a in zip(layout, at, strict=True) if not part.by]
+        if any(part.moments.error >= 1.0 for part, _ in carried):
             return None
-        return AncestralAnswer(
-            self._vectors(reals), tuple((Ancestry(part, found, own[at]), np.flatnonzero(at)) for part, at in asked)
-        )
+        _check_size(mixed)
+        posteriors = [Posterior.of(part, found) for part in mixed]
+        weights = [Weights(p.component.by, p.log_density, p.exact) for p in posteriors]
+        weights += [Weights((), *part.moments.evidence) for part, _ in carried]
+        contexts = self._contexts(evidence, weights)
+        shares = (contexts.log_shares(p.component.by) for p in posteriors if contexts.log_partition > -np.inf)
+        errors = [residual(p, own[:0], share) for p, share in zip(posteriors, shares, strict=False)]
+        worst = max([*errors, *(part.moments.error for part, _ in carried)], default=0.0)
+        return AncestralAnswer(self._vectors(targets), tuple(carried), contexts.log_partition, worst)
 
     def _situation(self, reals: Sequence[int], evidence: Evidence) -> Situation:
         """The posteriors of all parts that a question about these real variables needs."""

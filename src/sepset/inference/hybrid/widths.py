@@ -90,6 +90,25 @@ class Widths:
         sizes = self.part_sizes(wanted, found)
         return not len(sizes) or int(sizes.max()) <= costs.NUMBERS_SWEPT
 
+    def carries(self, targets: Sequence[int], evidence: Evidence) -> bool:
+        """Whether targets and findings are few enough to be sums over paths from their ancestors.
+
+        Args:
+            targets: the positions of real variables that are not observed.
+        """
+        wanted, found = (np.array(sorted(some), np.int64) for some in (targets, evidence.reals))
+        key = ("paths", wanted.tobytes(), found.tobytes())
+        return self.prune and self._found.get(key, lambda: self._is_carried(wanted, found))
+
+    def _is_carried(self, wanted: Ints, found: Ints) -> bool:
+        parts = self._parts(wanted, found)
+        num, ends = 2 * len(self._sizes), (parts.variable[wanted], np.maximum(parts.regression[found], 0))
+        hidden = np.bincount(parts.variable[parts.is_hidden], self._sizes[parts.is_hidden], num)
+        carried = sum(np.bincount(at, self._sizes[own], num) for at, own in zip(ends, (wanted, found), strict=True))
+        weights = hidden * carried
+        most = costs.WEIGHTS_CARRIED_BACK, costs.PAIRS_CARRIED_BACK
+        return bool(weights.sum() <= most[0] and (weights * carried).sum() <= most[1])
+
     def part_sizes(self, wanted: Ints, found: Ints) -> Ints:
         """The number of hidden coordinates in each part that shares no hidden number with the others.
 
