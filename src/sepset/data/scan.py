@@ -40,7 +40,7 @@ class Scan:
     Attributes:
         columns: from names in the file to names in the relation; DuckDB renames those that differ by case alone.
         is_text: whether every cell is text as it stands in the file.
-        table: the same rows as an Arrow table, which keeps the order of categories; None if the file is no such.
+        table: the same rows as an Arrow table, which keeps the order of categories; None for other formats.
     """
 
     relation: duckdb.DuckDBPyRelation
