@@ -28,6 +28,7 @@ from sepset.inference.map.marginal.bounds import MixedElimination
 from sepset.inference.map.marginal.branching import BranchedSums, Open, OpenCodec
 from sepset.inference.map.marginal.localsearch import LocalSearch, Searched, SearchedCodec, first_codes
 from sepset.inference.map.marginal.scores import Scores
+from sepset.inference.maxima import limited_elimination
 from sepset.inference.result import Guarantee, Status
 
 Search = Literal["auto", "exact", "local", "branch"]
@@ -83,7 +84,10 @@ class MarginalMAP:
         scores = Scores(CliqueTree().prepare(task.problem), task.evidence, over)
         if self.search in ("auto", "exact"):
             try:
-                with ending_at(task.end if self.search == "exact" else _halfway(task)):
+                if self.search == "exact":
+                    with ending_at(task.end):
+                        return self._exact(task, scores)
+                with ending_at(_halfway(task)), limited_elimination():
                     return self._exact(task, scores)
             except TooLarge:
                 if self.search == "exact":
@@ -103,6 +107,8 @@ class MarginalMAP:
     def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
         """Local search, then branch and bound, as far as the settings ask for them."""
         try:
+            with task.limited(), limited_elimination():  # sums that are too large are refused before the many queries
+                scores.value(np.zeros(len(scores.over), np.int64))
             with ending_at(min(task.end, time.monotonic() + SECONDS)):
                 start = _start(task, scores)
                 value = scores.value(start)
@@ -196,7 +202,6 @@ def _start(task: AssignmentTask, scores: Scores) -> Ints:
         codes = np.asarray(task.start, np.int64)[np.searchsorted(task.wiring.free, scores.over)]
         if scores.value(codes) > -math.inf:
             return codes
-    scores.value(np.zeros(len(scores.over), np.int64))  # sums that are too large are refused before the many queries
     starts = [first_codes(scores), *_whole_best(scores)]
     values = [scores.value(codes) for codes in starts]
     return starts[int(np.argmax(values))]
