@@ -243,13 +243,19 @@ class Influences:
 
     def slopes_in_chain(self, slopes: Sequence[Floats], parents: tuple[Discrete, ...]) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the chain."""
-        order, first, last = in_one_order(parents), slopes[0], len(slopes) - 1
+        order, first = in_one_order(parents), slopes[0]
         leak = np.tensordot(_steps([self.effects[order[0]]])[0], first, ([1, 2], [0, 1]))
-        found = {order[0]: _step_slopes(self.leak[:, None, None] * first[None])}
-        for i in range(1, last + 1):
-            levels = slopes[i][:, :, list(self.order)] if i == last else slopes[i]
-            found[order[i]] = _step_slopes(levels)
-        return np.concatenate([leak[None, :], *(found[i] for i in range(len(parents)))])
+        inner = self._in_levels([self.leak[:, None, None] * first[None], *slopes[1:]])
+        return np.concatenate([leak[None, :], *self._in_place(_step_slopes(np.concatenate(inner, axis=1)), order)])
+
+    def _in_levels(self, links: Sequence[Floats]) -> list[Floats]:
+        """Arrays over the links of a chain, the last with the child's levels in order; of one link, as it is."""
+        return [*links[:-1], links[-1][:, :, list(self.order)]] if len(links) > 1 else list(links)
+
+    def _in_place(self, rows: Floats, order: Sequence[int]) -> list[Floats]:
+        """One row per contribution, parents in this order, as arrays in their own order."""
+        parts = np.split(rows, np.cumsum([len(self.effects[i]) for i in order])[:-1])
+        return [parts[place] for place in np.argsort(order)]
 
     def slopes_in_table(self, slope: Floats) -> Floats:
         """The derivatives with respect to all contributions, one row each, given those with respect to the table.
@@ -278,15 +284,14 @@ class Influences:
 
         The running maximum acts as one more parent, whose contribution is certain.
         """
-        places, last, k = in_one_order(parents), len(marginals) - 1, len(self.leak)
-        first = Influences(self.leak, (self.effects[places[0]],), tuple(range(k)))
-        leak, found = first.expected_in_table(marginals[0])
-        by_place = {places[0]: found}
-        for i in range(1, last + 1):
-            order = self.order if i == last else tuple(range(k))
-            step = Influences(np.eye(k)[0], (np.eye(k), self.effects[places[i]]), order)
-            by_place[places[i]] = step.expected_in_table(marginals[i])[2]
-        return [leak, *(by_place[i] for i in range(len(parents)))]
+        order, levels = in_one_order(parents), tuple(range(len(self.leak)))
+        start = Influences(self.leak, (self.effects[order[0]],), levels)
+        leak, first = start.expected_in_table(marginals[0])
+        if len(order) == 1:
+            return [leak, first]
+        inner = np.concatenate(self._in_levels([np.zeros((len(levels), 0, len(levels))), *marginals[1:]]), axis=1)
+        rest = _step_counts(inner, np.concatenate([self.effects[i] for i in order[1:]]))
+        return [leak, *self._in_place(np.concatenate([first, rest]), order)]
 
 
 NOTHING = 37.0
@@ -378,6 +383,21 @@ def _step_slopes(slopes: Floats) -> Floats:
     same = np.einsum("aua->ua", slopes)
     from_here = np.cumsum(same[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(np.einsum("bz,buz->uz", above.astype(np.float64), slopes) + from_here)
+
+
+def _step_counts(marginals: Floats, rows: Floats) -> Floats:
+    r"""The expected counts of a parent's contributions `[state, level]`, given those of its transitions.
+
+    A maximum that rises does so to the contribution; one that stays at $a$ has seen any up to $a$:
+
+    $$\sum_{b < z} M[b, u, z] + \sum_{a \ge z} M[a, u, a] \frac{P(z \mid u)}{P(Z \le a \mid u)}$$
+    """
+    k = rows.shape[1]
+    upto = np.cumsum(rows, axis=1)[:, :, None]
+    shares = np.divide(rows[:, None, :], upto, out=np.zeros((*rows.shape, k)), where=upto > 0) * np.tri(k)
+    above = np.arange(k)[None, :] > np.arange(k)[:, None]
+    rises = np.einsum("bz,buz->uz", above.astype(np.float64), marginals)
+    return np.asarray(rises + np.einsum("aua,uaz->uz", marginals, shares))
 
 
 def _cumulated(tables: list[Floats], columns: list[Ints], levels: Ints) -> tuple[Floats, Floats]:

@@ -101,6 +101,8 @@ class EliminationPlan(Report):
         need = self.step_memory if need is None else need
         if need > limit:
             slower = ", or use RecursiveConditioning" if self.total_size <= RECURSIVE_ENTRIES else ""
+            if self.targets and self.step_memory <= limit:  # its messages are gone once they are multiplied
+                slower = ", or use VariableElimination, which holds few of them at a time"
             raise TooLarge(
                 f"The largest of the plan's tables has {_readable(self.largest)} entries (width {self.width}), about "
                 f"{readable(need)} in total; the limit is {readable(limit)}. Observe more variables, ask for fewer "
