@@ -138,6 +138,13 @@ ENTRIES_FOR_SHARED_PLACES, ENTRIES_WITH_SHARED_PLACES = 2_500_000, 4096
 """Entries of all tensors from which large ones of the reverse sweep have places in common, one after the other; and of
 those that have."""
 
+ENTRIES_FOR_PASSING = 2**27
+"""Entries of all tensors from which those of a single sweep have places in common too, and nothing is left for the next
+run: a gigabyte."""
+
+TIMES_OF_MEMORY = 16
+"""How many times the memory the tensors of a single sweep may have in all, since few are needed at a time."""
+
 NANOSECONDS_FOR_THREADS = 200_000.0
 """Estimated time of a step from which several threads share it: to wake a thread and to wait for it takes about a tenth
 of that."""
