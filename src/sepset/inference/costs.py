@@ -275,6 +275,10 @@ WEIGHTS_CARRIED_BACK, PAIRS_CARRIED_BACK = 2**24, 2**33
 """Weights of all ancestors in the real targets and findings of a question up to which these are sums over paths, if
 their part is not swept; and products of two of them (about a second)."""
 
+WEIGHTS_OF_ALL, TARGETS_TOGETHER = 3 * 2**28, 64
+"""The same number of weights, and a quarter for each arc, for the marginals of all real variables (about ten seconds),
+of which so many, or as many as there are findings, are sums over paths at a time."""
+
 MOST_CONTEXT_ENTRIES = 2**28
 """The largest number of entries of the moments of real variables in all joint contexts; beyond it, `TooLarge`."""
 
