@@ -29,6 +29,7 @@ from sepset.inference.buckets.pool import product
 from sepset.inference.exact.digits import canonical_loss
 from sepset.inference.hybrid.questions import AncestralAnswer, AncestralMarginals, RegressionQuestions
 from sepset.inference.hybrid.widths import Widths, all_regressions
+from sepset.inference.maxima import limited_rows
 from sepset.inference.method import Answer, Best, check_settings
 from sepset.inference.plan import ENTRY_BYTES, EliminationPlan, make_plan
 from sepset.inference.result import EVERYTHING_EXACT, Guarantee, Guarantees
@@ -326,7 +327,8 @@ class PreparedElimination:
         plan = self._best_plan(over, evidence)
         chosen = {self.problem.variables[v] for v in over}
         try:
-            done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
+            with limited_rows(self.problem):
+                done = self._run(plan, plan.order, evidence, lambda v: MAX if v in chosen else SUM)
         except NotClosed as error:
             raise _no_maximum(chosen, error) from error
         log_value = done.remainder.log_total

@@ -356,7 +356,7 @@ class RegressionQuestions:
         situation = self._situation(reals, evidence)
         if situation.contexts.log_partition == -np.inf:
             return 0.0
-        shares = (situation.contexts.log_shares(p.component.by) for p in situation.posteriors)
+        shares = situation.contexts.each_log_shares([tuple(p.component.by) for p in situation.posteriors])
         pairs = zip(situation.posteriors, shares, strict=True)
         return max((residual(p, self._own(reals), share) for p, share in pairs), default=0.0)
 
