@@ -103,7 +103,7 @@ class MarginalMAP:
     def _searched(self, task: AssignmentTask, scores: Scores) -> Found:
         """Local search, then branch and bound, as far as the settings ask for them."""
         try:
-            with task.limited():
+            with ending_at(min(task.end, time.monotonic() + SECONDS)):
                 start = _start(task, scores)
                 value = scores.value(start)
         except OutOfTime:
